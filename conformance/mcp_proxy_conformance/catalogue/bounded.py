@@ -1,4 +1,4 @@
-"""Files named by a user, read up to a size limit so that none exhausts memory."""
+"""Bounded reading of files that a user names: regular ones only, up to a size limit."""
 
 from __future__ import annotations
 

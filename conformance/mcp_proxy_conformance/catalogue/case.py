@@ -23,13 +23,13 @@ class BadCase(ValueError):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The stage that the request is made on, in its final state."""
+    """The stage, by name, on which the request is made after all of the stage's steps."""
 
     stage: str
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One request; members left out are not sent."""
+    """One request to the target: discovery, listing or call; members left out are not sent."""
 
     do: Literal["discover", "list", "call"]
     query: str | None = None
@@ -40,7 +40,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class CallableMembers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names that the callable part of an answer must have, must lack, or must consist of."""
+    """Tools that the callable part of an answer must have, must lack, or must consist of."""
 
     has: tuple[str, ...] | None = None
     lacks: tuple[str, ...] | None = None
@@ -110,7 +110,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class CitingCase(Protocol):
-    """Any case that cites clauses."""
+    """Any case that a check can be parametrised with: one of discovery or one of loading."""
 
     @property
     def id(self) -> str:
@@ -118,11 +118,11 @@ class CitingCase(Protocol):
 
     @property
     def area(self) -> str:
-        """The area of the check that it is a case of."""
+        """The area, such as `precedence`: the word by which a check chooses its cases."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """The clauses that it can break."""
+        """The ids of the clauses that a failure of the case can break."""
 
 
 @cache
@@ -138,7 +138,7 @@ def cases() -> tuple[Case, ...]:
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case and its stage, which is a file beside it or a shipped stage.
+    """Read a user's case and the world of its stage: a file beside the case, or a shipped stage.
 
     Raises:
         BadCase: One of them cannot be read, or the case names an unknown area or clause.
@@ -171,7 +171,7 @@ class OwnCase(NamedTuple):
     world: World
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Parametrise the check of its area with this case alone, instead of the shipped cases."""
+        """Replace the shipped cases of the check by this one, if they are of its kind and area."""
         import pytest  # noqa: PLC0415 - as in each_case
 
         marks = metafunc.definition.own_markers
@@ -183,7 +183,7 @@ class OwnCase(NamedTuple):
 
 
 def each_case(area: str) -> pytest.MarkDecorator:
-    """Parametrise a check with the cases of an area, each with its clauses and its stage."""
+    """Return a decorator that parametrises a check with the cases of an area, each on its stage."""
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
     chosen = [case for case in cases() if case.area == area]

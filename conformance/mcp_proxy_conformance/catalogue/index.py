@@ -20,7 +20,7 @@ _Areas = Mapping[str, Sequence[Case | LoadCase]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check function: its module, the clauses it cites, its sentence, its areas of cases."""
+    """One check function: module, cited clauses, first sentence, and (decorator, area) pairs."""
 
     module: str
     name: str
@@ -36,7 +36,7 @@ def checks() -> tuple[Check, ...]:
 
 
 def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """Return the shipped checks as they would be with these cases in their areas."""
+    """Return the shipped checks with the clauses they would cite if these were all the cases."""
     areas: _Areas = {"each_case": discovery, "each_load": loads}
     return tuple(_check(module, function, areas) for module, function in _functions())
 
@@ -97,7 +97,7 @@ def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
 
 
 def split(name: str) -> tuple[str, str]:
-    """The check and the case of a printed name such as `module::check[case]`; either may be ""."""
+    """Split a name such as `module::check[case]` into check and case; either may be ""."""
     check, bracket, case = name.rpartition("::")[2].partition("[")
     if bracket:
         return check, case.removesuffix("]")

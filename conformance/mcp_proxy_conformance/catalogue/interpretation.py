@@ -1,4 +1,4 @@
-"""The interpretation register: ambiguous sentences of the sources and the meanings chosen."""
+"""The register of interpretations: ambiguous sentences of the sources and the meanings chosen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Interpretations(
     forbid_unknown_fields=True,
     rename={"rows": "interpretation"},
 ):
-    """The rows of a register."""
+    """The content of the register's file: its rows, in order."""
 
     rows: tuple[Interpretation, ...]
 

@@ -13,13 +13,13 @@ WIDTH = 100
 
 
 def write(path: Path, value: msgspec.Struct) -> None:
-    """Write the value to a file, and create its folder if missing."""
+    """Write the value to a file as laid-out JSON; create its folder if missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
-    """Return JSON laid out as a person would write it.
+    """Return indented JSON in which each list or object that fits into `WIDTH` is on one line.
 
     Args:
         value: Plain data.
@@ -38,7 +38,7 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 
 
 def lean(value: Any) -> Any:
-    """Return plain data without the members that have their default value."""
+    """Return the value as plain data, structs without the members that have their default value."""
     if isinstance(value, msgspec.Struct):
         members = {}
         for field in msgspec.structs.fields(value):

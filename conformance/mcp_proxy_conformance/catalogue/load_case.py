@@ -74,7 +74,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_of_connection(self) -> bool:
-        """Whether it holds for every attempt, so that no request is ever answered."""
+        """Whether it holds for every attempt, so that the server never gets as far as a request."""
         return self.do in CONNECTION_WORDS
 
 
@@ -93,17 +93,17 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     headers: dict[str, str] = {}
 
     def behaviour(self, attempt: int) -> Behaviour:
-        """Return its behaviour in that attempt; the first attempt is 1."""
+        """Return the server's behaviour in an attempt, counted from 1."""
         return self.script[min(attempt, len(self.script)) - 1]
 
     @property
     def heals(self) -> bool:
-        """Whether its fault can clear."""
+        """Whether the fault can clear while the loader keeps its connection."""
         return self.script[0].do in HEALABLE
 
 
 def healed(server: LoadServer) -> LoadServer:
-    """Return the server with its fault cleared, if the fault can clear."""
+    """Return a server with the fault cleared if it can clear, else the same server."""
     return (
         msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
         if server.heals
@@ -112,7 +112,7 @@ def healed(server: LoadServer) -> LoadServer:
 
 
 class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The load; `secrets` are texts that must appear nowhere."""
+    """One load: its servers, attempts per server, and `secrets`, texts that must appear nowhere."""
 
     max_attempts: int
     servers: tuple[LoadServer, ...]
@@ -152,7 +152,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     heals: bool = False
 
     def servers(self) -> tuple[LoadServer, ...]:
-        """The servers to hand over, with the controls first and last where the case has them."""
+        """Return the servers to load, between the two controls if the case has controls."""
         own = self.given.servers
         return (CONTROL_UP, *own, CONTROL_DOWN) if self.given.controls else own
 
@@ -179,7 +179,7 @@ def load_cases() -> tuple[LoadCase, ...]:
 
 
 def read(path: Path) -> LoadCase:
-    """Read one case.
+    """Read one load case, and check that its parts fit together.
 
     Raises:
         BadLoadCase: It is not a valid case, or its parts do not fit together.
@@ -194,7 +194,7 @@ def read(path: Path) -> LoadCase:
 
 
 def read_own(path: Path) -> LoadCase:
-    """Read a user's case; its area must be one that has a check.
+    """Read a user's load case; its area must be one that has a check.
 
     Raises:
         BadLoadCase: It cannot be read, is not a valid case, or is of another area.

@@ -67,7 +67,7 @@ class Clause(_Row, frozen=True, kw_only=True):
 
 
 class Requirement(_Row, frozen=True, kw_only=True, rename={"clauses": "clause"}):
-    """One requirement of a source text and its proof."""
+    """One requirement of a source text, and the clauses that it is judged by."""
 
     id: str
     keyword: Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "—"]
@@ -139,7 +139,7 @@ FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 
 
 def folders_of(profile_id: str) -> tuple[str, ...]:
-    """Return the folders of a profile's checks; the version is ignored."""
+    """Return the folders of the checks of a profile, or of several joined by `+`."""
     ids = [part.partition("@")[0] for part in profile_id.split(BESIDE)]
     return tuple(dict.fromkeys(FOLDERS.get(name, name) for name in ids))
 
@@ -273,7 +273,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
 
 def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
-    """Return the sentence that refuses an id and names the nearest known one."""
+    """Return the error sentence for an unknown id, with the nearest known one."""
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."

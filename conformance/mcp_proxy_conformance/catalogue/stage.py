@@ -20,7 +20,7 @@ class BadStage(ValueError):
 
 @cache
 def stage(name: str) -> World:
-    """The stage of that name from fixtures/stages, checked against its types."""
+    """Return the stage of that name from fixtures/stages; raises BadStage."""
     path = fixtures_dir() / "stages" / f"{name}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=World)
@@ -34,7 +34,7 @@ def stage(name: str) -> World:
 def on(
     world: World, *, fresh: bool = False, needs: tuple[str, ...] = ()
 ) -> Callable[[Check], Check]:
-    """Give a check its world: shared for a named stage, a target of its own when `fresh`.
+    """Return a decorator that gives a check its world, on a shared or a `fresh` target.
 
     A literal world (one without an id) is always fresh. `needs` are the capabilities without
     which the check is not applicable.

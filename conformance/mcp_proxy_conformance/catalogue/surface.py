@@ -23,7 +23,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     endpoint: str = ""
 
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The tool name and the arguments of a call to `target`."""
+        """Return the tool name and the arguments of a call to `target`, all holes filled."""
         holes = {
             "{server}": target.server,
             "{tool}": target.tool,
@@ -46,7 +46,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def names_the_tool(self) -> bool:
-        """Whether calls by this template differ by the tool that is called."""
+        """Whether the filled template depends on the tool, so that it can call each one."""
         first, second = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
         return first != second
 

@@ -28,7 +28,7 @@ class ToolKey(NamedTuple):
 
 
 def key(text: str) -> ToolKey:
-    """Read `server:tool`."""
+    """Parse `server:tool`; without a colon the tool is empty."""
     server, _, tool = text.partition(":")
     return ToolKey(server, tool)
 
@@ -102,7 +102,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether no lock, tool or server is touched."""
+        """Whether the step only asks, calls or restarts, so that nothing in the world changes."""
         return self.ask is not None or self.call is not None or self.restart is not None
 
 
@@ -147,7 +147,7 @@ def tool(
     groups: tuple[str, ...] = (),
     locked: Any = (),
 ) -> tuple[Tool, tuple[LockKind, ...]]:
-    """A tool of a literal world and its locks; its word is its name's first part."""
+    """Return a tool for `server`, with its locks; its word is its name's first part by default."""
     word = word or name.partition("_")[0]
     text = description or " ".join([*name.split("_"), *groups]).capitalize()
     kinds = (locked,) if isinstance(locked, str) else tuple(locked)
@@ -160,7 +160,7 @@ def server(
     trusted: bool = True,
     allow: tuple[str, ...] | None = None,
 ) -> tuple[Server, tuple[Step, ...]]:
-    """A server of a literal world and the steps that lock its tools, user before config."""
+    """Return a server for `world`, and the steps that lock its tools, user before config."""
     made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
     steps: list[Step] = []
     for kind in (USER, CONFIG):
@@ -172,7 +172,7 @@ def server(
 def world(
     *servers: tuple[Server, tuple[Step, ...]], agents: dict[str, tuple[str, ...]] | None = None
 ) -> World:
-    """A world written in a check: `world(server("forge", tool("list_repos")))`."""
+    """Return a world written in a check: `world(server("forge", tool("list_repos")))`."""
     return World(
         servers=tuple(s for s, _ in servers),
         steps=tuple(step for _, steps in servers for step in steps),
@@ -197,7 +197,7 @@ class ToolState:
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """The state at start, when only the operator's lists lock tools."""
+    """Return each tool's locks at start, when only the operator's lists lock tools."""
     states = {}
     for server in world.servers:
         deny, allow = set(server.deny), set(server.allow or ())
@@ -211,7 +211,7 @@ def initial(world: World) -> dict[ToolKey, ToolState]:
 def after(
     world: World, steps: Iterable[Step], states: dict[ToolKey, ToolState]
 ) -> dict[ToolKey, ToolState]:
-    """The states once these steps have been taken from `states`."""
+    """Return each tool's locks once these steps have been taken from `states`."""
     current = dict(states)
     for step in steps:
         current |= _step(world, step, current)
@@ -219,7 +219,7 @@ def after(
 
 
 def final(world: World) -> dict[ToolKey, ToolState]:
-    """The state under test: the initial one after all steps."""
+    """Return each tool's locks under test: the initial ones, changed by all steps of the world."""
     return after(world, world.steps, initial(world))
 
 

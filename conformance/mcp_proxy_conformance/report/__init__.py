@@ -1,1 +1,1 @@
-"""Reports: the JSON document of a run, and its renderings."""
+"""Package of reports: the JSON document of a run, and its renderings."""

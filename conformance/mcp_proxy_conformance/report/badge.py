@@ -18,7 +18,7 @@ MOST = 60
 
 
 def render(report: Report) -> str:
-    """Render the profile and the headline, coloured by the exit code."""
+    """Return the badge's JSON: profile and headline, coloured by the exit code."""
     badge = {
         "schemaVersion": 1,
         "label": _line(profile_of(report)),
@@ -35,5 +35,5 @@ def _color(report: Report) -> str:
 
 
 def _line(text: str) -> str:
-    """Return the text on one line; `unknown` if empty, which shields would not show."""
+    """Return the start of the text on one line; `unknown` if empty, as shields needs a text."""
     return " ".join(inert(text).split())[:MOST] or "unknown"

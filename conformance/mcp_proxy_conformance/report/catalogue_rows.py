@@ -1,4 +1,4 @@
-"""Listings of the catalogue, row by row: as text, and as members of schemas/list.schema.json."""
+"""Rows of `list`: the catalogue as text, and as members of schemas/list.schema.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMAT = "mcp-proxy-conformance-list/2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRow:
-    """A listed thing: its text of one or more lines, and its JSON members."""
+    """One row of a list: its text of one or more lines, and its JSON members."""
 
     text: str
     members: dict[str, Any]
@@ -27,7 +27,7 @@ def clauses() -> list[ListedRow]:
 
 
 def checks() -> list[ListedRow]:
-    """List every check, with the clauses that it proves."""
+    """List every check, with the clauses that it cites."""
     return [
         ListedRow(
             text=f"{check.module}::{check.name}\n    {', '.join(check.clauses)}"

@@ -1,4 +1,4 @@
-"""Terminal lines, escaped and coloured by the verdict they begin with."""
+"""Colours of terminal lines by the verdict they begin with; their text is escaped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line; `verdict` colours its first word, and a `whole` line is never cut."""
+    """A terminal line; `verdict` colours its first word, and a `whole` line is never cut."""
 
     text: str = ""
     verdict: str = ""
@@ -34,12 +34,12 @@ def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(lines: Iterable[Line], *, colour: bool) -> str:
-    """Join the lines to one text; no line holds a line break, an escape or a control."""
+    """Join the lines to one text: escaped, cut, and coloured if `colour`."""
     return "\n".join(_painted(line, colour=colour) for line in lines)
 
 
 def indented(text: str, by: int, most: int) -> list[Line]:
-    """Indent the lines of a text by `by` spaces; of more than `most`, count those left out."""
+    """Return the first `most` lines of a text, indented; the last one counts any left out."""
     lines = text.split("\n")
     shown = lines if len(lines) <= most else lines[: most - 1]
     block = [Line(" " * by + line) for line in shown]

@@ -1,4 +1,4 @@
-"""Terminal sections of --verbose: worlds, checks with their time, clauses, advisories."""
+"""Details on the terminal for --verbose: worlds, checks with times, clauses, advisories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = len("not_applicable")
 
 
 def worlds(report: Report) -> list[Line]:
-    """List each world that was set up: how long that took, and what arming proved of its locks."""
+    """List each world that was set up: its time, and what was proven of its locks."""
     seconds = report.timing.get("stages", {})
     return _under("Worlds", [_world(stage, seconds.get(stage.place)) for stage in report.stages])
 

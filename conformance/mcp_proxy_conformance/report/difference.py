@@ -35,7 +35,7 @@ class Difference:
     texts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the difference as a part of a sentence."""
+        """Return `path: observed; allowed: allowed`, without the parts that are empty."""
         values = "; allowed: ".join(filter(None, (self.observed, self.allowed)))
         return ": ".join(filter(None, (self.path, values)))
 
@@ -55,12 +55,12 @@ def sentences(findings: Sequence[Finding]) -> list[str]:
 
 
 def differences(findings: Sequence[Finding]) -> list[Difference]:
-    """Return the differences of findings, in order: one for each place of a nested value."""
+    """Return the differences of findings, in order: one for each differing part of a value."""
     return [difference for finding in findings for difference in _of_finding(finding)]
 
 
 def wrong(clauses: tuple[str, ...]) -> str:
-    """Return what is wrong when the first of these clauses is broken; empty if nothing says so."""
+    """Return the `broken` phrase of the first clause; empty if it has none or is unknown."""
     try:
         return catalogue().clause(clauses[0]).broken if clauses else ""
     except UnknownClause:
@@ -100,7 +100,7 @@ def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]
 
 
 def _choices(observed: Any, allowed: Any) -> str:
-    """Return the allowed value, or the alternatives in a list of them."""
+    """Return the allowed value as text; a list of alternatives is joined by `or`."""
     if allowed in (None, [], {}):
         return ""
     if isinstance(allowed, list) and not isinstance(observed, list):
@@ -138,7 +138,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert tuples, sets and our own values to lists, texts and dicts."""
+    """Convert tuples, sets and other values to lists, texts and dicts."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, AbstractSet):
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """Return the value for a reader: a name as it is, other text in quotation marks."""
+    """Return the value as a reader sees it: a name as it is, other text quoted, all cut."""
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     if value is None:

@@ -1,4 +1,4 @@
-"""The report: the one typed document that every renderer reads."""
+"""The typed document of a report, which every renderer reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """The judged set of clauses; `name` names all profiles that were judged together."""
+    """The profile that a run was judged by; `name` names all that were judged together."""
 
     id: str
     version: int
@@ -46,7 +46,7 @@ class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A started stage, and what arming proved of it."""
+    """A started stage, and the result of proving its locks."""
 
     place: str
     stage: str
@@ -103,7 +103,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(report: Report) -> dict[str, Any]:
-    """Return the report as JSON values, valid under its schema, with all times in `timing`."""
+    """Return the report as JSON values, valid under its schema; results lose their `timing`."""
     document: dict[str, Any] = msgspec.to_builtins(report)
     for result in document["results"]:
         del result["timing"]
@@ -111,5 +111,5 @@ def plain(report: Report) -> dict[str, Any]:
 
 
 def written(document: dict[str, Any]) -> bytes:
-    """Return the bytes of a `report.json`."""
+    """Encode a plain report as the bytes of a `report.json`."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1)

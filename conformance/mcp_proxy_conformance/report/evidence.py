@@ -28,7 +28,7 @@ OF_FLAGGED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "SC-002")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a result: what is wrong, where it differs, and further lines."""
+    """The evidence of a result: the `broken` phrase, the differences, and further lines."""
 
     wrong: str
     differences: tuple[Difference, ...]
@@ -44,7 +44,7 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result; lines that only repeat its findings are left out."""
+    """Return the evidence of a result, without lines that only repeat its findings."""
     known = set(sentences(result.findings))
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
@@ -90,7 +90,7 @@ def is_of_target(message: ReportedMessage) -> bool:
 
 
 def _forms(text: str) -> list[str]:
-    """Return the text as a body may hold it: as it is, in JSON, and in JSON inside of JSON."""
+    """Return the spellings of a text in a body: plain, in JSON, and in JSON within JSON."""
     once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
     twice = [
         json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in once for ascii_ in (False, True)
@@ -115,7 +115,7 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A message: its way, its description, and its body, of which `marked` is a part."""
+    """One message as shown: direction, description, and the body around its `marked` part."""
 
     number: int
     way: str
@@ -129,7 +129,7 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessages:
-    """The shown rows, the number of those left out, and the number of the first guilty one."""
+    """The messages shown of a result, the number left out, and the first guilty one's number."""
 
     rows: tuple[ShownMessage, ...]
     left_out: int
@@ -138,7 +138,7 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Select the messages of a result: of many, the guilty ones and the last of the others."""
+    """Return the messages to show of a result: the guilty ones, and the last of the others."""
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], observed.get(place))

@@ -1,4 +1,4 @@
-"""Terminal section of failures: by clause, the first with its evidence, the others counted."""
+"""Failures on the terminal: by clause, the first with its evidence, the others counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_REQUEST = 2000
 
 
 def failures(report: Report, path: Path) -> list[Line]:
-    """List every failure that counts, under the first clause it breaks; each clause once."""
+    """List every required failure under the first clause it breaks; `path` is the report's."""
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
     for clause in report.clauses:
@@ -47,7 +47,7 @@ def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
 
 
 def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
-    """Name the failures that an earlier clause already shows."""
+    """Return a line naming the failures that an earlier clause shows; else a blank line."""
     known = [result for result in failed if result.name in shown_under]
     if not known:
         return [Line()]
@@ -83,14 +83,14 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """The answer that the failure is about and the messages before it; else the last messages."""
+    """Return the guilty answer and the messages before it, by place; else the last messages."""
     about = [culprit.place for culprit in guilty(result, report.messages)]
     end = result.messages.index(about[0]) + 1 if about else len(result.messages)
     return result.messages[max(0, end - MESSAGES) : end]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:
-    """Return the reason, unless the evidence repeats it, and the evidence; the rest as a hint."""
+    """Return the reason, unless repeated, and the evidence; further lines are counted."""
     evidence = "\n".join(result.evidence)
     if not evidence:
         lines = result.reason.split("\n")
@@ -105,7 +105,7 @@ def _evidence(result: Result, path: Path) -> list[Line]:
 
 
 def _page(path: Path) -> str:
-    """Return the command that renders the whole report."""
+    """Return the command that renders the whole report as HTML."""
     return f"mcp-proxy-conformance report {path} --format html"
 
 
@@ -120,7 +120,7 @@ def _brief(result: Result) -> list[Line]:
 
 
 def names(results: list[Result]) -> str:
-    """Return the names of the first results, and the number of the others."""
+    """Return the names of the first results, and how many more there are."""
     known = list(dict.fromkeys(result.name for result in results))
     rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return ", ".join(known[:NAMED]) + rest

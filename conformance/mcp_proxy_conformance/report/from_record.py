@@ -1,4 +1,4 @@
-"""Construction of a run's report from its record, and its file."""
+"""The report made from a run's record, and written to its file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECRET_LEAST = 4
 
 
 def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
-    """Write `report.json` into the output folder, in one move; returns its content.
+    """Write `report.json` into the folder `out`, redacted, in one move; return the report.
 
     Raises:
         OSError: It cannot be written; no part of it is left then.
@@ -56,7 +56,7 @@ def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
 
 
 def made(run: RunRecord) -> Report:
-    """Build the report of a run."""
+    """Build the report from a run's record; `write_report` redacts it."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     known = _waivers(run, clauses)
     result = outcome(run, clauses, known)
@@ -107,7 +107,7 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 
 
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
-    """Return the state of each deviation; none is stale if a part was not observed."""
+    """Return the state of each deviation; none is stale if anything was not observed."""
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults
     return waivers(run.deviations, run.state.results, whole=whole)
@@ -144,7 +144,7 @@ def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
 
 
 def _of_clause(result: Result, clause_id: str) -> str:
-    """Return why the clause fails: the finding that names it, if the result has several."""
+    """Return why the clause fails: the first finding that names it, else the result's reason."""
     own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
     if own is None or len({finding.clauses for finding in result.findings}) == 1:
         return result.reason
@@ -189,7 +189,7 @@ class Secrets:
     values: tuple[str, ...]
 
     def shown(self, name: str, value: str) -> str:
-        """Return the redacted value; a short secret is recognised only as the whole value."""
+        """Return a header's value redacted; a secret under 4 characters only if it is all of it."""
         if name.lower() in self.names or value in self.values:
             return REDACTED
         for secret in self.values:
@@ -199,7 +199,7 @@ class Secrets:
 
 
 def _secrets(run: RunRecord) -> Secrets:
-    """Collect the credentials of the target, and whatever is a credential by its name."""
+    """Collect the headers that hold credentials, by their origin and by their name."""
     sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}
     values = {value for headers in sets for value in headers.values()}

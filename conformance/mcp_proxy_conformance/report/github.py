@@ -20,7 +20,7 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """Annotate each broken clause, each stale deviation, and any other end of the run.
+    """Return one annotation for each broken clause and stale deviation, or for the run's end.
 
     Args:
         report: The document of a run.
@@ -36,7 +36,7 @@ def render(report: Report, folder: str = "") -> str:
 
 
 def annotation(level: str, text: str, **properties: Any) -> str:
-    """Format one workflow command; its texts are escaped, so none ends it or begins another."""
+    """Return one workflow command; its texts are escaped, so none ends it or begins another."""
     members = [f"{key}={_escaped(str(value), _PROPERTY)}" for key, value in properties.items()]
     return f"::{level} {','.join(members)}::{_escaped(text, _DATA)}"
 
@@ -74,7 +74,7 @@ def _body(result: Result, clause_id: str, report: Report) -> str:
 
 
 def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
-    """Annotate the deviations that no longer cover anything, at their lines."""
+    """Return annotations, at their lines, on deviations whose failure is gone."""
     return [
         annotation(
             "error",
@@ -93,7 +93,7 @@ def _file(folder: str, file: str) -> str:
 
 
 def _run(report: Report) -> str:
-    """Annotate an end of the run that no clause and no deviation shows."""
+    """Return an annotation on the run's end: headline and reason."""
     levels = {CONFORMANT: "notice", INCOMPLETE: "warning"}
     level = levels.get(report.exit, "error")
     return annotation(level, _cut(report.why), title=report.headline)

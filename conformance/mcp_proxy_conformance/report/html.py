@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no network, and no script to be read."""
+"""The report as one HTML page that is readable without network and without JavaScript."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 
 
 def framed(template: str, **values: Any) -> str:
-    """Render a template with these values; every text of theirs is made inert and escaped."""
+    """Render a template with these values, all escaped, with our style, script and policy."""
     style, script = _part("page.css"), _part("page.js")
     return (
         _environment()
@@ -82,7 +82,7 @@ def _part(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the source expression of a policy that allows this text alone."""
+    """Return the source expression of a Content-Security-Policy that allows this text alone."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -105,7 +105,7 @@ GROUPS: dict[Group, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ResultEntry:
-    """A result with an entry of its own: its place on the page, and what it rests on."""
+    """A result with an entry of its own on the page, and everything the entry shows."""
 
     anchor: str
     result: Result
@@ -131,7 +131,7 @@ class Section:
 
 
 def render(report: Report) -> str:
-    """Render the headline, then what is open with its evidence, then every other clause."""
+    """Return the page: the headline, what is open with its evidence, then every other clause."""
     entries = [
         _entry(f"result-{number}", result, report)
         for number, result in enumerate(report.results, 1)
@@ -163,7 +163,7 @@ def render(report: Report) -> str:
 
 
 def anchors(clauses: list[str]) -> list[str]:
-    """Return the anchor of each clause: its id if that can be part of a link, else its number."""
+    """Return an anchor for each clause id: the id, or a number if a link cannot hold it."""
     places: list[str] = []
     for number, clause_id in enumerate(clauses, 1):
         place = f"clause-{clause_id}" if _PLAIN.fullmatch(clause_id) else f"clause-number-{number}"
@@ -172,7 +172,7 @@ def anchors(clauses: list[str]) -> list[str]:
 
 
 def colour_of(report: Report) -> str:
-    """Return the verdict whose colours the headline takes."""
+    """Return the verdict whose colours the headline of a report takes."""
     if report.exit == CONFORMANT and has_waived(report):
         return "waived"
     return COLOURS.get(report.exit, "error")
@@ -192,7 +192,7 @@ def _entry(anchor: str, result: Result, report: Report) -> ResultEntry:
 
 
 def _homes(entries: list[ResultEntry], shown: set[str]) -> dict[str, str | None]:
-    """Map each entry to the first of its clauses that is on the page."""
+    """Map each entry's anchor to the first of its clauses that is shown, None without one."""
     return {
         entry.anchor: next(
             (clause_id for clause_id in entry.result.clauses if clause_id in shown), None
@@ -225,7 +225,7 @@ def _group(clause: ClauseVerdict) -> Group:
 
 
 def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
-    """Count, for each verdict, the clauses that convict and the advisory ones."""
+    """Return (verdict, required clauses, advisory clauses) for each verdict that occurs."""
     firm = Counter(clause.verdict for clause in clauses if clause.level == "required")
     advisory = Counter(clause.verdict for clause in clauses if clause.level == "advisory")
     return [(word, firm[word], advisory[word]) for word in VERDICTS if firm[word] or advisory[word]]

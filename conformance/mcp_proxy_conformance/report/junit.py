@@ -21,7 +21,7 @@ LONGEST = 1e9
 
 
 def render(report: Report) -> str:
-    """Render the document; its times are those of the report, and it has no date."""
+    """Return the XML; its times are those of the report, and it has no date."""
     cases = [_case(result, report) for result in report.results]
     if report.exit and not _having("failure", cases) + _having("error", cases):
         cases.append(_unfinished(report))
@@ -71,7 +71,7 @@ def _case(result: Result, report: Report) -> ET.Element:
 
 
 def _unfinished(report: Report) -> ET.Element:
-    """Build a case for a run that is not green though no result shows it, e.g. a broken target."""
+    """Return an error case for a run that is not green though no result shows it."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
     attributes = {"message": inert(report.why), "type": inert(report.headline)}
     ET.SubElement(case, "error", attributes)
@@ -79,7 +79,7 @@ def _unfinished(report: Report) -> ET.Element:
 
 
 def _verdict(result: Result) -> tuple[str, str] | None:
-    """Return the element that states the verdict, and its type; None for what counts as passed."""
+    """Return the XML element of a verdict and its `type`; None for what counts as passed."""
     match result.verdict, result.level:
         case "not_applicable" | "waived" as word, _:
             return "skipped", word

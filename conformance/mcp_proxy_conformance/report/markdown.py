@@ -26,7 +26,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Render headline, open clauses and open results; the target's words appear only as code."""
+    """Return headline, open clauses and open results; the target's words are shown as code."""
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",
@@ -82,7 +82,7 @@ def _result(result: Result, report: Report) -> list[str]:
 
 
 def _deviation(known: Waiver) -> str:
-    """Format a deviation as one list item; its issue is not a link, as nothing here is."""
+    """Return a deviation as one list item; its issue is code, not a link."""
     state = f"{code(known.state)} " if known.state else ""
     return (
         f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"
@@ -91,12 +91,12 @@ def _deviation(known: Waiver) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape our own words, so that none of their characters is taken for markup."""
+    """Escape the suite's own words, so that none of their characters is taken for markup."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def code(text: str) -> str:
-    """Format a text as code on one line, without markup, links, mentions or HTML."""
+    """Return a text as inline code on one line; empty for a blank text."""
     line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""
@@ -105,12 +105,12 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Format a text as code in a table, where a bar would end the cell even in code."""
+    """Return a text as code for a table cell, which a bar would end even in code."""
     return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:
-    """Format lines as a code block, in a fence longer than any in them."""
+    """Return lines as a code block, in a fence longer than any in them."""
     text = disarmed(inert("\n".join(lines)))
     fence = "`" * max(3, _longest(text) + 1)
     return [f"{fence}text", text, fence]

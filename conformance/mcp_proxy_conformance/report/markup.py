@@ -1,4 +1,4 @@
-"""Markdown of the catalogue's sentences."""
+"""Markup of the catalogue's sentences, in Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 
 
 def prose(text: str) -> str:
-    """Format a sentence of ours for a line or a cell; text between backticks becomes code."""
+    """Return the suite's own text as Markdown on one line; parts in backticks become code."""
     words = " ".join(inert(text).split())
     parts = words.split("`")
     if len(parts) % 2 == 0:

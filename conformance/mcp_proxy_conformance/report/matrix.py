@@ -24,7 +24,7 @@ CHECKS, REASON = 6, 600
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A report: its number from 1, its file, its target in short and in full, and its outcome."""
+    """One compared report: number from 1, file, target in short and in full, and outcome."""
 
     number: int
     file: str
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A report's verdict on a clause, the reason, and the checks that are not settled."""
+    """A report's verdict on a clause, its reason, and the names of the first results to look at."""
 
     anchor: str
     column: Column
@@ -74,7 +74,7 @@ class Matrix:
 
 
 def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
-    """Build the matrix of these reports, each with the name of its file, in their order."""
+    """Return the matrix of reports, each given with its file's name, in the given order."""
     columns = [_column(number, *entry) for number, entry in enumerate(reports, 1)]
     ids = _ids([report for _, report in reports])
     rows = [

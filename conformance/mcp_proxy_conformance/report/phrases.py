@@ -1,4 +1,4 @@
-"""Words shared by all renderings: clauses, names of results, commands that reproduce them."""
+"""Phrases that all renderings share: clauses, names of results, commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def curl(message: ReportedMessage) -> str:
-    """Return the message as one curl command; empty if the report does not hold all its bytes."""
+    """Return a curl command for the message; empty if the report does not hold all its bytes."""
     if message.cut or _NO_UTF8.search(message.body):
         return ""
     words = ["curl", "-sg", word(message.peer)]
@@ -39,25 +39,25 @@ def curl(message: ReportedMessage) -> str:
 
 
 def word(text: str) -> str:
-    """Quote the text as one word of a shell, on one line, without any control character."""
+    """Quote the text as one word of a shell command, on one line, without control characters."""
     if _is_plain(text):
         return text if shlex.quote(text) == text else quoted(text)
     return f"\"$(printf '{_octal(text)}')\""
 
 
 def quoted(text: str) -> str:
-    """Put the text into single quotes."""
+    """Return the text in single quotes, as a shell reads them."""
     escaped = text.replace("'", "'\\''")
     return f"'{escaped}'"
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text looks the same wherever it is shown, and stays on its line."""
+    """Whether the text has no control characters or line breaks, so that it shows as it is."""
     return inert(text) == text and "\n" not in text and "\t" not in text
 
 
 def _octal(text: str) -> str:
-    """Format the text for printf(1): what is not harmless there as octal bytes."""
+    """Escape the text for printf(1): every byte that is not harmless there in octal."""
     plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
         character
@@ -84,7 +84,7 @@ class Sentence:
 
 
 def sentence(clause_id: str) -> Sentence:
-    """Return sentence and source of a clause; a note if this version does not have the clause."""
+    """Return text and source of a clause; a note if this version does not have the clause."""
     try:
         source = catalogue().source(clause_id)
         return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
@@ -93,7 +93,7 @@ def sentence(clause_id: str) -> Sentence:
 
 
 def needs_capability(clause_id: str) -> bool:
-    """Whether the clause needs a declared capability of the target; an unknown clause does not."""
+    """Whether the clause needs a capability of the target; an unknown clause does not."""
     try:
         return bool(catalogue().clause(clause_id).capability)
     except UnknownClause:
@@ -101,7 +101,7 @@ def needs_capability(clause_id: str) -> bool:
 
 
 def rulings(clause_id: str) -> list[Interpretation]:
-    """Return the interpretations of the sentence that the clause rests on, if it is ambiguous."""
+    """Return the interpretations that the clause rests on; most clauses have none."""
     return [
         interpretation
         for interpretation in interpretations()
@@ -110,7 +110,7 @@ def rulings(clause_id: str) -> list[Interpretation]:
 
 
 def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
-    """Return the deviations that name a waived result: its check, its case, or a clause of it."""
+    """Return the deviations in use that name a waived result; empty if it is not waived."""
     if result.verdict != "waived":
         return []
     names = {result.check, result.case, result.name, *result.clauses}
@@ -118,12 +118,12 @@ def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
 
 
 def has_waived(report: Report) -> bool:
-    """Whether the run rests on deviations."""
+    """Whether a clause of the report is waived by a deviation."""
     return any(clause.verdict == "waived" for clause in report.clauses)
 
 
 def requirement_of(clause_id: str) -> str:
-    """Return the requirement of a clause; of an unknown clause, its own id."""
+    """Return the id of a clause's requirement; of an unknown clause, its own id."""
     try:
         return catalogue().owner(clause_id).id
     except UnknownClause:
@@ -144,7 +144,7 @@ def again(name: str, report: Report) -> str:
 
 
 def request(result: Result, report: Report) -> str:
-    """Return the request that led to the observation, else the last one; empty without any."""
+    """Return a curl command for the request behind the observation, else the last; may be empty."""
     messages, places = report.messages, result.messages
     answer = next((culprit.place for culprit in guilty(result, messages)), None)
     until = len(places) if answer is None else places.index(answer)
@@ -166,7 +166,7 @@ def profile_of(report: Report) -> str:
 
 
 def target_of(report: Report) -> str:
-    """Return the target, its version, and the wire on which the verdict was reached."""
+    """Return the target's kind and version, and the wire on which it was judged."""
     target = report.target
     wire = f", wire {target.wire}" if target.wire else ""
     return f"{target.kind} {target.version}".rstrip() + wire
@@ -178,10 +178,10 @@ def _is_request(message: ReportedMessage) -> bool:
 
 
 def is_left_out(clause: ClauseVerdict) -> bool:
-    """Whether the run did not ask for the clause."""
+    """Whether the clause was outside the part of the profile that the run was asked for."""
     return clause.cause == "left_out"
 
 
 def is_after_the_end(clause: ClauseVerdict) -> bool:
-    """Whether the run ended before anything of the clause was observed."""
+    """Whether the run ended before anything was observed of the clause."""
     return clause.cause == "ended" and not clause.results

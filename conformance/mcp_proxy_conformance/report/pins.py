@@ -1,4 +1,4 @@
-"""Unread texts, as lines of a target file that say what each conveys."""
+"""Pins for a target file: lines that declare which status each unread text conveys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcp_proxy_conformance.report.document import Report
 
 
 def pins(report: Report) -> list[str]:
-    """Return the table `pins` of a target file: each text once, under its first status.
+    """Return the lines of a table `pins` with each unread text once, under its first status.
 
     Empty if every text that counts was read.
     """
@@ -29,7 +29,7 @@ def pins(report: Report) -> list[str]:
 
 
 def pinned(report: Report) -> list[str]:
-    """List the texts that were accepted because the target file pins them, with their statuses."""
+    """Return each text that was accepted because it is pinned, with its statuses, as a phrase."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
         for lock_text in result.pinned:

@@ -67,7 +67,7 @@ def read_report(path: Path) -> Report:
 
 
 def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Make a report of the first format one of the second; what is odd in it stays odd."""
+    """Convert a document of the first format in place; values out of place stay as they are."""
     levels: dict[object, str] = {"F": "required", "A": "advisory"}
     document["format"] = FORMAT
     for name in ("clauses", "results"):
@@ -80,7 +80,7 @@ def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Twice(ValueError):
-    """An object has a member twice; which of them counts depends on the reader."""
+    """A JSON object has a member twice; which one counts would depend on the reader."""
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _contradiction(report: Report) -> str:
 
 
 def _fault(document: Any) -> str:
-    """Return the place that breaks the schema or cites a missing message; empty if none does."""
+    """Return how the document breaks the schema or lacks a cited message; empty if sound."""
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:

@@ -28,7 +28,7 @@ UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 
 
 def render(report: Report) -> str:
-    """Render the log of one run, as indented JSON."""
+    """Return the SARIF log of one run as indented JSON."""
     levels = {clause.id: clause.level for clause in report.clauses}
     for result in report.results:
         for clause_id in result.clauses:
@@ -69,7 +69,7 @@ def _rule(clause_id: str, level: str) -> dict[str, Any]:
 
 
 def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
-    """Describe the end of the run, and the results it could not settle."""
+    """Return the end of the run, and notifications of the results it could not settle."""
     return {
         "executionSuccessful": report.exit not in UNDONE,
         "exitCode": report.exit,
@@ -86,7 +86,7 @@ def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
 
 
 def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str, Any]:
-    """Describe a failure under its first clause, at the lines of its deviation or of the target."""
+    """Return a failure as a SARIF result under its first clause, with a place in a file."""
     first = result.clauses[0] if result.clauses else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
     lines = [f"{result.name} on {result.stage}", result.reason, *result.evidence]
@@ -109,7 +109,7 @@ def _logical(result: Result, report: Report) -> dict[str, Any]:
 
 
 def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return the place of the waiving deviation, else of the target file; empty without a file."""
+    """Return the location of the waiving deviation, else in the target file; else empty."""
     file, line = report.target.file, line_of(result, report.target.lines)
     if known and known[0].file:
         file, line = known[0].file, known[0].line
@@ -120,7 +120,7 @@ def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[s
 
 
 def _uri(file: str) -> str:
-    """Return a path with slashes as a reference: relative as it is, else with the scheme `file`."""
+    """Return a file's path as a URI: an absolute one with scheme `file`, else relative."""
     reference = quote(file, safe="/", errors="replace")
     if file.startswith("/"):
         return f"file://{reference}"
@@ -141,6 +141,6 @@ def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
 
 
 def _message(text: str) -> dict[str, str]:
-    """Wrap a plain text; braces are doubled as the format demands, and nothing in it is a link."""
+    """Return a SARIF message of plain text: braces doubled, nothing in it a link."""
     escaped = inert(text).replace("{", "{{").replace("}", "}}")
     return {"text": escaped.replace("](", "] (")}

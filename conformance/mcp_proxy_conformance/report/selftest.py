@@ -1,4 +1,4 @@
-"""Summary lines of a selftest."""
+"""Summary of a selftest, in lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SILENT = ("killed", "acquitted", "behaved")
 
 
 def lines(document: dict[str, Any]) -> list[str]:
-    """Summarise a document of schemas/selftest.schema.json: counts, then whatever is odd."""
+    """Summarise a document of schemas/selftest.schema.json: counts, then what is not as due."""
     summary = []
     for kind, title in TITLES.items():
         cells = Counter(row["cell"] for row in document["rows"] if row["kind"] == kind)

@@ -1,4 +1,4 @@
-"""Comparison of several reports on one page: a table of clauses, and the reasons below."""
+"""Several reports side by side on one page: a table of clauses, and the reasons below."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Reports = Sequence[tuple[str, Report]]
 
 
 def html(reports: Reports) -> str:
-    """Render one HTML page that can be read without a script."""
+    """Return one HTML page that can be read without a script."""
     return framed("matrix.html.jinja", matrix=matrix(reports))
 
 
 def markdown(reports: Reports) -> str:
-    """Render one table, then the reason of each verdict but passes and not applicable."""
+    """Return one Markdown table, then the reason of each verdict that is open or waived."""
     grid = matrix(reports)
     lines = [
         "# Implementations and clauses",

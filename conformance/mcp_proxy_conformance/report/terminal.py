@@ -1,4 +1,4 @@
-"""The report on a terminal: failures by clause, what is open, a table, and one last line."""
+"""The report on a terminal: failures by clause, open clauses, a table, and one last line."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
 
 
 def table(report: Report) -> list[Line]:
-    """Tabulate the counting clauses by verdict, a row for each requirement that was looked at."""
+    """Return a table of required clauses by verdict, with a row for each requirement judged."""
     rows: dict[str, Counter[str]] = {}
     for clause in _of(report, "required"):
         if not is_left_out(clause):
@@ -81,7 +81,7 @@ def table(report: Report) -> list[Line]:
 
 
 def last(report: Report, path: Path, code: int | None = None) -> Line:
-    """Return the last line: how the run ended, where, and what to look at."""
+    """Return the last line: outcome, exit code and the report's path."""
     firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
     reason = " ".join(report.why.split())
@@ -97,7 +97,7 @@ def last(report: Report, path: Path, code: int | None = None) -> Line:
 
 
 def ending(report: Report, code: int | None) -> str:
-    """Return the exit code, and why it differs from the report's own."""
+    """Return the exit code as text, and why it differs from the report's own."""
     own = report.exit
     if code in (None, own):
         return f"exit {own}"
@@ -118,7 +118,7 @@ def _some(ids: list[str]) -> str:
 
 
 def _counted(report: Report) -> str:
-    """Count the clauses by verdict."""
+    """Return the counts of clauses by verdict, advisory ones apart, in words."""
     included = [clause for clause in report.clauses if not is_left_out(clause)]
     firm = Counter(_word(clause) for clause in included if clause.level == "required")
     aside = Counter(_word(clause) for clause in included if clause.level == "advisory")
@@ -139,7 +139,7 @@ def _not_applicable(report: Report) -> list[Line]:
 
 
 def known_failures(report: Report) -> list[str]:
-    """Return a line with the state of each deviation; empty if the run has none."""
+    """Return a line for each deviation: its state, reason, date and place."""
     return [f"{STATES[waiver.state]:{WIDTH}}  {_known(waiver)}" for waiver in report.waivers]
 
 
@@ -175,7 +175,7 @@ def errors(report: Report) -> list[Line]:
 
 
 def inconclusive(report: Report) -> list[Line]:
-    """List each distinct reason why a counting result is not settled, and what would settle it."""
+    """List each distinct reason why a required result is inconclusive, and the repair."""
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
     for (reason, _), affected in list(groups.items())[:MOST]:
@@ -203,7 +203,7 @@ def _to_be_pinned(report: Report) -> list[Line]:
 
 
 def settling(clauses: list[str]) -> str:
-    """Return what would settle these clauses, if the result itself does not say."""
+    """Return the repair for clauses of an inconclusive result that has no hint of its own."""
     if not clauses:
         return "run the suite again"
     return f"provide what is missing; `mcp-proxy-conformance explain {clauses[0]}` shows the checks"
@@ -231,7 +231,7 @@ def _uncounted(reasons: int) -> list[Line]:
 
 
 def _unseen(report: Report) -> list[Line]:
-    """List clauses that are errors though no check is: the suite lacks a check of them."""
+    """List the clauses that are errors because no check observed them."""
     missing = [
         clause for clause in report.clauses if clause.verdict == "error" and not clause.results
     ]
@@ -255,7 +255,7 @@ def render(
     colour: bool = False,
     code: int | None = None,
 ) -> str:
-    """Render the whole text; all output of the target is escaped.
+    """Return the text for the terminal; all output of the target is escaped.
 
     Args:
         report: The document of a report.

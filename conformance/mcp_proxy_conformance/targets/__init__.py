@@ -1,1 +1,1 @@
-"""Targets that are proxies: starting, locking and ending them, by the adapter of each kind."""
+"""Package of proxies as targets: starting, locking and ending them, by the adapter of each kind."""

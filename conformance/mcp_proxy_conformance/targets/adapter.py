@@ -43,13 +43,13 @@ class TargetNotStarted(AdapterError):
 
 
 def without_frames(error: E) -> E:
-    """Return the error without its frames: they keep the target's answers in memory."""
+    """Return the error without traceback and causes, which would keep answers in memory."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
 
 class Refused(Exception):
-    """The operator surface legally refused that combination: the check is not applicable."""
+    """The target or its operator legally refused the operation: the check is not applicable."""
 
 
 class NotDeclared(Refused):
@@ -62,7 +62,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The access to a started target: its URL, the admin's headers, each agent's headers.
+    """How a started target is reached: its URL, the administrator's headers, each agent's headers.
 
     `stdio` is a command line that serves the target's config over stdio, to the administrator,
     with its own state; it is run with exactly `stdio_env`.
@@ -84,7 +84,7 @@ class UpstreamAddress:
 
 
 class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The address of the suite's upstream servers: bound to `bind`, named `host` to the target.
+    """Where the suite's upstream servers listen (`bind`), and their host as the target sees it.
 
     With transport `stdio` the target gets a command line for each server instead of a URL; with
     `http` it never gets one, for targets that cannot start programs of the suite's host.
@@ -96,32 +96,32 @@ class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Adapter(Protocol):
-    """One started target. Each operation returns a new Access when the access has changed.
+    """Drives one target. Each operation returns a new Access, or None if it has not changed.
 
     `lock` and the others mean *accepted*, not *visible*: the suite polls. They raise Refused
     (a legal refusal), Unsupported, or AdapterError.
     """
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target with the world's servers, lists and agents; `folder` is its state."""
+        """Start the target with the world's servers, lists and agents, its state in `folder`."""
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock of that kind; quarantine and server take no tools."""
+        """Set a lock of that kind on tools, or on the whole server (quarantine, server)."""
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
         """Remove a lock; kind approval approves the tools."""
 
     def restart(self) -> Access | None:
-        """End the target and start it again on the same state."""
+        """End the target and start it again with the same state."""
 
     def refresh(self, server: str) -> Access | None:
-        """Make the target read the upstream's tools again."""
+        """Make the target list an upstream server's tools again."""
 
     def counter(self) -> int:
-        """Return the opt-in counter."""
+        """Return the target's count of requests that set the flag `include_disabled`."""
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Make the reason of these tools undeterminable, or restore it."""
+        """Make the target unable to determine why these tools are locked, or restore it."""
 
     def alive(self) -> bool:
         """Whether the target still runs."""

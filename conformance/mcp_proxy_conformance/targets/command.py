@@ -32,14 +32,14 @@ SECRET = ("headers", "agents", "env")
 
 
 class Stdio(msgspec.Struct, frozen=True, kw_only=True):
-    """A command line that serves the same configuration over stdio."""
+    """A command line, with its environment, that serves the target's configuration over stdio."""
 
     command: tuple[str, ...]
     env: dict[str, str] = {}
 
 
 class AdapterOk(msgspec.Struct, frozen=True, kw_only=True):
-    """The `ok` of an answer; a member that is None has not changed."""
+    """The `ok` member of an answer; a member that is None has not changed."""
 
     url: str | None = None
     headers: dict[str, str] | None = None
@@ -49,7 +49,7 @@ class AdapterOk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer; exactly one of its last four members is present."""
+    """One answer line of an adapter; exactly one of its last four members is present."""
 
     id: int
     ok: AdapterOk | None = None
@@ -59,7 +59,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(access: AdapterOk) -> str | None:
-    """Return why an access is unusable, as the client itself would find, and the repair."""
+    """Return why the access in an answer is unusable, and the repair; None if it is usable."""
     if access.url is not None:
         try:
             Client(access.url, transcript=Transcript())  # it connects only when it is first used
@@ -89,7 +89,7 @@ def _fault_of_stdio(stdio: Stdio) -> str | None:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether the system accepts it as an argument."""
+    """Whether the system accepts the word as an argument of a program."""
     try:
         return b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:
@@ -97,7 +97,7 @@ def _is_plain(word: str) -> bool:
 
 
 def quoted(line: bytes) -> str:
-    """Return a line for a complaint: shortened, and without the credentials of an answer."""
+    """Return an adapter's line for an error message: cut, and with its credentials redacted."""
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     try:
         parsed = json.loads(text)
@@ -130,7 +130,7 @@ WANTED = "print one JSON answer per line, and nothing else, to standard output"
 
 
 class CommandAdapter:
-    """One adapter process, which owns one target."""
+    """Adapter that passes each operation to a program, as one line of JSON with one answer."""
 
     def __init__(self, command: Sequence[str], answer_s: float = ANSWER_S) -> None:
         """Start nothing yet; `answer_s` is the timeout of an answer in seconds."""
@@ -144,7 +144,7 @@ class CommandAdapter:
         self._agents: frozenset[str] = frozenset()
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the adapter, and through it the target."""
+        """Start the adapter program, and through it the target; return how it is reached."""
         state = folder / "state"
         state.mkdir(mode=0o700, parents=True)
         self._program = LineProgram(self._command, log=folder / "adapter.log")
@@ -167,43 +167,43 @@ class CommandAdapter:
         return self._access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock."""
+        """Have the program set a lock; return the new access, None if unchanged."""
         return self._moved(self._ask("lock", kind=kind, server=server, tools=list(tools)))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove a lock, or approve tools."""
+        """Have the program remove a lock, or approve tools; return the new access, if any."""
         return self._moved(self._ask("unlock", kind=kind, server=server, tools=list(tools)))
 
     def restart(self) -> Access | None:
-        """End the target and start it again on the same state."""
+        """Have the program restart the target on the same state; return the new access, if any."""
         return self._moved(self._ask("restart", START_S))
 
     def refresh(self, server: str) -> Access | None:
-        """Make the target read the upstream's tools again."""
+        """Have the program make the target list the server's tools again."""
         return self._moved(self._ask("refresh", server=server))
 
     def counter(self) -> int:
-        """Return the opt-in counter."""
+        """Return the target's opt-in counter from the program; without a count it is broken."""
         count = self._ask("counter").count
         if count is None:
             raise self._break("its answer to counter has no count")
         return count
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Make the reason of these tools undeterminable, or restore it."""
+        """Have the program make the reason of these tools' locks undeterminable, or restore it."""
         members: dict[str, Any] = {"server": server, "tools": list(tools), "on": on}
         return self._moved(self._ask("indeterminate", **members))
 
     def alive(self) -> bool:
-        """Whether the adapter runs; the adapter itself reports an ended target."""
+        """Whether the adapter program runs; it reports itself if the target has ended."""
         return self._program is not None and self._program.alive()
 
     def log(self) -> str:
-        """Return the tail of the adapter's standard error."""
+        """Return the tail of the adapter program's standard error."""
         return self._program.tail() if self._program is not None else ""
 
     def stop(self) -> None:
-        """Close its standard input; after 5 seconds end its process group."""
+        """Close the program's standard input; end its process group if it runs 5 s later."""
         if self._program is not None:
             self._program.finish(0.0 if self._broken else END_S)
 
@@ -265,7 +265,7 @@ class CommandAdapter:
         return self._break(f"its answer to {op} is {quoted(line)}{fault}")
 
     def _break(self, complaint: str) -> AdapterError:
-        """Mark the adapter as out of step and end it."""
+        """End the program, which is out of step; return the error to raise, with the log's end."""
         assert self._program is not None
         self._program.end()
         tail = self._program.tail().strip()
@@ -275,7 +275,7 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: AdapterOk) -> Access | None:
-        """Return the new access, None if unchanged; an agent left out keeps its headers.
+        """Store the access in an answer; return it, None if unchanged. Agents left out stay.
 
         Headers of agents that the world does not have are ignored.
         """

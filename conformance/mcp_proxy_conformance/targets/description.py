@@ -1,4 +1,4 @@
-"""The target file: the implementation under test, and its settings that stay from run to run."""
+"""Description of a target: its file, or options in its place, read and checked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BadTarget(ValueError):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target file; times in seconds, as in `Target`. `pins` are exact texts by status word.
+    """The content of a target file; times in seconds, as in `Target`.
 
     `tool_prefix` and `timeout_signatures` are of loaders, as in `LoaderTarget`.
     """
@@ -59,7 +59,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def describe(
     *, kind: str | None, file: Path | None, given: Mapping[str, Any], environment: Mapping[str, str]
 ) -> Description:
-    """Return the target described by options, environment and file, in that order of precedence.
+    """Return the target's description from options, environment and file, in that precedence.
 
     Args:
         kind: The kind named on the command line, if any; it must agree with the file's.
@@ -95,7 +95,7 @@ def describe(
 
 
 def describe_surface(file: Path) -> Description:
-    """Return the names and texts in a target file, which need not say how to start a target."""
+    """Return a target file's description; it need not say how to start a target."""
     members = _read(file)
     described = _converted({"kind": "command"} | members, str(file))
     _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
@@ -178,7 +178,7 @@ def _converted(members: dict[str, Any], place: str) -> Description:
 
 
 def _readable(complaint: str) -> str:
-    """Return msgspec's complaint, with the nearest known name for an unknown one."""
+    """Return msgspec's error text for users, with the nearest known name for an unknown one."""
     match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
     if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
@@ -281,7 +281,7 @@ def _check_surface(described: Description, place: str) -> None:
 
 
 def _paths(surface: Surface) -> list[tuple[str, str]]:
-    """Return every path of a surface, by its place in the file."""
+    """Return every endpoint path of a surface, each with its place in the target file."""
     templates: dict[str, ToolTemplate] = {"listing": surface.listing}
     templates |= {f"calls[{at}]": template for at, template in enumerate(surface.calls)}
     if surface.inspect is not None:

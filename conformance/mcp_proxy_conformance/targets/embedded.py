@@ -28,33 +28,33 @@ READY_S = 6.0
 
 
 class ChangedProxy(Protocol):
-    """A changed reference, which can be started any number of times."""
+    """The reference proxy with the changes of a mutant; it can be opened any number of times."""
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
         """Start a proxy with this configuration and data folder; the result has a `url`."""
 
 
 class Embedded(Process):
-    """One proxy on the host's loop, with the interface of a process."""
+    """One reference proxy on the host's event loop, with the interface of a `Process`."""
 
     def __init__(self, url: str, end: Callable[[], None], log: Path) -> None:
-        """Serve at `url` until `end` is called."""
+        """Describe a proxy that serves at `url` until `end` is called."""
         super().__init__(0, log)
         self._url = url
         self._end = end
         self._running = True
 
     def alive(self) -> bool:
-        """Whether it has not been ended."""
+        """Whether `end` has not been called yet."""
         return self._running
 
     def first_line(self, deadline: float) -> str:
-        """Return the first line that the reference prints: its address."""
+        """Return at once the line with the URL that the reference would print."""
         del deadline
         return json.dumps({"url": self._url})
 
     def end(self, patience_s: float = END_S) -> None:
-        """End it with its connections."""
+        """Stop the proxy and close its connections; a second call does nothing."""
         del patience_s
         if self._running:
             self._running = False
@@ -65,14 +65,14 @@ class EmbeddedHost:
     """Opens proxies on one loop in one background thread."""
 
     def __init__(self, changed: ChangedProxy) -> None:
-        """Apply this change to every proxy of the host."""
+        """Start the loop and its thread; every proxy of the host has this change."""
         self._changed = changed
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Start a proxy with these arguments; its environment is this process's own."""
+        """Open a proxy with the config and data folder in `arguments`; `env` is ignored."""
         del env
         options = dict(
             argument.removeprefix("--").split("=", 1) for argument in arguments if "=" in argument
@@ -105,7 +105,7 @@ class EmbeddedHost:
             opened.set_exception(error)
 
     def close(self) -> None:
-        """End the loop, once; its proxies were ended by their starters."""
+        """Stop the loop and its thread; its proxies have been ended by their starters."""
         if self._loop.is_closed():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -23,7 +23,7 @@ Marks = dict[str, tuple[int, int]]
 
 
 def things(folder: Path) -> set[str]:
-    """Return every file and `file#table` of a folder, numbers in file names masked.
+    """Return the names of all files and `file#table`s of a folder, numbers in file names masked.
 
     Programs rotate logs and renew index segments under new numbers, so a file counts as new only by
     the rest of its name.
@@ -38,7 +38,7 @@ def things(folder: Path) -> set[str]:
 
 
 def marks(folder: Path) -> Marks:
-    """Return size and time of last change, in nanoseconds, of every file: these show a write."""
+    """Return size and modification time (ns) of every file, by which a write can be noticed."""
     by_path: Marks = {}
     for path in _files(folder):
         with contextlib.suppress(OSError):
@@ -60,7 +60,7 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
-    """Copy a non-empty log to a folder; links and files that cannot be copied are skipped."""
+    """Copy a log that is not empty to a folder without secrets; links and errors are skipped."""
     with contextlib.suppress(OSError):
         if not path.is_symlink() and path.stat().st_size:
             place.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> No
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep a target has nested it."""
+    """Remove a folder, however deep a target has nested it; errors are ignored."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists() and (command := shutil.which("rm")):

@@ -1,4 +1,4 @@
-"""The kinds of target that can be judged, built from their description."""
+"""Kinds of targets that can be judged, each built from its description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 
 
 def target_of(described: Description) -> Target:
-    """Return the described target, which must not be a loader; raises BadTarget."""
+    """Return the Target of a description; raises BadTarget for a loader or a missing program."""
     if described.kind == "loader":
         raise BadTarget("only `run loader` judges a target of kind 'loader'; use that command")
     if described.kind == "mcpproxy":
@@ -55,7 +55,7 @@ def target_of(described: Description) -> Target:
 
 
 def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
-    """Return the surface and the pinned texts of a target file, and whether there is a file."""
+    """Return surface, pinned texts, and whether there is a file; without one, the defaults."""
     if file is None:
         return Surface(), {}, False
     described = describe_surface(file)
@@ -76,7 +76,7 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
 
 
 def _narrowed(target: Target) -> Target:
-    """Keep only the first endpoint and call surface unless direct_endpoints is declared."""
+    """Return the target with one endpoint and one call, unless it declares direct_endpoints."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface

@@ -1,4 +1,4 @@
-"""The tools of a world, recognised in whatever form a target gives their names."""
+"""Known tools of a world, recognised in whatever form a target gives their names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Known:
         return self._of_another(name) or listed
 
     def _of_another(self, name: str) -> ToolKey | None:
-        """Return the only tool with that name, listed with a server that has no such tool."""
+        """Return the only tool whose name is in `name`, of any server; None if it is not unique."""
         fit = [key for key in self._keys if key.tool and key.tool in name]
         longest = max((len(key.tool) for key in fit), default=0)
         fit = [key for key in fit if len(key.tool) == longest]

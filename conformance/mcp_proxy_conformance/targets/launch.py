@@ -1,4 +1,4 @@
-"""The programs behind the built-in operator adapter, and their differences."""
+"""Launch of the programs behind the built-in operator adapter, with their differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUIET = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """The differences between the programs behind this adapter.
+    """How one program behind the operator adapter is started, and how it differs from the others.
 
     `command` precedes `serve`; `says_address` programs choose their port and print it;
     `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
@@ -54,7 +54,7 @@ class Launch:
 
 
 def mcpproxy(binary: str) -> Launch:
-    """Return the launch of the real Go proxy, with times measured on builds of 2025 and 2026."""
+    """Return the launch of the real Go proxy, with delays measured on builds of 2025 and 2026."""
     return Launch(
         command=(binary,),
         says_address=False,

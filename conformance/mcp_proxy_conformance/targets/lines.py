@@ -1,4 +1,4 @@
-"""A program with a line protocol on its standard streams, ended with its process group."""
+"""A program that speaks in lines on its standard streams, ended with its process group."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LineProgram(Process):
         return self._child.poll() is None
 
     def send(self, line: bytes) -> None:
-        """Write one line; if the program no longer reads, `receive` reports it."""
+        """Write one line; if the program no longer reads, the next `receive` raises."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(line + b"\n")
@@ -54,11 +54,11 @@ class LineProgram(Process):
             self._deaf = True
 
     def receive(self, within_s: float) -> bytes:
-        """Return the next line.
+        """Wait for the next line and return it.
 
         Raises:
             TimeoutError: No line arrived in that many seconds.
-            Ended: No further line will arrive.
+            ProgramEnded: No further line will arrive.
         """
         deadline = time.monotonic() + within_s
         ended_at = None  # a child may keep the output of an ended program open
@@ -84,7 +84,7 @@ class LineProgram(Process):
             raise ProgramEnded(self._exit())
 
     def stray(self) -> bytes | None:
-        """Return a line that is already there, None without one."""
+        """Return a line that has arrived without a request for it; None without one."""
         try:
             line = self._lines.get_nowait()
         except queue.Empty:
@@ -94,7 +94,7 @@ class LineProgram(Process):
         return line
 
     def finish(self, patience_s: float) -> None:
-        """Close its standard input, and end the rest of its group after that many seconds."""
+        """Close the program's standard input, wait that many seconds, and end its group."""
         assert self._child.stdin is not None
         self._over.set()
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
@@ -103,7 +103,7 @@ class LineProgram(Process):
         self.end()
 
     def end(self, patience_s: float = 3.0) -> None:
-        """End the group; its further output is dropped."""
+        """End the process group; its further output is dropped."""
         self._over.set()
         super().end(patience_s)
 
@@ -115,7 +115,7 @@ class LineProgram(Process):
         self._keep(None)
 
     def _keep(self, line: bytes | None) -> None:
-        """Wait for room; once the end has begun, drop the line."""
+        """Queue the line, or None for the end of output; wait for room unless ending has begun."""
         while not self._over.is_set():
             try:
                 self._lines.put(line, timeout=SLICE_S)

@@ -30,7 +30,7 @@ Lists = dict[str, tuple[frozenset[str], frozenset[str] | None]]
 
 
 class OperatorConfig:
-    """The suite's copy of the config: a target's changes to its file are never read back."""
+    """The suite's copy of the config file, from which the target's file is always rewritten."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class OperatorConfig:
         upstreams: Mapping[str, UpstreamAddress],
         base: dict[str, Any],
     ) -> None:
-        """Lay out the servers of `world` after the general settings of `base`."""
+        """Make the config of the world's servers and of `base`; nothing is written yet."""
         self._path = path
         self._base = base
         self._servers = {
@@ -47,14 +47,14 @@ class OperatorConfig:
         }
 
     def write(self) -> None:
-        """Replace the file in one move, so that no reader sees half of it."""
+        """Write the config file in one move, so that no reader sees half of it."""
         text = json.dumps(self._base | {"mcpServers": list(self._servers.values())}, indent=1)
         fresh = self._path.with_suffix(".new")
         fresh.write_text(text, encoding="utf-8")
         os.replace(fresh, self._path)  # noqa: PTH105 - Path.replace is the same call
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
-        """Lock tools: add them to the deny list, or remove them from the server's allow list."""
+        """Lock tools in this copy: add them to the deny list, or take them off the allow list."""
         entry = self._servers[server]
         if "enabled_tools" in entry:
             locked = set(tools)
@@ -63,12 +63,12 @@ class OperatorConfig:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
     def keeps_some(self, server: str, tools: Sequence[str]) -> bool:
-        """Whether the server has no allow list, or one that keeps a tool without these."""
+        """Whether the server has no allow list, or one that is not empty without these tools."""
         allowed = self._servers[server].get("enabled_tools")
         return allowed is None or bool(set(allowed) - set(tools))
 
     def permit(self, server: str, tools: Sequence[str]) -> None:
-        """Remove the config lock of these tools."""
+        """Remove the config lock of these tools in this copy."""
         entry = self._servers[server]
         if "enabled_tools" in entry:
             entry["enabled_tools"] = [*dict.fromkeys([*entry["enabled_tools"], *tools])]
@@ -78,7 +78,7 @@ class OperatorConfig:
             entry["disabled_tools"] = kept
 
     def lists(self) -> Lists:
-        """Return the denied tools and the only allowed ones, by server."""
+        """Return, by server, the denied tools and the allowed ones (None without an allow list)."""
         return _lists(self._servers.values())
 
     def switch(self, server: str, member: str, *, to: bool) -> None:
@@ -87,7 +87,7 @@ class OperatorConfig:
 
 
 def listed(answer: dict[str, Any]) -> Lists | None:
-    """Return the same from an operator API's configuration; None if it shows none."""
+    """Return the lists, as `OperatorConfig.lists`, in an operator API's answer; None without."""
     config = answer.get("data", answer)
     config = config.get("config", config) if isinstance(config, dict) else {}
     servers = config.get("mcpServers")
@@ -128,14 +128,14 @@ CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
 
 class Host(Protocol):
-    """Starts programs more quickly than by a command line."""
+    """Starts instances of a program faster than a command line does."""
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Return a running program with these arguments."""
+        """Start an instance with these arguments and return it."""
 
 
 class OperatorAdapter:
-    """One target process with its own config file, data folder and REST API."""
+    """Adapter for a program with a config file, a data folder and a REST operator API."""
 
     def __init__(self, launch: Launch, host: Host | None = None) -> None:
         """Start nothing yet; with a host, instances are forked from it."""
@@ -149,7 +149,7 @@ class OperatorAdapter:
         self._process: Process | None = None
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Write the config, start the program, wait until ready, create the agents' tokens."""
+        """Write the config, start the program, wait until it is ready, create agents' tokens."""
         self._folder = folder
         self._data = folder / "data"
         self._data.mkdir(mode=0o700, parents=True)
@@ -171,7 +171,7 @@ class OperatorAdapter:
         return self._access()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock: config locks rewrite the file, the others are REST actions."""
+        """Set a lock, by the config file (kind config) or by the REST API (any other kind)."""
         self._wait_until_quiet()
         if kind == "config":
             if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
@@ -192,7 +192,7 @@ class OperatorAdapter:
         return None
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove a lock, or approve tools."""
+        """Remove a lock or approve tools, by the config file or by the REST API."""
         self._wait_until_quiet()
         if kind == "config":
             self._config.permit(server, tools)
@@ -211,26 +211,26 @@ class OperatorAdapter:
         return None
 
     def restart(self) -> Access | None:
-        """End the program and start it again on the same config and data."""
+        """End the program and start it again with the same config and data."""
         self._running().end()
         self._config.write()  # a program may write into its file when it ends
         self._run(0 if self._launch.says_address else _free_port())
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
-        """Request a discovery pass; it may do nothing while another one runs."""
+        """Request that a server's tools are listed again; a pass that runs may swallow it."""
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
         return None
 
     def counter(self) -> int:
-        """Return the opt-in counter of programs that show it."""
+        """Return the opt-in counter from the REST API; raises Unsupported if there is none."""
         if not self._launch.has_counter:
             raise Unsupported("counter")
         return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Remove the approvals store while the program runs, or put it back."""
+        """Replace the approvals store by an empty folder while the program runs, or put it back."""
         del server, tools
         if self._launch.breakable_store is None:
             raise Unsupported("indeterminate")
@@ -283,7 +283,7 @@ class OperatorAdapter:
         return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
     def _run(self, port: int) -> None:
-        """Start the program; on another port if the free one was taken meanwhile."""
+        """Start the program and wait until it is ready; retry if its port was taken meanwhile."""
         for attempt in range(PORTS):
             try:
                 self._run_on(port)
@@ -317,7 +317,7 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file; a program that does not reload it is restarted."""
+        """Write the file; restart the program if it does not take the change up."""
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()
@@ -328,7 +328,7 @@ class OperatorAdapter:
         return None
 
     def _taken_up(self) -> bool:
-        """Whether the operator API shows the lists of the file within the reload time."""
+        """Whether the operator API shows the file's lists within the reload time."""
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:
             if self._config.lists() == listed(self._api.ask("GET", "/config")):
@@ -339,7 +339,7 @@ class OperatorAdapter:
         return False
 
     def _copy_config(self) -> None:
-        """Copy the config for the stdio program, which may rewrite its own copy."""
+        """Copy the config for the stdio command, whose program may rewrite its own copy."""
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:

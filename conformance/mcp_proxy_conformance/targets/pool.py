@@ -1,4 +1,4 @@
-"""Started targets ahead of their use: shared stages once, fresh worlds one for each check."""
+"""Pool of targets started ahead of their use: shared stages once, fresh worlds for each check."""
 
 from __future__ import annotations
 
@@ -90,15 +90,16 @@ class Pool(Generic[P]):
         self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """List the targets in the order in which they will be requested, started ones included."""
+        """Take the wanted targets, in order of first request, and begin to start the first ones."""
         self._queue = [each for each in wanted if each.place not in self._made]
         self._wanted |= {each.place: each for each in wanted}
         self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
-        """Return the target of that place; waits for it, raises AdapterError if it did not start.
+        """Return the target of a place, waiting until it is prepared; a too old one is replaced.
 
-        One that is too old is ended and replaced.
+        Raises:
+            AdapterError: It did not start, or not in time.
         """
         wanted = self._wanted.get(place)
         if wanted is None or not wanted.spare:
@@ -121,7 +122,7 @@ class Pool(Generic[P]):
         return ready
 
     def _result(self, future: Future[Ready[P]]) -> Ready[P]:
-        """Return a target once it is started; meanwhile others are renewed."""
+        """Wait for a target and return it; meanwhile other targets are started and renewed."""
         deadline = time.monotonic() + GET_S
         while not wait([future], EVERY_S).done:
             if time.monotonic() > deadline:
@@ -144,14 +145,14 @@ class Pool(Generic[P]):
         return max(0, wanted.at - self._requested) * self._pace
 
     def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
-        """Return the age up to which a target is used, less `reserve_s`."""
+        """Return the age up to which a target is used; endless if a new one takes too long."""
         lasts = self._target.lasts_s - reserve_s
         if ready.seconds > lasts - LEAD_S:
             return math.inf  # another one would be too old as well by the time it is prepared
         return lasts
 
     def release(self, place: str) -> None:
-        """End the target of that place, and its successor."""
+        """End a place's target and its replacement, and start the next planned ones."""
         for name in (place, place + NEXT):
             self._drop(name)
         self._wanted.pop(place, None)
@@ -171,7 +172,7 @@ class Pool(Generic[P]):
         started.close()
 
     def hurry(self) -> None:
-        """Begin to end every target: no further one will be requested; from any thread."""
+        """Begin to end every target without waiting; none will start any more; on any thread."""
         with self._lock:
             if self._closed:
                 return
@@ -180,7 +181,7 @@ class Pool(Generic[P]):
                 self._enders.submit(started.close)
 
     def close(self) -> None:
-        """End every target, those still being started included."""
+        """End every target, those still being started included, and wait until all have ended."""
         with self._lock:
             self._closed = True
         self._queue = []
@@ -209,7 +210,7 @@ class Pool(Generic[P]):
             waiting += 1
 
     def _renew(self) -> None:
-        """Start the successors of targets that are, or soon will be, in use and near their end."""
+        """Start replacements of targets that will be used and are near their end of life."""
         for place, future in list(self._made.items()):
             wanted, ready = self._wanted.get(place), _there(future)
             if wanted is None or ready is None or place + NEXT in self._made:
@@ -248,7 +249,7 @@ class Pool(Generic[P]):
 
 
 def _there(future: Future[Ready[P]] | None) -> Ready[P] | None:
-    """Return the target if it is started by now."""
+    """Return the target if it is started and prepared by now, else None."""
     if future is None or not future.done() or future.exception() is not None:
         return None
     return future.result()

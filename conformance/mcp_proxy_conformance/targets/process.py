@@ -1,4 +1,4 @@
-"""Child processes of targets: started in their own group, monitored, and ended with it."""
+"""Processes of targets: started in their own group, monitored, and ended with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_PROGRAM = "name an executable program"
 
 
 class Process:
-    """One program, its output in a file, its process group ended as a whole."""
+    """One running program of a target: its process group and its output files."""
 
     def __init__(self, pid: int, log: Path, printed: Sequence[Printed] = ()) -> None:
         """Watch the program of that process id; without `printed` it writes to `log` by itself."""
@@ -35,7 +35,7 @@ class Process:
         self._output = output_beside(log)
 
     def alive(self) -> bool:
-        """Whether the program still runs."""
+        """Whether a process with this id exists."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -43,7 +43,7 @@ class Process:
         return True
 
     def tail(self) -> str:
-        """Return the last part of the program's output."""
+        """Return the last `LOG_TAIL` characters of each output stream of the program."""
         if self._printed:
             for stream in self._printed if not self.alive() else ():
                 stream.drain()
@@ -51,7 +51,7 @@ class Process:
         return "".join(_end_of(path) for path in (self._output, self._log))
 
     def first_line(self, deadline: float) -> str:
-        """Return the first line of the program's output, until the monotonic `deadline`."""
+        """Wait for the first output line and return it; TargetNotStarted at the deadline."""
         while True:
             text = self._output.read_text(encoding="utf-8", errors="replace")
             if "\n" in text:
@@ -60,7 +60,7 @@ class Process:
             time.sleep(0.005)
 
     def check(self, deadline: float, complaint: str) -> None:
-        """Raise TargetNotStarted when the program has ended or the deadline has passed."""
+        """Raise TargetNotStarted if the program has ended or the deadline has passed."""
         if not self.alive():
             raise TargetNotStarted(f"the target {self._exit()}; {self._log_end()}")
         if time.monotonic() > deadline:
@@ -71,7 +71,7 @@ class Process:
         return f"its log ends with:\n{tail}" if tail else "its log is empty"
 
     def end(self, patience_s: float = 3.0) -> None:
-        """Ask the group to end, then kill it."""
+        """End the process group by SIGTERM, then SIGKILL; wait `patience_s` after each."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             deadline = time.monotonic() + patience_s
@@ -92,7 +92,7 @@ class Process:
 
 
 class Spawned(Process):
-    """A program that was started as a child of this process."""
+    """A program that is a child of this process."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
         """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
@@ -108,7 +108,7 @@ class Spawned(Process):
         super().__init__(self._child.pid, log, printed)
 
     def alive(self) -> bool:
-        """Whether the program still runs."""
+        """Whether the child has not ended; its exit code is collected."""
         return self._child.poll() is None
 
     def _exit(self) -> str:
@@ -116,7 +116,7 @@ class Spawned(Process):
 
 
 def expect_groups() -> None:
-    """Raise TargetNotStarted if this system cannot end a program with its children."""
+    """Raise TargetNotStarted if this system has no process groups to end a program with."""
     if why := lacking("a target that is started here"):
         raise TargetNotStarted(why)
 
@@ -124,7 +124,7 @@ def expect_groups() -> None:
 def spawned(
     command: Sequence[str], *, stdin: int, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a user's program in its own group, with pipes; raises TargetNotStarted."""
+    """Start a program in its own group, with pipes, with retries; raises TargetNotStarted."""
     expect_groups()
     for pause_s in (*PAUSES_S, None):
         try:
@@ -147,7 +147,7 @@ def spawned(
 def _not_started(
     command: Sequence[str], error: OSError | ValueError, *, lacks: bool
 ) -> TargetNotStarted:
-    """Return the error for a failed start: no such program, or a resource is exhausted."""
+    """Return the error for a failed start, with the repair; `lacks`: a resource is exhausted."""
     reason = error.strerror if isinstance(error, OSError) else error
     repair = "free some processes, open files or memory on this machine" if lacks else NO_PROGRAM
     return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; {repair}")

@@ -13,7 +13,7 @@ TIMEOUT_S = 10.0
 
 
 class OperatorApi:
-    """Calls to `/api/v1` on a loopback port with one API key."""
+    """Client of the operator API, `/api/v1` on a loopback port, with one API key."""
 
     def __init__(self, port: int, api_key: str) -> None:
         """Use the target's own port; no connection is made yet."""
@@ -21,7 +21,7 @@ class OperatorApi:
         self._headers = {"X-API-Key": api_key, "Content-Type": "application/json"}
 
     def ready(self) -> bool:
-        """Whether the target answers that it is ready."""
+        """Whether `/readyz` answers 200; also false if nothing answers yet."""
         try:
             status, _ = self._send("GET", "/readyz", None)
         except (OSError, http.client.HTTPException):  # HTTPException: another program has the port
@@ -29,7 +29,7 @@ class OperatorApi:
         return status == http.client.OK
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Make one call; 409 is a legal refusal, any other failure an adapter error."""
+        """Send a request and return the JSON object; raises Refused for 409, else AdapterError."""
         try:
             status, text = self._send(method, "/api/v1" + path, body)
         except (OSError, http.client.HTTPException) as error:
@@ -57,7 +57,7 @@ class OperatorApi:
         self.ask("POST", f"/servers/{quote(server, safe='')}/{action}", body or {})
 
     def token(self, agent: str, servers: tuple[str, ...]) -> str:
-        """Create an agent token that sees these servers only."""
+        """Create an agent token that sees these servers only, and return it."""
         answer = self.ask(
             "POST",
             "/tokens",

@@ -37,7 +37,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def declared_part(world: World, target: Target) -> World:
-    """Return the world without undeclared capabilities, over the requested transport."""
+    """Return the world without what the target does not declare, over the transport it wants."""
     servers, agents = world.servers, world.agents
     if (transport := target.upstreams.transport) != "by stage":
         servers = tuple(msgspec.structs.replace(server, transport=transport) for server in servers)
@@ -53,7 +53,7 @@ EVERY_S = 0.02
 
 
 def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
-    """Observe until the predicate holds or the time is up; returns the last observation."""
+    """Observe every 20 ms until the predicate holds or the time is up; return the last value."""
     deadline = time.monotonic() + within_s
     while True:
         observation = observe()
@@ -64,7 +64,7 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
 
 
 class Started:
-    """A running target in its world.
+    """A running target in its world, with its upstreams, clients and transcript.
 
     `last_change` is the time of the last operator action; `settled_from` is when it was last
     seen to be enforced: claims have the settle time from then on. `log_wanted`: the target's output
@@ -168,14 +168,14 @@ class Started:
         return Known(self.tools)
 
     def stdio(self) -> StdioClient:
-        """Return a client of the target over stdio; the caller must close it."""
+        """Return a client over stdio, which its caller closes; raises Unsupported without one."""
         if self.access.stdio is None:
             raise Unsupported("stdio")
         env = self.access.stdio_env
         return StdioClient(self.access.stdio, env=env, transcript=self.transcript)
 
     def forget_clients(self) -> None:
-        """Drop all sessions, as after a restart; the next request opens a new one."""
+        """Close all clients and their sessions, as after a restart; requests open new ones."""
         with self._lock:
             old, self._clients = list(self._clients.values()), {}
         for client in old:
@@ -188,7 +188,7 @@ class Started:
         return self.settled_from + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
-        """Record an operator action, and the new access if there is one."""
+        """Note an operator action: its time, and the new access, if any; drop cached answers."""
         self.last_change = self.settled_from = time.monotonic()
         self.answers.clear()
         if access is not None:
@@ -210,12 +210,12 @@ class Started:
             raise NotDeclared(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
-        """Make the target read an upstream's tools again."""
+        """Make the target list an upstream's tools again; raises as `lock`."""
         self._expect_declared("refresh")
         self.moved(self.adapter.refresh(server))
 
     def restart(self) -> None:
-        """Restart the target on its state; all sessions are gone."""
+        """Restart the target with its state and close all clients; raises as `lock`."""
         self._expect_declared("restart")
         access = self.adapter.restart()
         self.forget_clients()
@@ -223,7 +223,7 @@ class Started:
 
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
-        """Make the reason of these tools' locks undeterminable in this block; always restored."""
+        """Have the reason of these tools' locks undeterminable during the block."""
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
             yield
@@ -232,7 +232,7 @@ class Started:
 
     @contextlib.contextmanager
     def expected_alive(self) -> Iterator[None]:
-        """Report a failure in this block with the log's end if the target has ended."""
+        """Raise AdapterError with the log's end if this block fails and the target has ended."""
         try:
             yield
         except (AdapterError, Unreachable) as error:
@@ -254,7 +254,7 @@ class Started:
             )
 
     def close(self) -> None:
-        """End everything, once; the scratch folder is removed unless it is to be kept."""
+        """End clients, target and upstreams, once; remove the scratch folder unless it is kept."""
         with self._lock:
             if self._closed:
                 return

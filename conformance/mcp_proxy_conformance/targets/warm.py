@@ -20,13 +20,13 @@ class WarmHost:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Prepare a host that `command` starts; it gets one JSON line for each instance."""
+        """Keep the host's command line; the host is started with the first instance."""
         self._command = list(command)
         self._child: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Return an instance with these arguments and exactly this environment."""
+        """Fork an instance with these arguments and exactly this environment; return it."""
         wanted = {
             "arguments": list(arguments),
             "environment": dict(env),
@@ -52,7 +52,7 @@ class WarmHost:
                 ) from None
 
     def close(self) -> None:
-        """End the host; instances are ended by their starters."""
+        """End the host process; its instances are ended by their starters."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:

@@ -21,7 +21,7 @@ from mcp_proxy_reference.__main__ import main
 
 
 def host() -> None:
-    """Fork until standard input ends; instances that still run have lost their starter and end."""
+    """Fork an instance for each input line; at the input's end, end the instances that run."""
     running: set[int] = set()
 
     def reap(*_: object) -> None:
@@ -54,7 +54,7 @@ def _import_the_late() -> None:
 
 
 def _become(wanted: dict[str, Any]) -> None:
-    """Become an instance: set session, streams and environment, then run the command line."""
+    """Turn a forked process into an instance: own session, streams, environment; never return."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)

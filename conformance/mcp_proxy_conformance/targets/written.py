@@ -1,4 +1,4 @@
-"""The target file's path and line numbers, as readers of a report see them."""
+"""The target file as written in a report: its path, and the lines of its members."""
 
 from __future__ import annotations
 

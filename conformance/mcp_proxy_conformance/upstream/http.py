@@ -38,14 +38,14 @@ class HttpRequest:
 
 
 class _Bodies:
-    """Counts the bytes of the bodies that all connections of this process are reading."""
+    """Limits the bytes of all request bodies that this process is reading at one time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # a host has its own thread
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Reserve bytes; raises ValueError if there is no room."""
+        """Reserve bytes; raises ValueError beyond the limit of all bodies."""
         with self._lock:
             if self._bytes + size > MOST_BODIES:
                 raise ValueError(f"bodies of {self._bytes + size} bytes at one time")
@@ -76,7 +76,7 @@ class _RequestBody:
         self.content += await reader.readexactly(size)
 
     def close(self) -> None:
-        """Release the bytes of this body."""
+        """Release this body's bytes from the limit on all bodies."""
         _BODIES.remove(self._claimed)
 
 
@@ -141,19 +141,19 @@ class Listener:
         self.port = 0
 
     async def open(self, host: str, port: int = 0) -> None:
-        """Listen."""
+        """Bind a port (by default a free one), listen, and serve its connections."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.take(socket.create_server((host, port), family=family, backlog=BACKLOG))
 
     def take(self, listening: socket.socket) -> None:
-        """Serve the connections of a listening socket, which is closed with the rest."""
+        """Serve the connections of a listening socket, which `close` will close."""
         self._socket = listening
         listening.setblocking(False)
         self.port = listening.getsockname()[1]
         asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     async def close(self) -> None:
-        """Stop listening and end every connection."""
+        """Stop listening, cancel the task of every connection, and wait until all have ended."""
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
@@ -189,7 +189,7 @@ class Listener:
             await writer.wait_closed()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Close the connection here: a task cancelled before its first step runs no `finally`."""
+        """Close the connection of an ended task: if cancelled early, it ran no `finally`."""
         connection = self._live.pop(task)
         if isinstance(connection, socket.socket):
             connection.close()

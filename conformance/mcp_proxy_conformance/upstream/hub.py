@@ -1,4 +1,4 @@
-"""All upstream servers of a world, on one loop in one background thread."""
+"""Hub of all upstream servers of a world: one event loop in one background thread."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _T = TypeVar("_T")
 
 
 class AnyUpstream(Protocol):
-    """A server behind a target: scripted, or faulty."""
+    """A server that a hub can run: scripted or faulty."""
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen."""
+        """Listen on `host`; called on the hub's loop."""
 
     async def close(self) -> None:
-        """Stop, with every connection."""
+        """Stop listening and end every connection; called on the hub's loop."""
 
 
 _U = TypeVar("_U", bound=AnyUpstream)
 
 
 class Upstreams:
-    """A context manager: `start`, then `add` servers at any time, then `close`.
+    """Runs the upstream servers: `start`, `add` servers at any time, `close`; a context manager.
 
     Args:
         transcript: Takes every message of every server.
@@ -50,7 +50,7 @@ class Upstreams:
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Start the loop, unless it runs."""
+        """Start the background thread and its loop, unless they run."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
@@ -60,13 +60,13 @@ class Upstreams:
         return self
 
     def add(self, server: _U) -> _U:
-        """Make the server listen; when this returns, it answers."""
+        """Open a server on the loop and return it; when this returns, it answers."""
         self.run(server.open(self._transcript, self._host, self._advertised))
         self._added.append(server)
         return server
 
     def remove(self, server: AnyUpstream) -> None:
-        """End one server: its port refuses from now on."""
+        """Close one server; its port refuses connections from now on."""
         self._added.remove(server)
         self.run(server.close())
 

@@ -1,4 +1,4 @@
-"""The answers of a scripted server, over HTTP or the stdio shim."""
+"""Script of an upstream server's answers, and the server that plays it over the stdio shim."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Refusal(Exception):
 
 
 class Script:
-    """A server's answers from its state; it keeps no state of a connection."""
+    """Answers JSON-RPC messages from a server's tools; keeps no state of connections."""
 
     def __init__(self, state: ServerState, eras: Eras, *, list_changed: bool) -> None:
         self._state = state
@@ -58,7 +58,7 @@ class Script:
         self._capabilities = {"tools": {"listChanged": True} if list_changed else {}}
 
     def answer(self, raw: bytes, revision: str | None = None) -> Scripted:
-        """Answer one message. `revision` is the header's, where there are headers."""
+        """Return the answer to one message; `revision` is that of the HTTP header, if any."""
         try:
             message = json.loads(raw)
         except (ValueError, RecursionError):
@@ -83,7 +83,7 @@ class Script:
         return Scripted(method=method, body=head + b',"result":{' + result + b"}}")
 
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
-        """Return the members of the result object."""
+        """Return the encoded members of the result, without braces; raises _Refusal."""
         if stateless is not None and (
             stateless != revisions.LATEST_STATELESS or self._eras == "handshake"
         ):
@@ -160,7 +160,7 @@ def shim(port: int) -> list[str]:
 
 
 class LineServer:
-    """Answers lines by a script, and notifies every initialized session of changed tools."""
+    """Answers lines from stdio shims, and notifies their sessions of changed tools."""
 
     def __init__(self, name: str, script: Script) -> None:
         self._name = name
@@ -175,16 +175,16 @@ class LineServer:
         return self._listener.port
 
     async def open(self, transcript: Transcript) -> None:
-        """Listen, on loopback whatever the other transports do."""
+        """Listen for shims, on loopback whatever host the HTTP side has."""
         self._transcript = transcript
         await self._listener.open("127.0.0.1")
 
     async def close(self) -> None:
-        """End every session and its shim."""
+        """Stop listening and end every session, and so its shim's process."""
         await self._listener.close()
 
     def announce(self) -> None:
-        """Send the notification of changed tools; called on the loop."""
+        """Send the notification of changed tools to every session; called on the loop."""
         for writer in self._sessions:
             if not writer.is_closing():
                 self._write(writer, LIST_CHANGED, "stdio list_changed")

@@ -22,7 +22,7 @@ _JSON = ("Content-Type", "application/json")
 
 
 class UpstreamServer(ServerState):
-    """One server. It answers once it was added to `Upstreams`; its tools may change at any time."""
+    """One scripted server; it answers once it is added to `Upstreams`, and its tools may change."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class UpstreamServer(ServerState):
 
     @property
     def url(self) -> str:
-        """The URL of its streamable HTTP."""
+        """The URL of its streamable HTTP; raises RuntimeError before it is added to `Upstreams`."""
         if not self._origin:
             raise RuntimeError(f"the upstream {self.name} was not added to Upstreams")
         return f"{self._origin}{PATH}"
@@ -59,7 +59,7 @@ class UpstreamServer(ServerState):
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen; called on the loop of `Upstreams`."""
+        """Listen for HTTP on `host` and for stdio shims; called on the loop of `Upstreams`."""
         self._transcript = transcript
         await self._http.open(host)
         await self._lines.open(transcript)
@@ -74,7 +74,7 @@ class UpstreamServer(ServerState):
         await self._lines.close()
 
     def changed(self) -> None:
-        """Notify the stdio sessions; over HTTP there is no stream for notifications."""
+        """Notify the stdio sessions that the tools changed; HTTP has no stream for it here."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lines.announce)
 
@@ -83,7 +83,7 @@ class UpstreamServer(ServerState):
             await writer.drain()
 
     async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; returns whether the connection goes on."""
+        """Read, answer and record one HTTP request; return whether the connection is kept."""
         request = await read_request(reader)
         method, status, body, headers = self._respond(request)
         line = f"{request.method} {request.path}"

@@ -1,4 +1,4 @@
-"""The process of a stdio MCP server: it only copies bytes to and from the suite."""
+"""The shim: a stdio MCP server's process, which only copies bytes to and from the suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK = 1 << 16
 
 
 def _carry_in(sock: socket.socket) -> None:
-    """Copy standard input to the suite; its end ends the session."""
+    """Copy standard input to the suite until it ends; then the suite ends the session."""
     try:
         while chunk := os.read(0, CHUNK):
             sock.sendall(chunk)

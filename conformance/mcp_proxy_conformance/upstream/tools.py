@@ -39,7 +39,7 @@ class UpstreamTool:
 
 
 def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[str | None, bytes]:
-    """Return the members of each page's result, by the cursor that requests it."""
+    """Return the encoded result members of each page of `tools/list`, by its cursor."""
     size = page_size or max(1, len(tools))
     pages: dict[str | None, bytes] = {}
     for start in range(0, max(1, len(tools)), size):
@@ -52,7 +52,7 @@ def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[s
 
 
 class ServerState:
-    """Tools and counters. A change takes effect with the next request; then `changed` is called."""
+    """Tools of a scripted server, and counters of requests; a change calls `changed`."""
 
     def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
         self.name = name
@@ -108,18 +108,18 @@ class ServerState:
         self.set_tools(t for t in self.tools if t.name != name)
 
     def calls(self, tool: str | None = None) -> int:
-        """Return how often a tool was called, by any name; without a name, all calls."""
+        """Return how many calls named this tool, listed or not; without a name, all calls."""
         with self._lock:
             return self._calls.total() if tool is None else self._calls[tool]
 
     @property
     def lists(self) -> int:
-        """The number of requests for a page of tools."""
+        """The number of `tools/list` requests."""
         with self._lock:
             return self._lists
 
     def page(self, cursor: Any) -> bytes | None:
-        """Count a request for a page and return it; None for an unknown cursor."""
+        """Count a `tools/list` request; return its result members, None for an unknown cursor."""
         with self._lock:
             self._lists += 1
             if not isinstance(cursor, str | None):
@@ -128,7 +128,7 @@ class ServerState:
             return self._pages.get(cursor)
 
     def unasked_page(self, tool: str) -> int:
-        """Return the page that lists a tool, counted from 1, if nobody asked for it; else 0."""
+        """Return the page, from 2, that lists a tool and was not requested; 0 if none."""
         with self._lock:
             place = next((n for n, name in enumerate(self._tools) if name == tool), 0)
             page = place // self._page_size if self._page_size else 0
@@ -142,7 +142,7 @@ class ServerState:
             return name in self._tools
 
     def changed(self) -> None:
-        """React to a change of the tools; does nothing here."""
+        """Hook that runs after each change of the tools; does nothing in this class."""
 
     def _known(self, name: str) -> UpstreamTool:
         with self._lock:

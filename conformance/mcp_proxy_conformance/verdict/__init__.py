@@ -1,1 +1,1 @@
-"""Verdicts: results, findings, the outcome of a run, known failures, redaction."""
+"""Package of verdicts: results, findings, the outcome of a run, known failures, redaction."""

@@ -1,4 +1,4 @@
-"""Messages and started stages as a report cites them, as plain values."""
+"""Messages and started stages as they are cited by a report, as plain values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CitedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of arming a stage: the tools called and refused, and the locks that were not laid.
+    """Result of proving a stage's locks: the tools called and refused, and the locks not proven.
 
     `skipped` are combinations that the operator side legally refused, `unproven` locks whose effect
     was not observed; each with the reason.
@@ -41,7 +41,7 @@ class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageTold(msgspec.Struct, frozen=True, kw_only=True):
-    """A started stage: `place` names it alone, `name` all of its kind.
+    """One started target of a stage: `place` is its own name, `name` is shared by all of its kind.
 
     `seconds` is how long arming took; `credentials` are headers that grant access to the target.
     """

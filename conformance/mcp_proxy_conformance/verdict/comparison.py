@@ -28,7 +28,7 @@ MOST_TEXTS, LONGEST_TEXT = 10, 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """An open level: its clauses, the reason in one sentence, and its cause."""
+    """Clauses left undecided, the reason in one sentence, and its cause."""
 
     clauses: tuple[str, ...]
     reason: str
@@ -41,7 +41,7 @@ class ComparisonFailed(AssertionError):
 
 @dataclass(slots=True)
 class Comparison:
-    """All comparisons of one act of judging.
+    """Collects the comparisons of one check: its findings, and its observed and open clauses.
 
     `observed` counts for each clause the comparisons that looked at it and found no difference,
     `looked` all comparisons.
@@ -56,7 +56,7 @@ class Comparison:
         self, path: str, observed: Any, allowed: Collection[Any], *,
         breaks: Iterable[str], shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """Require the observation to be one of the allowed values, of the same JSON type."""
+        """Record a finding unless the observation is an allowed value, of the same JSON type."""
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
         self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows,
@@ -66,7 +66,7 @@ class Comparison:
         self, path: str, observed: Any, *, holds: bool, allowed: Any,
         breaks: Iterable[str], shows: Iterable[str] | None = None, described: bool = True,
     ) -> None:  # fmt: skip
-        """Require the observation to meet a condition, which `allowed` describes in words.
+        """Record a finding if the condition does not hold, else that its clauses were observed.
 
         `breaks`: the clauses that it breaks if it does not; `shows`: those that are observed if it
         does, the same unless others are named.
@@ -81,12 +81,12 @@ class Comparison:
         self.observed.update(set(clauses if shows is None else shows))
 
     def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
-        """Leave these clauses open, since a text could not be read; its author can pin it."""
+        """Record clauses as open because a text was not recognised; its author can pin it."""
         reason = f"{path}: this text is not recognised; pin it under its lock: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:
-        """Add another comparison, with the place appended to its paths."""
+        """Add the content of another comparison, with `where` appended to its paths and reasons."""
         self.findings += [
             msgspec.structs.replace(finding, path=f"{finding.path}{where}")
             for finding in other.findings
@@ -110,18 +110,18 @@ class Comparison:
         )
 
     def leaving_open(self, clauses: Iterable[str], reason: str) -> Comparison:
-        """Leave open those of the clauses that this comparison does not find broken."""
+        """Record as open those of the clauses that have no finding; return this comparison."""
         if rest := {*clauses} - {*self.broken}:
             unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
             self.open.append(unsettled)
         return self
 
     def conclude(self) -> None:
-        """End the check that made this comparison.
+        """Hand this comparison to the check's judge, and raise unless everything held.
 
         Raises:
-            Broken: It has findings.
-            Inconclusive: A text could not be read.
+            ComparisonFailed: It has findings.
+            Inconclusive: It left clauses open.
             NotApplicable: Nothing was compared.
         """
         if (watch := _WATCH.get(None)) is not None:
@@ -136,7 +136,7 @@ class Comparison:
 
 @dataclass(slots=True)
 class Watch:
-    """State that one call of a check leaves to its judge.
+    """Facts that one call of a check leaves to its judge.
 
     `sides` are operator, left and right of a failing assertion; `comparison` is the concluded one;
     `unread` and `pinned` are the distinct texts that it judged.
@@ -153,7 +153,7 @@ _WATCH: ContextVar[Watch] = ContextVar("watch")
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Watch the check that is called in this block, for its judge."""
+    """Yield a Watch that receives the comparison and the texts of a check called in this block."""
     watch = Watch()
     token = _WATCH.set(watch)
     try:
@@ -163,13 +163,13 @@ def watched() -> Iterator[Watch]:
 
 
 def compared(op: str, left: object, right: object) -> None:
-    """Keep both sides of a failing assertion for the judge of the check that is being called."""
+    """Put operator and both sides of a failing assertion into the current Watch, if any."""
     if (watch := _WATCH.get(None)) is not None:
         watch.sides = (op, left, right)
 
 
 def note_text(text: str, status: str, *, pinned: bool) -> None:
-    """Note a text that the check being called cannot read, or that it accepts as declared."""
+    """Put a text into the current Watch: one that is not understood, or one accepted as pinned."""
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
         noted = watch.pinned if pinned else watch.unread
@@ -178,7 +178,7 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Return the findings of a failing assertion in a check of these clauses: one per member."""
+    """Return the findings of a failing assertion: one for each member that differs, else one."""
     if sides is None:
         return (Finding(path="", clauses=clauses),)
     op, left, right = sides

@@ -71,7 +71,7 @@ def outcome(
 
 
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
-    """Return why a target that breaks no clause is not judged; empty if enough was observed."""
+    """Return why a run without failures is incomplete; empty if enough was observed."""
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
         return f"the profile requires capabilities that are not declared: {', '.join(missing)}"
@@ -83,7 +83,7 @@ def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
-    """Outcome of a run whose only failures are waived."""
+    """Return the outcome of a run whose only failures are waived."""
     number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]
@@ -94,7 +94,7 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) ->
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
-    """Summarise the verdicts of the clauses that were looked at."""
+    """Summarise in words the verdicts of the clauses that have results."""
     judged = [clause for clause in clauses if clause.results]
     counts = Counter(clause.verdict for clause in judged if clause.level == "required")
     summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())

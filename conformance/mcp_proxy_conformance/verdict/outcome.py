@@ -1,4 +1,4 @@
-"""Headline and exit code of a run."""
+"""Outcome of a run: its headline and its exit code."""
 
 from __future__ import annotations
 

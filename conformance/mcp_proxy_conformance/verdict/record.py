@@ -15,7 +15,7 @@ from mcp_proxy_conformance.verdict.result import NotApplicable, Result
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """The part `number` of `of`; `order`: the addresses of all parts' checks, and their places."""
+    """One part of a divided run; `order`: the addresses of all parts' checks, and their places."""
 
     number: int
     of: int
@@ -51,7 +51,7 @@ class RunState:
 
     @property
     def partial(self) -> str:
-        """Why a part of the profile was left out; empty if none was."""
+        """Why the run covers only a part of the profile; empty if it covers all of it."""
         left_out = "the rest of the profile was left out" if self.narrowed else ""
         return self.missing or (f"this is part {self.shard.name}" if self.shard else left_out)
 
@@ -97,7 +97,7 @@ class RunRecord:
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
-    """Return the first of these capabilities that is not declared, as a reason."""
+    """Return the first of these capabilities that is undeclared, as a reason; None without one."""
     for word in needs:
         if word not in capabilities:
             return NotApplicable(f"{word} is not declared", cause="not_declared")
@@ -105,7 +105,7 @@ def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotAppli
 
 
 def beyond(profile: Profile, capabilities: frozenset[str]) -> dict[str, NotApplicable]:
-    """Return the clauses of a profile whose capabilities the target does not declare."""
+    """Map each clause that needs an undeclared capability to the reason why it does not apply."""
     needs = {clause: catalogue().clause(clause).capability for clause in profile.clauses}
     reasons = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
     return {clause: why for clause, why in reasons.items() if why is not None}

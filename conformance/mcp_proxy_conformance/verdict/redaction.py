@@ -14,7 +14,7 @@ BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
 
 
 def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -> Iterator[str]:
-    """Yield the letters that encode these bytes, whatever precedes and follows them."""
+    """Yield the base64 letters fixed by these bytes alone, for each of the three alignments."""
     for before in range(3):
         letters = encode(bytes(before) + raw).decode()
         first = math.ceil(before * BITS_OF_A_BYTE / BITS_OF_A_LETTER)
@@ -57,7 +57,7 @@ class Redactor:
         return self._without_fragments(self._found.sub(REDACTED, text))
 
     def _without_fragments(self, text: str) -> str:
-        """Redact fragments: one of 12 characters holds six that begin at a multiple of six."""
+        """Redact fragments: one of 12 characters contains six aligned to a multiple of six."""
         kept, done, at = list[str](), 0, 0
         while at <= len(text) - GRAM:
             places = self._grams.get(text[at : at + GRAM])
@@ -70,7 +70,7 @@ class Redactor:
         return "".join([*kept, text[done:]])
 
     def tree(self, value: Any) -> Any:
-        """Return the JSON value without secrets, members' names included."""
+        """Return a JSON value without secrets, in member names too; the suite's own words stay."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -121,7 +121,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """Yield the encodings that are long enough to be found, in both alphabets."""
+    """Yield the base64 encodings that are long enough to be found, in both alphabets."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield from (letters for letters in in_base64(raw, encode) if len(letters) >= LEAST_ENCODED)
 
@@ -146,7 +146,7 @@ def disarmed(text: str) -> str:
 
 
 def encodable(value: Any) -> Any:
-    """Return the JSON value with halves of surrogate pairs as escapes."""
+    """Return the JSON value with lone surrogates as escapes, so that UTF-8 can encode it."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Verdicts, and the ways in which a check can end other than by passing or failing."""
+"""Result of a check: verdicts, findings, and the exceptions that end a check early."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Breach(AssertionError):
 
 
 class DeclarationFault(Exception):
-    """The target showed a kind that it does not declare: its declaration must be mended."""
+    """The target showed a lock of a kind that its target file does not declare; mend the file."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +177,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return "pass" if clause in self.observed else None
 
     def convicts(self, clauses: Collection[str]) -> bool:
-        """Whether an F check found one of these clauses broken."""
+        """Whether this is a failure of a required check that breaks one of these clauses."""
         failed = self.verdict == "fail" and self.level == "required"
         return failed and not set(clauses).isdisjoint(self.clauses)
 

@@ -1,4 +1,4 @@
-"""The client's side of the wire, exact to the byte and independent of the checks."""
+"""Package of the suite's MCP client, exact to the byte and independent of the checks."""
 
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable

@@ -33,14 +33,14 @@ class Awaited:
         self._fault: ProtocolFault | None = None
 
     def arrived(self, event: Event) -> bool:
-        """Whether this event ends the wait: the answer, or an invalid message.
+        """Take one event of the stream; return whether it ends the wait, by an answer or a fault.
 
         An event without data only carries an id to resume from; another type is not a message.
         """
         return bool(event.data) and event.event == "message" and self.came(event.data)
 
     def came(self, raw: bytes) -> bool:
-        """Whether this message ends the wait, as for `arrived`."""
+        """Take one message; return whether it ends the wait, by an answer or a fault."""
         try:
             message = jsonrpc.parse(raw)
         except ProtocolFault as fault:
@@ -73,7 +73,7 @@ class Awaited:
         return tuple(self._before)
 
     def reply(self, answer: HttpResponse, *, in_session: bool) -> Reply:
-        """Return the answer as a value.
+        """Return the HTTP response to the request as a Reply, from its body or its stream.
 
         Raises:
             SessionLost: HTTP 404 for a session that the target issued.
@@ -127,7 +127,7 @@ class Awaited:
         return answered
 
     def _refusal(self, answer: HttpResponse, *, in_session: bool) -> Envelope:
-        """Return the JSON-RPC error of a refusal; an error with another id is about the HTTP."""
+        """Return the JSON-RPC error of an HTTP status of 400 or more; ProtocolFault without one."""
         message = None
         if answer.media_type == "application/json":
             try:

@@ -1,4 +1,4 @@
-"""The suite's own MCP client: it re-serialises nothing and loses no byte."""
+"""The suite's own MCP client over HTTP: it re-serialises nothing and loses no byte."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORBIDDEN = (401, 403)
 
 
 class Client(Conversation):
-    """A conversation over HTTP with one endpoint, on the handshake wire or the stateless one."""
+    """A conversation over HTTP with one endpoint, in the handshake era or the stateless one."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Client(Conversation):
         timeout: float | None = None,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> HttpResponse:
-        """Post any bytes in the open session and return any answer, unparsed.
+        """Post any bytes in the session, opened if needed, and return the HTTP response, unparsed.
 
         `headers` replace those of the same name. A stream is read up to the event that
         `until` accepts, else to its end.

@@ -35,7 +35,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialing:
-    """Trust and routing of connections; by default direct, without redirects.
+    """How connections are made: which certificates, proxy and redirects; by default direct, none.
 
     `insecure` accepts any certificate; `ca` is a file of certificates to trust instead of the
     system's; `proxied` uses the proxy of `http_proxy`, `https_proxy` and `no_proxy`; `redirects` is
@@ -66,7 +66,7 @@ class Dialing:
         return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
 
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
-        """Return a socket connected to that URL's host; raises OSError."""
+        """Return a socket to the URL's host, through the proxy if given; raises OSError."""
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         place = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -114,7 +114,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
-    """Have the proxy forward bytes to that host; raises OSError."""
+    """Have the proxy forward bytes to that host (CONNECT); raises OSError."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.authorization:

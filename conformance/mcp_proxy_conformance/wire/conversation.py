@@ -1,4 +1,4 @@
-"""Messages from a client to a target over any carrier: handshake, requests, pages of tools."""
+"""Conversation of a client with a target over any carrier: handshake, requests, pages of tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_PAGES = 1000
 
 
 class Carrier(Protocol):
-    """Sends messages to one target and returns the answers; `revision` is empty until settled."""
+    """Transport that sends messages to one target; `revision` is empty before the handshake."""
 
     name: str
     revision: str
@@ -29,13 +29,13 @@ class Carrier(Protocol):
         """Send a notification."""
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Store the result of the handshake."""
+        """Store the revision, and the session's id if there is one, from the handshake's answer."""
 
     def forget(self) -> None:
-        """Reset to the initial state."""
+        """Clear the revision and the session; the connection or program may be kept."""
 
     def end(self, timeout: float) -> None:
-        """Release the target; never raises."""
+        """End the session and the connection or program; never raises."""
 
 
 class Conversation:
@@ -58,7 +58,7 @@ class Conversation:
         self._held = held
 
     def open(self) -> Self:
-        """Settle the revision, unless that is done."""
+        """Agree on a revision with the target, unless that is done; on failure end the carrier."""
         if not self._carrier.revision:
             try:
                 self._settle()
@@ -101,14 +101,14 @@ class Conversation:
         *,
         raw_params: bytes | None = None,
     ) -> None:
-        """Send a notification; at most an acknowledgement is expected."""
+        """Send a notification, in the session, opened if needed; no answer is returned."""
         self.open()
         self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> ToolReply:
-        """Call a tool (`tools/call`); a refusal, of either kind, is a value."""
+        """Call a tool (`tools/call`); a JSON-RPC error or a tool error is returned, not raised."""
         params = {"name": name, "arguments": dict(arguments or {})}
         return ToolReply.of(self.request("tools/call", params, timeout=timeout))
 
@@ -172,7 +172,7 @@ def let_in(reply: Reply) -> dict[str, Any]:
 
 
 def refused(reply: Reply, expected: str, observed: str) -> ProtocolFault:
-    """Return the fault for two ends that could not agree on a revision."""
+    """Return the fault for a handshake that failed."""
     return ProtocolFault("handshake", expected, observed, reply.raw, status=reply.status)
 
 

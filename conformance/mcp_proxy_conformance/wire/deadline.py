@@ -1,4 +1,4 @@
-"""A socket whose every wait counts against one deadline, so that a slow drip cannot exceed it."""
+"""A deadline, and a socket whose every wait counts against it, so that a drip cannot exceed it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Deadline:
         return left
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, if enough time is left.
+        """Sleep that long, if the deadline is later.
 
         Raises:
             Overdue: Not enough time is left.
@@ -86,6 +86,6 @@ class DeadlineSocket:
         return bool(poll.poll(0))
 
     def close(self) -> None:
-        """Close it, whatever its state."""
+        """Close the socket; never raises OSError."""
         with contextlib.suppress(OSError):
             self._sock.close()

@@ -1,4 +1,4 @@
-"""Reasons for a missing answer: the target broke the protocol, or the network was silent."""
+"""Faults that leave a request unanswered: a breach of the protocol, or a silent network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that large answers take while they are referenced, and its bound."""
+"""Memory held by large answers while they are referenced, and its bound."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answered(Protocol):
 
 
 class Held:
-    """Counts the answers of one target; `release` frees those that can be requested again."""
+    """Counts the memory of one target's answers; above the bound it calls `release`."""
 
     def __init__(self, release: Callable[[], None] = lambda: None) -> None:
         self._release = release
@@ -31,7 +31,7 @@ class Held:
         self._lock = threading.RLock()  # a finalizer may run while the lock is held
 
     def take(self, answer: Answered) -> None:
-        """Count an answer for as long as it is referenced.
+        """Count an answer until it is garbage; small ones are not counted.
 
         Raises:
             ProtocolFault: The answers take too much memory.

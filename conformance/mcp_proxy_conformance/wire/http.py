@@ -27,7 +27,7 @@ GRACE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """The HTTP response, whatever it contains.
+    """One HTTP response, whatever it contains.
 
     Attributes:
         status: The HTTP status.
@@ -73,7 +73,7 @@ _REASONS: tuple[tuple[type[OSError], str], ...] = (
 
 
 class _ResponseBody:
-    """The bytes of a response as they arrive; it survives a failure of the connection."""
+    """Body of a response as it arrives; what has arrived outlives a failed connection."""
 
     def __init__(self) -> None:
         self._bytes = BytesIO()  # its value shares its memory; joining pieces would double it
@@ -103,7 +103,7 @@ def check_header(name: str, value: str) -> None:
 
 
 class Http:
-    """A kept connection to one URL, made by `dialing`; no cookies, no compression."""
+    """HTTP client with one kept connection to one URL; no cookies, no compression."""
 
     def __init__(self, url: str, transcript: Transcript, dialing: Dialing = DIRECT) -> None:
         parts = urlsplit(url)
@@ -142,7 +142,7 @@ class Http:
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> HttpResponse:
-        """Send one request and read its answer; a stream up to the event that `until` accepts.
+        """Send one request and return the response, an event stream up to where `until` accepts.
 
         A kept connection that was closed before any byte of an answer is replaced once. Later
         requests go to the target of a followed redirect too.

@@ -36,7 +36,7 @@ def dumps(value: Any) -> bytes:
 
 
 def quoted(value: Any) -> str:
-    """Return a JSON value as it is written, for a sentence."""
+    """Return a value as JSON text, for a sentence."""
     return dumps(value).decode()
 
 
@@ -47,12 +47,12 @@ _KINDS = (
 
 
 def kind_of(value: Any) -> str:
-    """Return the kind of a JSON value with its article, for a sentence."""
+    """Return the JSON type of a value with its article, such as `an array`, for a sentence."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")
 
 
 def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
-    """Encode a request, or a notification if there is no id."""
+    """Encode a request from a method and encoded params; a notification if there is no id."""
     members = [b'"jsonrpc":"2.0"']
     if request_id is not None:
         members.append(b'"id":%d' % request_id)

@@ -1,4 +1,4 @@
-"""A program's output, of which the beginning and the end are kept: in memory, in a small file."""
+"""Printed output of a program, of which beginning and end are kept, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOIN_S = 0.5
 
 
 class Printed:
-    """One stream of a program, read continuously; a flood of output does not fill the disk."""
+    """Reads one output stream of a program in a thread, and keeps its beginning and end."""
 
     def __init__(
         self, stream: IO[bytes], path: Path | None = None, redactor: Redactor = NOTHING_SECRET
@@ -36,17 +36,17 @@ class Printed:
         self._thread.start()
 
     def end(self, most: int) -> str:
-        """Return the last `most` bytes as text."""
+        """Return the last `most` characters that are kept, without secrets."""
         with self._lock:
             kept = bytes(self._first + self._last)
         return self._redactor.text(kept.decode("utf-8", "replace"))[-most:]
 
     def drain(self) -> None:
-        """Wait for the remaining output of a program that has ended."""
+        """Wait up to `JOIN_S` for the remaining output of a program that has ended."""
         self._thread.join(JOIN_S)
 
     def close(self) -> None:
-        """Write the end to the file; output that has not arrived by now is not awaited."""
+        """Write the end to the file and close it, after waiting up to `JOIN_S` for more output."""
         self.drain()
         with self._lock:
             begun, last = self._first[self._written :], self._last
@@ -73,7 +73,7 @@ class Printed:
         self._append(lines)
 
     def _append(self, lines: bytes) -> None:
-        """Write to the log, ignoring errors: an unwritable log must not lose the run."""
+        """Write lines to the file without secrets; errors are ignored: no log may lose the run."""
         if lines and self._file is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._file.write(without_secrets(lines, self._redactor))
@@ -86,7 +86,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def ends_of(path: Path) -> bytes:
-    """Return the beginning and the end of a file."""
+    """Return the beginning and the end of a file, with a line that says how much is left out."""
     with path.open("rb") as file:
         first, size = file.read(MOST), os.fstat(file.fileno()).st_size
         lost = max(0, size - 2 * MOST)

@@ -26,7 +26,7 @@ INSTEAD = "use Linux, macOS or WSL, or judge a running endpoint: `run endpoint -
 
 
 def lacking(what: str) -> str:
-    """Return why something cannot be done on this system; empty where it can."""
+    """Return why `what` is impossible without process groups; empty if this system has them."""
     if hasattr(os, "killpg") and hasattr(os, "fork"):
         return ""
     return f"{what} needs process groups, which this system does not have; {INSTEAD}"
@@ -77,7 +77,7 @@ class Program:
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Begin to send one line; up to 16 MiB may be read from now on."""
+        """Queue one line, recorded as sent, and start a new 16 MiB limit on the output."""
         if b"\n" in line:
             raise ValueError("a message over stdio cannot contain a line break")
         self._unsent += line + b"\n"
@@ -85,7 +85,7 @@ class Program:
         return self._record("sent", line, note)
 
     def flush(self, deadline: Deadline) -> None:
-        """Send all pending bytes, unless the program no longer listens."""
+        """Send all queued bytes, reading output meanwhile; raises as `hear` does."""
         while self._unsent:
             self._pump(deadline)
 
@@ -104,7 +104,7 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close its input, then ask its group to end, then kill it; never raises."""
+        """Close its input, then end its group by SIGTERM, then by SIGKILL; never raises."""
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             self._signal(number)  # 0 is no signal: the end of its input comes first
@@ -124,7 +124,7 @@ class Program:
             os.killpg(self._child.pid, number)
 
     def _pump(self, deadline: Deadline) -> None:
-        """Wait for either pipe and serve it."""
+        """Wait at most 50 ms for a pipe to be ready, then write or read; raises as `hear` does."""
         ended = self._child.poll() is not None
         poll = select.poll()
         poll.register(self._out, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Answers as values: the exact bytes and their parsed content."""
+"""Reply to a request as a value: the exact bytes and their parsed content."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Reply:
 
     @property
     def result(self) -> bytes:
-        """The exact bytes of `result`.
+        """The exact bytes of the `result` member.
 
         Raises:
             ProtocolFault: The request was refused.

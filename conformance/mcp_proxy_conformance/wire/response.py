@@ -22,7 +22,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event; its data includes the line breaks between `data:` lines."""
+    """One server-sent event; its data includes the line breaks between `data:` lines."""
 
     data: bytes
     event: str = "message"
@@ -30,7 +30,7 @@ class Event:
 
 
 class EventReader:
-    """Parses bytes as they arrive into whole events; an event without its blank line stays pending.
+    """Parses server-sent events from bytes as they arrive; only whole events are returned.
 
     Attributes:
         last_id: The event id from which the stream can be resumed; empty without one, or if no
@@ -147,7 +147,7 @@ class Response:
         return next((value for field, value in self.headers if field.lower() == name), None)
 
     def piece(self) -> bytes:
-        """Return the next bytes of the body as they arrive; b"" at its end.
+        """Return the available bytes of the body, waiting for the first; b"" at its end.
 
         Raises:
             NotHttp: The connection ended before the body did, or a chunk is invalid.
@@ -168,7 +168,7 @@ class Response:
         return self._done and self._kept
 
     def _fed(self) -> bool:
-        """Read the available bytes; returns whether the connection goes on."""
+        """Receive available bytes and feed the parser; return False at the connection's end."""
         if self._broken:
             raise NotHttp(self._broken)
         data = self._sock.recv(PIECE)
@@ -192,7 +192,7 @@ class Response:
     # -- callbacks of the parser -----------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Start a response; a second one was not requested."""
+        """Start a response; if one is complete already, the connection is not kept."""
         if self._done:
             self._kept = False
         self._fields.clear()
@@ -226,5 +226,5 @@ class Response:
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        """Finish a response."""
+        """Mark the response as complete; an interim one does not count."""
         self._done = bool(self.status)

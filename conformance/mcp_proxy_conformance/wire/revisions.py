@@ -55,7 +55,7 @@ def with_meta(params: bytes | None, name: str) -> bytes:
 
 
 def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]]:
-    """Return the routing headers of one request of the stateless revision."""
+    """Return the MCP headers of a request of the stateless revision: version, method, name."""
     headers = [("MCP-Protocol-Version", LATEST_STATELESS), ("Mcp-Method", header_value(method))]
     name = _routed_name(method, params)
     return headers if name is None else [*headers, ("Mcp-Name", header_value(name))]

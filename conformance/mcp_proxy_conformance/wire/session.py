@@ -1,4 +1,4 @@
-"""One session with one endpoint: the headers and metadata of its messages, in either era."""
+"""One session over HTTP with one endpoint: its messages' headers and metadata, in either era."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STANDING = [
 
 
 class Session:
-    """The wire's state: the revision in use, empty before it is settled, and the session's id."""
+    """Carrier over HTTP: the revision, empty before it is agreed, and the session's id."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def stateless(self) -> bool:
-        """Whether every request carries its own metadata."""
+        """Whether the revision has no handshake: each request carries its own metadata."""
         return self.revision in revisions.STATELESS_REVISIONS
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
@@ -116,7 +116,7 @@ class Session:
         return answer
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification and check its acknowledgement."""
+        """Send a notification; raises ProtocolFault unless it is acknowledged (HTTP 2xx)."""
         if self.stateless:
             params = revisions.with_meta(params, self.name)
         body = jsonrpc.request(method, params, None)
@@ -136,7 +136,7 @@ class Session:
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> HttpResponse:
-        """Send any bytes; `headers` replace those of the same name."""
+        """Post any bytes and return the response; `headers` replace those of the same name."""
         wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 
@@ -150,7 +150,7 @@ class Session:
         self.revision, self.id = revision, session_id
 
     def forget(self) -> None:
-        """Reset to the initial state, with the connection kept."""
+        """Clear the revision and the session's id; the connection is kept."""
         self.revision, self.id = "", None
 
     def end(self, timeout: float) -> None:
@@ -175,7 +175,7 @@ class Session:
 
 
 def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the headers, with those of `by` in place of their namesakes."""
+    """Return `headers` with those of `by` added, or in place of those with the same name."""
     for name, value in by.items():
         check_header(name, value)
     named = {name.lower() for name in by}
@@ -188,7 +188,7 @@ TIMEOUT = 3.0
 def opens_old_stream(
     url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
 ) -> bool:
-    """Whether a GET opens a stream whose first event is `endpoint`, the address to post to."""
+    """Whether GET opens a stream of the old HTTP+SSE transport, beginning with `endpoint`."""
     wanted = overridden([("Accept", STREAM)], headers)
     http = Http(url, transcript, dialing)
     try:

@@ -216,7 +216,7 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
 
 
 def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
-    """Check a string or a number beyond the grammar."""
+    """Raise Malformed for a string with a lone surrogate or a number that is too long."""
     if group == _STRING and surrogates:
         decode_string(raw[span.start : span.end], span.start)
     elif group == _NUMBER and span.end - span.start > MAX_DIGITS:
@@ -224,7 +224,7 @@ def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
 
 
 def _named(raw: bytes, at: int, top: _Open) -> int:
-    """Read the name of an object's next member; returns the start of its value."""
+    """Read the next member's name of an object; return the start of the value (of an item too)."""
     if top.kind != "object":
         return at
     if (match := _KEY.match(raw, at)) is None:
@@ -262,7 +262,7 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
 
 
 def inside(node: Node) -> Node:
-    """Parse a value that was parsed before, with all of its levels."""
+    """Parse the value of a node again, with all of its levels."""
     return _document(node.source, node.start, node.end, MAX_DEPTH)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StdioClient(Conversation):
-    """A conversation with a program, which the first request starts with exactly `env`.
+    """A conversation with a program, started by the first request with exactly `env`.
 
     It uses the handshake wire. `Unreachable` includes the exit code of a program that ended.
     """
@@ -43,7 +43,7 @@ class StdioClient(Conversation):
 
 
 class Lines:
-    """Sends each message as a line to a program that is started on first use."""
+    """Carrier that sends each message as one line to a program, started on first use."""
 
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript, name: str
@@ -57,7 +57,7 @@ class Lines:
         self._late: set[int | str | None] = set()
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and wait for its answer; earlier messages are kept in the reply."""
+        """Send a request and return its answer; messages that came before are in the reply."""
         deadline = Deadline(timeout)
         program = self._running()
         request_id = jsonrpc.fresh_id()
@@ -91,7 +91,7 @@ class Lines:
         self.revision = revision
 
     def forget(self) -> None:
-        """Reset to the initial state, with the program kept."""
+        """Clear the revision; the program is kept."""
         self.revision = ""
 
     def end(self, timeout: float) -> None:

@@ -1,4 +1,4 @@
-"""The messages on both edges of the wire, in the order in which the suite saw them."""
+"""Transcript of the messages on both edges of the target, in the order the suite saw them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE, CITED_MOST = 64 << 10, 20_000
 
 
 class Spool:
-    """Large bodies in an unnamed file, which is made for the first one."""
+    """Stores large bodies in one unnamed temporary file, made for the first one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class Spool:
         self._kept: dict[bytes, Spooled] = {}
 
     def keep(self, raw: bytes) -> Spooled:
-        """Store a body, once for all equal ones."""
+        """Store a body, or find an equal one, and return its place."""
         digest = hashlib.sha256(raw).digest()
         with self._lock:
             if digest not in self._kept:
@@ -42,7 +42,7 @@ class Spool:
         return file
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read stored bytes."""
+        """Return stored bytes."""
         with self._lock:
             assert self._file is not None
             self._file.seek(offset)
@@ -104,7 +104,7 @@ class Message:
 
 
 class Transcript:
-    """An append-only record that any thread may write to."""
+    """An append-only record of messages that any thread may write to."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -122,7 +122,7 @@ class Transcript:
         note: str,
         headers: Headers = (),
     ) -> Message:
-        """Append one message; its time and id are assigned here."""
+        """Append one message, with its id and time, and return it."""
         with self._lock:
             message = Message(
                 id=len(self._messages) + 1,
@@ -138,7 +138,7 @@ class Transcript:
         return message
 
     def mark(self) -> int:
-        """Return the id of the latest message, with which `since` returns only later ones."""
+        """Return the id of the latest message, 0 without one, to pass to `since`."""
         with self._lock:
             return len(self._messages)
 

@@ -1,4 +1,4 @@
-"""Servers that fail by script, attempt by attempt, for loaders of many servers."""
+"""Package of fault servers: servers that fail by script, attempt by attempt, to test loaders."""
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Behaviour
 from mcp_proxy_conformance.upstream.faults.script import BadScript, ServerScript, read_scripts

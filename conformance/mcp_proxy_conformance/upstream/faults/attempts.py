@@ -1,4 +1,4 @@
-"""The count of a loader's attempts, by its requests and never by its own claims."""
+"""Count of a loader's attempts at a server, by its requests and never by its own claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Call:
 
 
 def read_call(raw: bytes, revision: str | None) -> Call:
-    """Return the message's call; an empty one if it is not a call. `revision` is the header's."""
+    """Return the JSON-RPC call in a body, with its revision; an empty one if it is not a call."""
     try:
         message = json.loads(raw)
     except (ValueError, RecursionError):
@@ -45,7 +45,7 @@ def read_call(raw: bytes, revision: str | None) -> Call:
 
 
 class AttemptCount:
-    """One server's count.
+    """Counts the attempts at one server.
 
     An attempt begins with an opening request: `initialize`, `server/discover`, or the first page of
     `tools/list` if that was the very first request. A loader may probe for the protocol's era with
@@ -61,12 +61,12 @@ class AttemptCount:
         self._on = False
 
     def connected(self) -> int:
-        """Count a connection that no request can follow; returns the number of its attempt."""
+        """Count a connection without a request as an attempt; return that attempt's number."""
         self.count += 1
         return self.count
 
     def called(self, call: Call) -> bool:
-        """Record a call; returns whether it opens an attempt, which becomes the current one."""
+        """Count a call; return whether it belongs to the opening requests of an attempt."""
         if not self._opens(call):
             self._on = self._on or self.count > 0
             return False

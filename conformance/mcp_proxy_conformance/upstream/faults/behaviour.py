@@ -28,7 +28,7 @@ class ScriptedBehaviour(
 
     @property
     def word(self) -> str:
-        """The word of the script."""
+        """The word of a script that names this behaviour, such as `cut_json`."""
         return str(self.__struct_config__.tag)
 
 
@@ -37,7 +37,7 @@ class Healthy(ScriptedBehaviour, frozen=True, tag="healthy"):
 
 
 class Stream(ScriptedBehaviour, frozen=True, tag="stream"):
-    """The right answer as the only event of a stream; plain where none is due."""
+    """The right answer as the only event of a stream; without a stream if there is no body."""
 
 
 class Slow(ScriptedBehaviour, frozen=True, tag="slow"):
@@ -118,7 +118,7 @@ class HandSession(ScriptedBehaviour, frozen=True, tag="session"):
 
 
 class Whole(ScriptedBehaviour, frozen=True):
-    """A behaviour before any request, or without any; it must be the only one in its script.
+    """Base of behaviours that concern the whole connection; such a one must be alone in its script.
 
     Its `on` is ignored.
     """

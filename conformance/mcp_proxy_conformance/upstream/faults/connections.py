@@ -1,4 +1,4 @@
-"""Wire-level playback of a chosen behaviour on one request or one connection."""
+"""Playback of scripted behaviours on connections: replies are sent, and connections ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DRIP_S = 0.05
 async def send(
     reply: ScriptedReply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    """Play a reply; returns whether the connection serves on."""
+    """Send a reply and end the connection as it says; return whether the connection goes on."""
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)
     writer.write(reply.data)
@@ -37,14 +37,14 @@ async def send(
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """End the connection by RST; the peer has written bytes only if they were drained."""
+    """Reset the connection (RST); only bytes that were drained have reached the peer."""
     connection: socket.socket = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
     writer.transport.abort()
 
 
 async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Serve a connection of a server that answers no request."""
+    """Play a behaviour that concerns the whole connection and answers no MCP request."""
     match whole:
         case do.Banner():
             writer.write(GREETING)
@@ -61,7 +61,7 @@ async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _drip(crumb: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Write one crumb after the other until the peer has left."""
+    """Write the crumb every 50 ms until the peer has closed the connection."""
     while True:
         writer.write(crumb)
         await writer.drain()

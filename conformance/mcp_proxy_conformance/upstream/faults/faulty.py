@@ -1,4 +1,4 @@
-"""One server of a load: the behaviour for each request, and the log of requests."""
+"""One faulty server of a load: its behaviour for each request, and the log of requests."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _PATH, _HEALTHY = "mcp", "healthy"
 
 
 def prefix(path: str) -> str:
-    """Return the part of a path that identifies the server, however a client encodes its id."""
+    """Return the first path segment up to its `-`: the server's number, by which it is found."""
     return path.lstrip("/").partition("-")[0]
 
 
 class FaultyServer:
-    """Plays a script. Its port is set once it is open; `redirect` returns another server's URL."""
+    """Plays the script of one server; `redirect` returns another server's URL by its id."""
 
     def __init__(
         self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
@@ -56,12 +56,12 @@ class FaultyServer:
 
     @property
     def whole(self) -> do.Whole | None:
-        """The behaviour of every connection, if no request is answered."""
+        """The behaviour of whole connections, None if requests are answered."""
         return self.script.whole
 
     @property
     def needs_port(self) -> bool:
-        """Whether the server needs a port."""
+        """Whether the fault needs a port; an unknown host or a missing program does not."""
         return not isinstance(self.whole, _PORTLESS)
 
     @property
@@ -81,7 +81,7 @@ class FaultyServer:
         return f"{scheme}://{NOBODY if named else f'{LOOPBACK}:{self.port}'}{self._path(_PATH)}"
 
     def connection(self) -> dict[str, Any]:
-        """Return the connection for a loader."""
+        """Return the connection to hand to a loader, such as id, timeout, URL and headers."""
         members = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
         match self.whole:
             case do.MalformedConnection(connection=malformed):
@@ -93,7 +93,7 @@ class FaultyServer:
         return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
 
     def heal(self) -> None:
-        """Be healthy from now on, and count from zero; ValueError if a loader could not notice."""
+        """Be healthy from now on, attempts from 0; ValueError if a loader could not notice."""
         if self.whole is not None and not isinstance(self.whole, _HEALABLE):
             raise ValueError(
                 f"{self.script.server_id!r} cannot be healed: its connection is the fault"
@@ -107,12 +107,12 @@ class FaultyServer:
         self._attempts = AttemptCount()
 
     def connected(self, connection: int) -> None:
-        """Count a connection that no request will follow."""
+        """Count and log a connection that no request will follow."""
         word = self.script.script[0].word
         self.log.connected(connection, attempt=self._attempts.connected(), played=word)
 
     def reply(self, request: HttpRequest, connection: int) -> ScriptedReply:
-        """Answer a request by the script, and log it."""
+        """Return the scripted reply to a request, after counting and logging the request."""
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
         if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):

@@ -1,4 +1,4 @@
-"""Check that a reserved host name does not resolve on this machine."""
+"""Check that reserved host names do not resolve on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NON
 
 @cache
 def unresolvable(host: str = NOBODY) -> str | None:
-    """Return why the name may resolve here, or None; may take the resolver's time.
+    """Return why the host may resolve here, None if it certainly does not; asks the resolver once.
 
     A machine that resolves every name leads a loader to an unknown host; one without a resolver
     says "try again", which is not a verdict on the name.

@@ -1,4 +1,4 @@
-"""One port: with listening servers, held without listening, or with a full queue."""
+"""One port of fault servers: with a listener, held without listening, or with a full queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STUCK_S = 0.03
 
 
 class Port:
-    """Serves the servers of one origin, the first of which decides how a connection is met."""
+    """Serves the fault servers of one origin; the first one's script decides about connections."""
 
     def __init__(self, servers: Sequence[FaultyServer], numbers: Iterator[int]) -> None:
         self._first = servers[0]
@@ -30,7 +30,7 @@ class Port:
         self._waiting: list[socket.socket] = []
 
     async def open(self) -> None:
-        """Bind, and listen unless not listening is the fault."""
+        """Bind a port, and listen unless not listening is the fault; tell its servers the port."""
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             bound.bind((LOOPBACK, 0))
@@ -51,7 +51,7 @@ class Port:
             server.port = bound.getsockname()[1]
 
     async def close(self) -> None:
-        """Free the port, with every connection."""
+        """Close the listener and every connection, and free the port."""
         self._release()
         if self._held is not None:
             self._held.close()
@@ -59,7 +59,7 @@ class Port:
         await self._listener.close()
 
     def heal(self) -> None:
-        """Listen, if the port did not."""
+        """Begin to listen and serve, if not listening was the fault."""
         self._release()
         if self._held is not None:
             self._held.listen(BACKLOG)
@@ -72,7 +72,7 @@ class Port:
         self._waiting.clear()
 
     async def _fill(self, listening: socket.socket) -> None:
-        """Connect until a connection is no longer accepted."""
+        """Open connections until the queue is full (on Linux)."""
         loop = asyncio.get_running_loop()
         for _ in range(MOST_WAITING if LINUX else 0):
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -101,5 +101,5 @@ class Port:
             keeps = await send(reply, reader, writer) and keeps
 
     def _server(self, request: HttpRequest) -> FaultyServer:
-        """Return the server of a path; the first one refuses unknown paths."""
+        """Return the server that a request's path names, else the first one, which answers 404."""
         return self._servers.get(prefix(request.path), self._first)

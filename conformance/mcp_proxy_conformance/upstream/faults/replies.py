@@ -1,4 +1,4 @@
-"""The bytes of each behaviour, and the state of the connection after them."""
+"""Replies: the bytes of each behaviour on one request, and how the connection goes on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STREAM = b"\r\n".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """The bytes sent for one request after `wait_s` seconds, and the end of the connection.
+    """The bytes sent in answer to one request after `wait_s` seconds, and the connection's end.
 
     `crumb` is sent repeatedly by a drip.
     """
@@ -58,7 +58,7 @@ class Right:
 
     @property
     def body(self) -> bytes:
-        """The message, or a placeholder to cut if none is due."""
+        """The body of the right answer; `{}` to be cut if there is none."""
         return self.answer.body or b"{}"
 
     def with_header(self, name: str, value: str) -> ScriptedReply:
@@ -68,14 +68,14 @@ class Right:
 
 
 def whole(status: int, body: bytes, headers: Headers = ()) -> ScriptedReply:
-    """Return a complete answer, after which the connection serves on; JSON by default."""
+    """Return a complete response, after which the connection is kept; of type JSON by default."""
     if body and not any(name.lower() == "content-type" for name, _ in headers):
         headers = (*JSON, *headers)
     return ScriptedReply(data=render_response(status, body, headers), status=status)
 
 
 def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> ScriptedReply:
-    """Apply a behaviour to the right answer.
+    """Return the reply that a behaviour makes of the right answer.
 
     Args:
         played: A behaviour of requests; one of connections is answered healthy.

@@ -1,4 +1,4 @@
-"""The script of one server: its tools, and one behaviour for each attempt."""
+"""Script of a fault server: its tools, and one behaviour for each attempt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def whole(self) -> Whole | None:
-        """The behaviour of every connection, if this server does not answer requests."""
+        """The behaviour of whole connections; None if requests are answered."""
         first = self.script[0]
         return first if isinstance(first, Whole) else None
 
@@ -67,7 +67,7 @@ def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, 
 
 
 def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
-    """Return the servers of one load, if they can be played together.
+    """Return the scripts of one load, after checking that they can be played together.
 
     Raises:
         BadScript: Two servers with one id, a reference to an unknown server, or further words

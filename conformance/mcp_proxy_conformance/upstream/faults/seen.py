@@ -1,4 +1,4 @@
-"""The log of a fault server: its requests, one by one, without the bodies."""
+"""Log of a fault server: each request without body, and each connection without a request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Seen:
 
 
 class ServerLog:
-    """The log of one server; written on the servers' thread, read on any."""
+    """The log of one server; written on the servers' thread, read on any thread."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -84,7 +84,7 @@ class ServerLog:
         played: str,
         status: int | None,
     ) -> None:
-        """Log a request and its answer."""
+        """Log a request, and the behaviour and status of the reply to it."""
         self._add(
             Seen(
                 at=time.monotonic(),
@@ -104,13 +104,13 @@ class ServerLog:
         )
 
     def entries(self) -> tuple[Seen, ...]:
-        """Return the entries, oldest first."""
+        """Return the kept entries, the first `MOST`, oldest first."""
         with self._lock:
             return tuple(self._entries)
 
     @property
     def dropped(self) -> int:
-        """The number of entries after the last one that was kept."""
+        """The number of entries that were not kept because there were `MOST` already."""
         with self._lock:
             return self._dropped
 

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 class _Ports:
-    """All ports of one load, as one unit that a hub opens and closes."""
+    """All ports of one load, which a hub opens and closes as if they were one server."""
 
     def __init__(self, servers: Mapping[str, FaultyServer]) -> None:
         origins: dict[str, list[FaultyServer]] = {}
@@ -33,7 +33,7 @@ class _Ports:
         }
 
     async def open(self, _transcript: Transcript, _host: str, _advertised_host: str) -> None:
-        """Listen, on loopback whatever the hub's host is."""
+        """Open every port, on loopback whatever the hub's host is; close all if one fails."""
         opened = [port.open() for port in self._ports.values()]
         for failure in await asyncio.gather(*opened, return_exceptions=True):
             if failure is not None:
@@ -45,14 +45,14 @@ class _Ports:
         await asyncio.gather(*(port.close() for port in self._ports.values()))
 
     async def heal(self, server: FaultyServer) -> None:
-        """Make the server healthy."""
+        """Make a server healthy, and its port listen."""
         server.heal()
         if (port := self._ports.get(server.script.server_id)) is not None:
             port.heal()
 
 
 class FaultServers:
-    """A context manager: `start`, load from the `connections`, query the log, `close`.
+    """The fault servers of a load: `start`, load from `connections`, query the log, `close`.
 
     Args:
         scripts: The servers of one load, in the order of their connections.
@@ -79,7 +79,7 @@ class FaultServers:
         self._ports = _Ports(self._servers)
 
     def start(self) -> Self:
-        """Open every port; when this returns, all of them answer or fail as scripted."""
+        """Open every port; on return all servers answer or fail as scripted. Harmless twice."""
         if self._hub is None:
             hub = self._shared_hub or Upstreams(Transcript()).start()
             try:
@@ -127,7 +127,7 @@ class FaultServers:
         return url
 
     def attempts(self, server_id: str) -> int | None:
-        """Return the number of attempts.
+        """Return how many attempts at a server were observed.
 
         None if they cannot be counted: a full backlog, a port that refuses, that greets or that
         does not speak TLS, an unknown name, a malformed connection, a missing program.
@@ -135,11 +135,11 @@ class FaultServers:
         return self._server(server_id).attempts
 
     def log(self, server_id: str) -> tuple[Seen, ...]:
-        """Return the log, oldest first: the first `seen.MOST` entries."""
+        """Return a server's log, oldest first: the first `seen.MOST` entries."""
         return self._server(server_id).log.entries()
 
     def dropped(self, server_id: str) -> int:
-        """Return the number of entries after those of `log`."""
+        """Return how many entries `log` lacks because a server's log was full."""
         return self._server(server_id).log.dropped
 
     def token(self, server_id: str) -> str:
@@ -147,7 +147,7 @@ class FaultServers:
         return self._server(server_id).token
 
     def unmet(self, server_id: str) -> str | None:
-        """Return why this machine cannot play the server's fault, if so; may query the resolver."""
+        """Return why this machine cannot play a server's fault; None if it can."""
         match self._server(server_id).whole:
             case Backlog() if not LINUX:
                 return "a full backlog is reliable on Linux only"
@@ -156,7 +156,7 @@ class FaultServers:
         return None
 
     def heal(self, server_id: str) -> None:
-        """Clear the fault: the server is healthy from now on, and its count restarts.
+        """Clear a server's fault: it is healthy from now on, and its attempts count from 0.
 
         Raises:
             ValueError: The fault is in the connection that the loader was given.

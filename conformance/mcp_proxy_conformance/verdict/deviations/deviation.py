@@ -1,4 +1,4 @@
-"""A known failure, and the faults of a file of known failures."""
+"""One deviation, that is a known failure; its faults, and the names that it may have."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ OWN, SHOWN = "SUITE.", 80
 
 
 def names(wanted: str, result: Result) -> bool:
-    """Whether the id of a deviation is that of the result's check or case, or of both."""
+    """Whether a deviation's id is the result's check, its case, or both."""
     check, case = split(wanted)
     return check in ("", result.check) and case in ("", result.case or "") and bool(check or case)
 
 
 def is_clause(wanted: str) -> bool:
-    """Whether the id is that of a clause."""
+    """Whether the id is that of a clause in the catalogue."""
     return wanted in catalogue().clauses
 
 
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
-    """Map each id whose case its check does not have to the nearest id that exists.
+    """Map each id with a case that its check does not have to the nearest id that exists.
 
     Args:
         wanted: Ids of deviations.

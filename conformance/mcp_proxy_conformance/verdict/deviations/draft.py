@@ -20,7 +20,7 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Return those of the clauses that fail and can be waived, each with its first reason.
+    """Map each required clause that fails and can be waived to its first reason.
 
     Failures before the first check cannot be waived: nothing is known of the rest then.
     """
@@ -39,7 +39,7 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
 
 
 def begun(clauses: dict[str, str], expires: date) -> str:
-    """Return the text of a file that names these clauses."""
+    """Return a deviations file with one entry for each clause, `reason` and `issue` left empty."""
     return HEAD + "".join(
         _entry(clause_id, reason, expires) for clause_id, reason in clauses.items()
     )

@@ -99,7 +99,7 @@ def _text(file: Path) -> str:
 
 
 def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
-    """Yield every usable entry, and every fault."""
+    """Yield every usable entry of a file's text, and every fault, with its line."""
     try:
         document = toml(text)
     except (ValueError, RecursionError) as error:

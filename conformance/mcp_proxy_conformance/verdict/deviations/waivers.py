@@ -20,7 +20,7 @@ State = Literal["used", "stale", "unobserved"]
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
-    """A deviation that its authors know, an entry of their file, and its state after a run.
+    """One entry of a deviations file and its state after a run.
 
     `results` is the number of failures that it waived, alone or with others.
     """
@@ -45,7 +45,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
         return self.issue.startswith(("https://", "http://"))
 
     def told(self) -> str:
-        """Return the waiver as a sentence."""
+        """Return the waiver as `FILE:LINE: reason (issue, until date)`."""
         return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
 
 
@@ -62,7 +62,7 @@ def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
 def waivers(
     deviations: Sequence[Deviation], results: Sequence[Result], *, whole: bool
 ) -> list[Waiver]:
-    """Return the state of each deviation after a run.
+    """Return the state of each deviation after a run, in order.
 
     Args:
         deviations: The deviations of the run.
@@ -86,7 +86,7 @@ def waivers(
 
 
 def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str | None]]) -> str:
-    """Return a sentence on the first deviation whose case its check does not have; else empty."""
+    """Return the error sentence on the first deviation with an unknown case; empty if none."""
     unknown = strays((deviation.id for deviation in deviations), collected)
     first = next((deviation for deviation in deviations if deviation.id in unknown), None)
     if first is None:
@@ -96,7 +96,7 @@ def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str 
 
 
 def stale(known: Sequence[Waiver]) -> list[str]:
-    """Return a sentence on each waiver that names what passes: FILE:LINE, and the repair."""
+    """Return a sentence on each waiver whose failure is gone: FILE:LINE, and the repair."""
     return [
         f"{waiver.file}:{waiver.line}: {waiver.id} passes now; take the entry out"
         for waiver in known
@@ -105,7 +105,7 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 
 
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
-    """Return the deviations that together name the whole result; none if they do not."""
+    """Return the deviations that together excuse the whole result; empty if they do not."""
     if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
     by_name = [
