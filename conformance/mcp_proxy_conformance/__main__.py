@@ -1,4 +1,4 @@
-"""`python -m mcp_proxy_conformance` is the command line."""
+"""The command line as `python -m mcp_proxy_conformance`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_proxy_conformance.verdict.outcome import INTERRUPTED
 
 
 def main() -> None:
-    """Run it; a signal that comes before it is imported ends with the same code as a later one."""
+    """Run the command line; a signal during its slow import also ends with exit code 130."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
     from mcp_proxy_conformance.cli import main as command  # noqa: PLC0415 - it takes its time

@@ -52,12 +52,12 @@ FAULTS: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options; without a target the plugin does nothing."""
+    """Add the suite's options to pytest; without a target the plugin does nothing."""
     add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks; with a target, set up the run and supply the installed checks."""
+    """Register the marks; with a target, set up the run and take the installed checks as tests."""
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     try:
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Replace the cases of an area by the user's own case, if there is one."""
+    """Replace the cases of an area by the user's own case, if the run has one."""
     run = metafunc.config.stash.get(RUN, None)
     if run is not None and run.subject.own_case is not None:
         run.subject.own_case.parametrise(metafunc)
@@ -89,7 +89,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select, group and shard the checks; a deviation that names none of them ends the run."""
+    """Select, order and shard the checks; a deviation with an unknown case stops the run."""
     run = config.stash.get(RUN, None)
     if run is None:
         return
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run no check on a target that cannot be reached or has no such feature."""
+    """Prepare the run and probe the target; run no check if nothing can be judged."""
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
         return None
@@ -116,19 +116,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _only_ours(session: pytest.Session) -> bool:
-    """Whether every test of the session is in a file of the suite."""
+    """Whether every test of the session is in the suite's own check files."""
     return all(item.path.is_relative_to(checks_dir()) for item in session.items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Remember that a part of the profile was left out."""
+    """Mark the run as narrowed, as pytest has deselected checks."""
     if items and (run := items[0].config.stash.get(RUN, None)) is not None:
         run.state.narrowed = True
 
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Any:
-    """The check's bench: a started and armed target of its world, or a loader and its loads."""
+    """Return the check's access to its target, started and with proven locks, or to its loads."""
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None or place is None:
@@ -150,7 +150,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
-    """Call a check through the judge, and leave other tests to pytest."""
+    """Call a check through the subject's judge; other tests are left to pytest."""
     run = pyfuncitem.config.stash.get(RUN, None)
     place = place_of(pyfuncitem)
     if run is None or place is None or "bench" not in pyfuncitem.funcargs:
@@ -171,7 +171,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> N
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
-    """Keep both sides of a failing comparison for the evidence; pytest explains as usual."""
+    """Keep both sides of a failing comparison as findings; leave the text to pytest."""
     if config.stash.get(RUN, None) is not None:
         compared(op, left, right)
 
@@ -180,7 +180,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn the end of a check into a result."""
+    """Record the result of a check, release its target, and stop the run if it must end."""
     report = yield
     run = item.config.stash.get(RUN, None)
     place = place_of(item)
@@ -218,7 +218,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Interrupt a check with our own message, unless the end of the run comes first."""
+    """Set the suite's own alarm for a check, instead of pytest-timeout's."""
     run = item.config.stash.get(RUN, None)
     if run is None or settings.method != "signal":
         return None
@@ -231,14 +231,14 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Bound the setup of a stage by the end of the run."""
+    """Interrupt a check's set-up at the run's time limit."""
     with _in_time(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Bound a check by the end of the run."""
+    """Interrupt a check at the run's time limit."""
     with _in_time(item):
         return (yield)
 
@@ -249,7 +249,7 @@ def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
 
 
 def _stop_if_silent(item: pytest.Item, ending: Ending, run: RunSession) -> None:
-    """Stop the run if the target no longer answers, except in trials of the selftest."""
+    """Stop the run after five timeouts in a row, except in trials of the selftest."""
     outcome = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
     if outcome is not None and not run.request.trial:
         run.state.stopped = outcome
@@ -257,21 +257,21 @@ def _stop_if_silent(item: pytest.Item, ending: Ending, run: RunSession) -> None:
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Ignore further signals, since the run is ending and a second one must not cost the report."""
+    """Ignore SIGINT and SIGTERM from now on, so that the report is still written."""
     del excinfo
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Record checks that cannot be imported as faults of the suite."""
+    """Remember a module that cannot be imported as a fault of the suite."""
     if report.failed:
         FAULTS.append(f"{report.nodeid}: {str(report.longrepr).strip().rpartition(chr(10))[2]}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Conclude the run, whatever its outcome; then end every target."""
+    """Complete the run's state, write the report, end every target, and set pytest's exit code."""
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
@@ -298,7 +298,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print why nothing was judged, and the state of the known failures."""
+    """Print the state of known failures and, if no check ran, why."""
     report = config.stash.get(REPORT, None)
     if report is None:
         return

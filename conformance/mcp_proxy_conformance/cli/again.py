@@ -1,4 +1,4 @@
-"""The command line of a run, rebuilt so that one check of it can be run again."""
+"""Command line that runs one check of a run again, rebuilt from the run's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard"
 def command_line(
     context: click.Context, hidden: Callable[[str], str] = lambda word: word
 ) -> tuple[str, str]:
-    """Return the two halves of the command line between which `--check NAME` is inserted.
+    """Return the current command line without selection, cut in two where `--check NAME` belongs.
 
     `hidden` takes credentials out of words.
     """
@@ -40,7 +40,7 @@ def _from_the_top(context: click.Context) -> list[click.Context]:
 
 
 def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """Yield each parameter from the command line that describes the target, with its value."""
+    """Yield (parameter, value) for what the command line gave, unless it only selects or shows."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         value = context.params.get(parameter.name or "")

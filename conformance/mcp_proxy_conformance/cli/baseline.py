@@ -163,7 +163,7 @@ def _read(folder: Path) -> Recording:
 
 
 def _compared(old: Recording, new: Recording) -> dict[str, str]:
-    """Map each request that differs or is missing to the difference."""
+    """Map each request whose answers differ, or that one recording lacks, to a text about it."""
     differences: Differences = answers_changed(old.bodies, new.bodies, new.members)
     differences |= entries_changed(old.bodies, new.bodies, new.members)
     texts = {key: repr(difference) for key, difference in differences.items()}

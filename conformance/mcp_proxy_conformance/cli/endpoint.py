@@ -154,7 +154,7 @@ def _endpoint(
     secrets: frozenset[str],
     file: Path | None,
 ) -> Endpoint:
-    """Build the endpoint from the options; raises BadEndpoint or BadTarget."""
+    """Return the Endpoint that the options describe; raises BadEndpoint or BadTarget."""
     if bool(inner["url"]) == bool(words):
         raise BadEndpoint(
             "`run endpoint` judges one endpoint; give either --url URL or --stdio CMD"

@@ -86,7 +86,7 @@ def gate(*, out: Path, **values: str) -> None:
 
 
 def _judged(inputs: Inputs, out: Path, job: Job) -> int:
-    """Run what the inputs describe and return its exit code; without a report it is never 0."""
+    """Run what the inputs describe; return the exit code, never 0 if there is no report."""
     cleared(out)
     try:
         words = with_out(run_words(inputs, described=Path(FILE).exists()), str(out))
@@ -106,7 +106,7 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
 
 @contextmanager
 def _quiet(job: Job) -> Iterator[None]:
-    """Suspend the job's workflow commands in this block, which prints words of the target."""
+    """Have the CI ignore workflow commands during the block: it prints words of the target."""
     mark = secrets.token_hex(16)
     if job.annotated:
         click.echo(f"::stop-commands::{mark}")

@@ -1,4 +1,4 @@
-"""Inputs of a CI, and the arguments of the `run` that they describe."""
+"""Inputs of the gate in a CI, and the arguments of `run` that they stand for."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 
 
 def with_out(words: list[str], out: str) -> list[str]:
-    """Return the words with the folder of the report, which overrides that of the options."""
+    """Insert `--out`, which overrides an earlier one, before the target's own arguments."""
     at = words.index("--") if "--" in words else len(words)
     return [*words[:at], f"--out={out}", *words[at:]]
 

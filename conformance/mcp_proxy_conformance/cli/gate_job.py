@@ -1,4 +1,4 @@
-"""Outputs of a run for a CI job: files beside its report, outputs, summary, annotations."""
+"""The job of a gate in a CI: files beside the report, outputs, summary, annotations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMMARY_MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The CI job that the environment describes; outside of GitHub it has no files and no marks."""
+    """The CI job that the environment describes; outside of GitHub, one without files."""
 
     annotated: bool
     output: Path | None
@@ -36,7 +36,7 @@ class Job:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], working: Path) -> Job:
-        """Return the job of this process, with the working folder relative to the repository."""
+        """Return the described job; its folder is the working one within the repository."""
         output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
         top = Path(environment.get("GITHUB_WORKSPACE") or working)
         inside = working.is_relative_to(top)
@@ -48,7 +48,7 @@ class Job:
         )
 
     def tell(self, code: int, report: Report | None, out: Path) -> str:
-        """Append outputs and summary; returns the annotations, which are left to print.
+        """Append summary and outputs to the job's files; return the annotations to print.
 
         Raises:
             OSError: A file of the job cannot be written.
@@ -69,7 +69,7 @@ def files_of(report: Report, out: Path) -> None:
 
 
 def cleared(out: Path) -> None:
-    """Remove an earlier run's files, so that nobody takes them for new; raises OSError."""
+    """Remove the files of an earlier run from the folder, if any; raises OSError."""
     for file in (REPORT, *(file for file, _ in RENDERED.values())):
         (out / file).unlink(missing_ok=True)
 
@@ -82,7 +82,7 @@ def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
 
 
 def as_outputs(outputs: Mapping[str, str]) -> str:
-    """Format the outputs as lines of the job's file, each value between unguessable marks."""
+    """Format outputs for the job's file, each value between lines that nobody can guess."""
     lines = []
     for name, value in outputs.items():
         mark = f"end-{secrets.token_hex(16)}"

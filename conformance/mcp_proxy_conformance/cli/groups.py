@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
         return sorted({*super().list_commands(ctx), *self.lazily})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command; its module is imported the first time."""
+        """Return the command of that name, imported at its first use; None without one."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
             module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
             command = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands and their sentences, without an import."""
+        """Write the section Commands of the help page, without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._sentence(name)) for name in self.list_commands(ctx)])
 
@@ -64,20 +64,20 @@ PROGRAM = "mcp-proxy-conformance"
 
 
 class Complaint(click.ClickException):
-    """A usage error in one sentence, with the help page to look at."""
+    """A usage error as one sentence, which ends with the help page to look at."""
 
     exit_code = DECLARATION
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the sentence alone."""
+        """Print the sentence alone, without click's usage lines."""
         click.echo(self.message, file=file, err=file is None)
 
 
 class Complaining(LazyGroup):
-    """A group that refuses wrong words with one sentence, those of its subcommands included."""
+    """A group that reports usage errors, its subcommands' too, in one sentence."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and end with a true exit code: 130 for an interruption, 2 for a full disk."""
+        """Run the command line and exit: 130 if interrupted, 2 if output cannot be written."""
         kwargs["standalone_mode"] = False
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by the parent
@@ -87,12 +87,12 @@ class Complaining(LazyGroup):
         sys.exit(code)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the group's own words."""
+        """Parse the group's own words; a usage error becomes a Complaint."""
         with _in_one_sentence():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Parse the words of the command, and run it."""
+        """Run the command; usage errors become one sentence, a full disk ends with exit 2."""
         with _in_one_sentence():
             try:
                 return super().invoke(ctx)
@@ -127,7 +127,7 @@ ALARM = getattr(signal, "SIGALRM", None)
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Make SIGTERM interrupt as Ctrl-C does, in the whole block."""
+    """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, during the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -143,7 +143,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _code(command: Callable[[], Any]) -> int:
-    """Run a command and return its exit code; its error is printed."""
+    """Run a command and return its exit code; print a click error; 130 if interrupted."""
     try:
         done = command()
     except click.ClickException as error:
@@ -166,7 +166,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _flushed(code: int) -> int:
-    """Flush the output; returns the code, or that of an output that cannot be fully written."""
+    """Flush both streams; return the code, or 2 if standard output cannot be written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -180,6 +180,6 @@ def _flushed(code: int) -> int:
 
 
 def examples(*lines: str) -> str:
-    """Return an unwrapped epilog of these commands, which lack the name of the program."""
+    """Return the text of a help page's Examples, one for each line; the program is added."""
     commands = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
     return f"\b\nExamples:\n{commands}"

@@ -1,4 +1,4 @@
-"""Completion of ids: clauses and requirements, checks and cases, profiles."""
+"""Ids that a shell can complete: of clauses and requirements, checks and cases, profiles."""
 
 from __future__ import annotations
 

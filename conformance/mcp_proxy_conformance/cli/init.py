@@ -60,7 +60,7 @@ def init(path: Path, report: Path | None) -> None:
 
 
 def _to_choose(report: Path, before: str) -> str:
-    """Return the texts as comments for the end of a target file; empty if it ends with them."""
+    """Return a report's unread texts as TOML comments to append; empty if there are none."""
     lines = pins(read_report(report))
     if TABLE.findall(before)[-1:] == ["pins"]:
         lines = lines[1:]  # that table lasts to the end

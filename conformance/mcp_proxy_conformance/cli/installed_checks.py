@@ -37,7 +37,7 @@ JUDGING_S = 8
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
-    """Run the installed checks against a kind of target; returns the exit code."""
+    """Run the installed checks by these options, print the outcome, and return the exit code."""
     out = options["out"].resolve()
     try:
         with alone_in(out), reaped():
@@ -104,7 +104,7 @@ def _resolved(path: Path | None) -> Path | None:
 
 
 def selection_of(options: dict[str, Any]) -> Selection:
-    """Return the checks that the options ask for."""
+    """Return the Selection that --check, --only and --fail-fast describe."""
     return Selection(
         checks=tuple(options["check"]),
         only=tuple(options["only"]),
@@ -113,7 +113,7 @@ def selection_of(options: dict[str, Any]) -> Selection:
 
 
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
-    """Print the plan, run the checks, print their outcome; returns the exit code."""
+    """Print the plan for an endpoint, run the checks, print the outcome; return the exit code."""
     options = DEFAULTS | {"profile": LIVE} | options
     out = options["out"].resolve()
     with alone_in(out), reaped():

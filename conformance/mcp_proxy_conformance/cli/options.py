@@ -45,12 +45,12 @@ _NUMBER = re.compile("[1-9][0-9]{0,3}")
 
 
 class Finite(click.FloatRange):
-    """A number within bounds; not NaN, which is outside of none."""
+    """A click type: a number within bounds, which NaN is not."""
 
     name = "number"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Refuse NaN."""
+        """Return the number; NaN and numbers out of bounds are usage errors."""
         number = super().convert(value, param, ctx)
         return self.fail(f"{value!r} is not a number", param, ctx) if math.isnan(number) else number
 
@@ -68,7 +68,7 @@ _SECONDS = Finite(0, 600)
 
 
 def _some(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Return None for a repeatable option that is not given at all."""
+    """Return None instead of the empty tuple of a repeatable option that is not given."""
     del context, parameter
     return value or None
 
@@ -211,17 +211,17 @@ _ABOUT_TARGET = (
 
 
 def run_options(command: F) -> F:
-    """Add all of these options to a command; one that is not given is None."""
+    """Decorate a command with the options of a run; one that is not given is None."""
     return _with(command, (*_OF_A_RUN, *_ABOUT_TARGET))
 
 
 def live_options(command: F) -> F:
-    """Add the options that a live endpoint takes, or refuses with a sentence."""
+    """Decorate a command with the options of an endpoint's run, refused ones included."""
     return _with(command, (*_OF_ANY_RUN, _TARGET_FILE, *_NOT_LIVE))
 
 
 def described_options(command: F) -> F:
-    """Add the options that describe the target."""
+    """Decorate a command with the options that describe a target."""
     return _with(command, _ABOUT_TARGET)
 
 
@@ -232,7 +232,7 @@ def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
 
 
 def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
-    """Merge the options after the kind, else before it, with the defaults."""
+    """Return the defaults, overridden by options before the kind, and these by those after it."""
     after_kind = {name: value for name, value in inner.items() if value is not None}
     return DEFAULTS | {n: v for n, v in outer.items() if v is not None} | after_kind
 
@@ -249,7 +249,7 @@ def target_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
-    """Return the kind and the target file to use; a file found in the working folder is announced.
+    """Return the kind and target file to use; print if a file in the working folder is.
 
     Args:
         kind: The kind named on the command line, None if none is.

@@ -1,4 +1,4 @@
-"""Printing of a report: level of detail, and colours."""
+"""A report printed on the terminal: level of detail, and colours."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tell(
     code: int,
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
-    """Print the outcome of a run and its exit code; `hidden` takes credentials out of the text."""
+    """Print a report's outcome and the exit code; `hidden` takes credentials out of the text."""
     colour = wanted(sys.stdout)
     text = render(report, path, detail=detail, colour=colour, code=code)
     click.echo(hidden(text), color=colour)

@@ -32,7 +32,7 @@ _PATH = click.Path(path_type=Path)
 
 
 class _Telling(click.Group):
-    """A command with files and options of its own, and with subcommands."""
+    """A command with arguments and options of its own that also has subcommands."""
 
     allow_extra_args = False
     allow_interspersed_args = True
@@ -44,18 +44,18 @@ class _Telling(click.Group):
         parent: click.Context | None = None,
         **more: Any,
     ) -> click.Context:
-        """Parse the words of a subcommand, else its own."""
+        """Parse for the subcommand if the first word names one, else for the command itself."""
         if args and args[0] in self.commands:
             group = click.Group(self.name, commands=self.commands)
             return group.make_context(info_name, args, parent, **more)
         return super().make_context(info_name, args, parent, **more)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as a command without subcommands."""
+        """Parse as a command, since a group would take the first argument for a subcommand."""
         return click.Command.parse_args(self, ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run as a command without subcommands."""
+        """Run as a command, since a group would look for a subcommand to run."""
         return click.Command.invoke(self, ctx)
 
 

@@ -117,7 +117,7 @@ def loader(
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
-    """Run the installed checks against a kind of target; returns the exit code."""
+    """Import and call `installed_checks.judge`; return its exit code."""
     # Judging imports pytest, which --help and completion have no need of.
     from mcp_proxy_conformance.cli import installed_checks  # noqa: PLC0415
 
@@ -125,7 +125,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _installed(name: str) -> list[str]:
-    """Return the command of a builtin loader, installed if it is missing; exits if it cannot be."""
+    """Return a builtin loader's command, installing it if it is missing; exit if it cannot be."""
     # Only this kind needs the installer of loaders.
     from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
     from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415

@@ -30,7 +30,7 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
 
 
 def softened(report: Report, fail_on: str) -> int:
-    """Return the exit code that --fail-on makes of the report's own.
+    """Return the exit code after --fail-on: `violated` turns an incomplete run into a success.
 
     A run that judged nothing never passes, nor one that was cut short by its time or its target.
     """
@@ -49,7 +49,7 @@ def softened(report: Report, fail_on: str) -> int:
 
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """Lock the folder against other runs.
+    """Make the folder and lock it against other runs during the block.
 
     Raises:
         BadTarget: Another run writes into it.
@@ -76,7 +76,7 @@ def alone_in(out: Path) -> Iterator[None]:
 
 
 def in_processes(number: str | None) -> str | None:
-    """Return the number of processes, if several are asked for.
+    """Return the option -n unchanged, after checking that pytest-xdist is installed.
 
     Raises:
         BadTarget: pytest-xdist, which starts them, is not installed.

@@ -141,7 +141,7 @@ def selftest(
 
 
 def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
-    """Return the named target, None if none is named; exits with 2 if it cannot be used."""
+    """Return the described target, None if none is named; exit with 2 if it is unusable."""
     file: Path | None = options["target_file"]
     values = target_options(options)
     if kind is None and file is None:

@@ -1,4 +1,4 @@
-"""Processes that have left the group of the program that started them, ended on Linux."""
+"""Stray processes, which have left the group of the program that started them: ended on Linux."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS, PAUSE_S = 20, 0.05
 
 @contextmanager
 def reaped() -> Iterator[None]:
-    """End every process that is started in this block and orphaned."""
+    """Kill at the end of the block every process that was orphaned in it (Linux only)."""
     if sys.platform != "linux" or not _set(1):
         yield
         return
@@ -48,7 +48,7 @@ def _set(on: int) -> bool:
 
 
 def _children() -> set[int]:
-    """Return the ids of the processes whose parent this one is."""
+    """Return the ids of this process's children."""
     children = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):

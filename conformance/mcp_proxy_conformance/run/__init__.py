@@ -1,1 +1,1 @@
-"""The engine: the request of a run, the checks it runs, their verdicts, and its report."""
+"""Package of the engine: a run's request, its checks, their verdicts, and its report."""

@@ -1,4 +1,4 @@
-"""Collected checks: their names, clauses and places, and the division of a run into shards."""
+"""The collection of checks: their names, clauses and places, and its division into shards."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class Place:
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:
-    """Return the name of a check, and that of its case if it has cases."""
+    """Return the name of a check's function, and the id of its case, None without one."""
     name = getattr(item, "originalname", None) or item.name
     return name, item.callspec.id if hasattr(item, "callspec") else None
 
 
 def is_named(item: pytest.Item, wanted: str) -> bool:
-    """Whether an option that names a check, a case or both means this check."""
+    """Whether `wanted`, as --check takes it, names this check, its case, or both."""
     name, case = named(item)
     check_wanted, case_wanted = split(wanted)
     return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the clauses that a check, or its case, cites."""
+    """Return the clauses that a check cites by its marks, those of its case included."""
     return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
 
 
 def address(item: pytest.Item) -> str:
-    """Return the address of a check: the name of its file, its own, and that of its case."""
+    """Return the address of a check: `FILE::NAME[CASE]`, without the folder."""
     return item.nodeid.rpartition("/")[2]
 
 
@@ -80,7 +80,7 @@ def shard_of(text: str) -> Shard:
 
 
 def shared_out(places: Mapping[T, str], shard: Shard) -> Sequence[T]:
-    """Return the checks of this shard, in their order.
+    """Return the checks of this shard in their order; `places` maps each check to its place.
 
     The checks of one place stay together. Places are assigned by falling cost, each to the shard
     with the least work so far: every shard computes the same division.

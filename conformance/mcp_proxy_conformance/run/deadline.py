@@ -13,18 +13,18 @@ LEAST_S, AGAIN_S = 0.001, 10.0
 
 
 class OutOfTime(BaseException):
-    """The time is over; no check can catch this. `of_run`: the time of the whole run."""
+    """The time is over; a BaseException, so that no check catches it."""
 
     def __init__(
         self, message: str, *, of_run: bool, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """Call `meanwhile` in another thread when this is raised."""
+        """Keep `meanwhile`, which the alarm calls in another thread when it raises this."""
         self.of_run, self.meanwhile = of_run, meanwhile
         super().__init__(message)
 
 
 def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
-    """Raise the alarm in the main thread after that many seconds; returns its cancellation.
+    """Raise `alarm` in the main thread after that many seconds; return a function that cancels it.
 
     On a system without this signal, or in another thread, nothing is raised.
     """
@@ -51,7 +51,7 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
 
 @contextmanager
 def within(seconds: float | None, alarm: OutOfTime) -> Iterator[None]:
-    """Raise the alarm in this block after that many seconds; None is no limit."""
+    """Raise `alarm` if the block takes more than that many seconds; None is no limit."""
     if seconds is None:
         yield
         return

@@ -39,12 +39,12 @@ SILENT = (
 
 
 def unwritable(out: Path, error: OSError) -> BadTarget:
-    """Return the error for an output folder that cannot be written."""
+    """Return the BadTarget for an output folder that cannot be written."""
     return BadTarget(f"--out {out} cannot be written: {error.strerror}; name another folder")
 
 
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
-    """Make the output folder and remove the results of an earlier run; returns the log's path.
+    """Make the output folder, with pytest's settings and no earlier results; return the log's path.
 
     Raises:
         BadTarget: The folder cannot be written, or one of these names is not a check's.
@@ -75,7 +75,7 @@ def invoke(
     silent: bool = False,
     plugins: Sequence[object] = (),
 ) -> int:
-    """Run the checks of a request whose output folder is prepared.
+    """Run pytest on the checks of a request, whose output folder is prepared.
 
     The report is written to that folder, unless the request is unusable or pytest breaks.
 
@@ -105,7 +105,7 @@ def invoke(
 
 
 def collect(folders: Sequence[str]) -> None:
-    """Have pytest import the checks of these folders, with their assertions rewritten."""
+    """Have pytest import the checks of these folders, which warms the process up; run none."""
     with tempfile.TemporaryDirectory() as place:
         ini = Path(place) / INI
         ini.write_text(SETTINGS, encoding="utf-8")

@@ -60,7 +60,7 @@ class Ending:
     pinned: tuple[LockText, ...] = ()
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return the findings of a failure; a plain assertion's cite the clauses of its check."""
+        """Return a failure's findings; those of a plain assertion name the `cited` clauses."""
         if self.verdict != "fail":
             return ()
         if self.comparison is not None and self.comparison.findings:
@@ -73,12 +73,12 @@ class Ending:
         return of_sides(self.sides, cited)
 
     def in_words(self) -> str:
-        """Return the first sentence on the findings, or the reason if there are none."""
+        """Return the first sentence on the findings, else the reason."""
         return next(iter(sentences(self.findings(()))), self.reason)
 
 
 def attempt(check: Callable[[], Any]) -> Ending:
-    """Call a check once; every way of ending is a value, only interruptions are raised."""
+    """Call a check once and return how it ended; only interruptions are raised."""
     with watched() as left:
         ending = _ended(check)
     return replace(
@@ -92,7 +92,7 @@ def attempt(check: Callable[[], Any]) -> Ending:
 
 
 def _bounded(reason: str) -> str:
-    """Cut a reason to `LONGEST_REASON`: it may quote a target's text of any length."""
+    """Return the reason, cut to `LONGEST_REASON`: it may quote a text of any length."""
     if len(reason) <= LONGEST_REASON:
         return reason
     return f"{reason[:LONGEST_REASON]} ... ({len(reason)} characters)"
@@ -116,14 +116,14 @@ def _failed(error: Exception) -> Ending:
 
 
 def _misshapen(error: Misshapen) -> Ending:
-    """A shape that breaks clauses is a failure; any other one leaves the check inconclusive."""
+    """Return a failure if the shape breaks clauses, else an inconclusive ending."""
     if not error.clauses:
         return _unread(error)
     return Ending(verdict="fail", reason=str(error), blame="target", error=error)
 
 
 def _unread(error: Exception) -> Ending:
-    """An unreadable answer: nothing was observed of the check's clauses."""
+    """Return the inconclusive ending of a check that got an unreadable answer."""
     open_ = _open(Inconclusive(str(error), cause="unread_answer"))
     return replace(open_, error=error, blame="target")
 
@@ -148,7 +148,7 @@ def _broke(blame: Blame) -> Callable[[Exception], Ending]:
 
 
 def _full(error: OSError) -> Ending:
-    """Attribute a full disk to the declaration; any other OSError to the suite."""
+    """Return the ending for an OSError: blame the declaration for a full disk, else the suite."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return _own_fault(error)
     reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some disk space"
@@ -185,7 +185,7 @@ def judge(
     *,
     trial: bool = False,
 ) -> Ending:
-    """Return the verdict of a check on its bench.
+    """Call a check until its verdict is settled and confirmed; return that ending.
 
     A check that changed nothing on the operator side is called again until the settle time is
     over, and at least once if it may have used answers to another check's requests.
@@ -220,7 +220,7 @@ def judge(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """Reduce a failure to the clauses that a second attempt breaks too; the rest stays open."""
+    """Return a failure with only the clauses that a second attempt broke too; the rest is open."""
     if second.verdict == "error":
         return replace(
             second,
@@ -262,12 +262,12 @@ def _first_line(error: Exception) -> str:
 
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
-    """Return the reason: the evidence if there is any, else the ending's own."""
+    """Return the reason of a result: the first evidence, else the ending's own."""
     return "; ".join(evidence[:2]) or ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Append the end of the log to the reason where a target is silent because it has ended."""
+    """Return the ending, with the log's end in its reason if the target has ended."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
@@ -281,7 +281,7 @@ IN_A_ROW = 5
 
 @dataclass(slots=True)
 class Timeouts:
-    """Distinct timeouts since the last answered check.
+    """Distinct timeouts in a row, to notice that the target no longer answers.
 
     A stage that could not be set up counts once, for all of its checks. A target that answers
     late, with a refusal or with nonsense has answered.
@@ -290,7 +290,7 @@ class Timeouts:
     _timeouts: list[BaseException] = field(default_factory=list)
 
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
-        """Return the outcome of the run once nothing answers any more; None until then."""
+        """Count an ending; return the outcome of the run if it is the fifth timeout in a row."""
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None
         if ending.blame != "network" or ending.error is None:

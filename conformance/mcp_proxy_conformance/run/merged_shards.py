@@ -1,4 +1,4 @@
-"""Reports of the shards of one run, merged into the report of that run."""
+"""Merged shards: the reports of the parts of one run, made into the report of that run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def merged(reports: Mapping[str, Report]) -> Report:
 
 
 def _part(name: str, report: Report) -> Part:
-    """Return the part that a report is of; raises BadReport without a part or a profile name."""
+    """Return a report's part; raises BadReport if the report is of a whole run or too old."""
     part = report.shard
     if isinstance(part, msgspec.UnsetType):
         raise BadReport(f"{name} is not a part of a run; make parts with `run --shard 1/3`")
@@ -79,7 +79,7 @@ def _part(name: str, report: Report) -> Part:
 
 
 def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
-    """Raise BadReport for parts of several runs or suite versions, and for a part given twice."""
+    """Raise BadReport for parts of several runs, of another version, or given twice."""
     (first, reference), *others = parts.items()
     for what, of in ALIKE.items():
         for name, other in others:
@@ -103,7 +103,7 @@ def _missing(numbers: Sequence[int], of: int) -> str:
 
 
 def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
-    """Return the record of a run without results, on the target of the report."""
+    """Return the record of the merged run, with the target and profile of a part's report."""
     target, judged_by = report.target, profile(report.profile.name)
     can = frozenset(target.capabilities)
     return RunRecord(
@@ -124,14 +124,14 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
 
 
 def _command(halves: Any) -> tuple[str, str]:
-    """Return the command line of a part, which leaves `--shard` out; empty if it has none."""
+    """Return both halves of a part's command line, which lacks `--shard`; else empty ones."""
     given = halves if isinstance(halves, list) else []
     before, after = [*map(str, given), "", ""][:2]
     return before, after
 
 
 def _share(report: Report, part: Part) -> Share:
-    """Return the content of a part's report, in the order of the whole run."""
+    """Return the results and stages of a part's report, with their places in the whole run."""
     addresses = {address: at for at, address in enumerate(part.order)}
     places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}
     results: dict[int, list[Result]] = defaultdict(list)
@@ -168,7 +168,7 @@ def _stage(stage: Stage, name: str, timing: Json) -> StageTold:
 
 
 def _cited(name: str, report: Report) -> CitedMessage:
-    """Return a message; its credentials were removed when the part was written."""
+    """Return a message of a report as a cited one; its credentials are redacted already."""
     message, at = report.messages[name], _seconds(_group(report.timing, "messages").get(name))
     members = msgspec.structs.asdict(message) | {
         "headers": tuple(message.headers.items()),

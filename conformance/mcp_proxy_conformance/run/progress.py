@@ -25,7 +25,7 @@ WIDTH, REMEMBERED = 100, 400
 
 
 class PytestLog(io.TextIOWrapper):
-    """The output of pytest, redacted: in a file, and the last of it in memory.
+    """Stream for pytest's output: redacted, in a file, its last lines in memory too.
 
     A full disk is ignored.
     """
@@ -36,7 +36,7 @@ class PytestLog(io.TextIOWrapper):
         self._redactor, self._begun = redactor, ""
 
     def write(self, text: str) -> int:
-        """Keep the lines that are complete now, and write them if possible."""
+        """Write the lines that are complete, redacted; disk errors are ignored."""
         lines, line_end, self._begun = (self._begun + text).rpartition("\n")
         self._say(lines + line_end)
         return len(text)
@@ -48,12 +48,12 @@ class PytestLog(io.TextIOWrapper):
             super().write(redacted)
 
     def flush(self) -> None:
-        """Flush, ignoring errors of the disk."""
+        """Flush the file; disk errors are ignored."""
         with contextlib.suppress(OSError):
             super().flush()
 
     def close(self) -> None:
-        """Write the incomplete line and close, ignoring errors of the disk."""
+        """Write the incomplete last line and close the file; disk errors are ignored."""
         begun, self._begun = self._begun, ""
         with contextlib.suppress(OSError, ValueError):
             self._say(begun)
@@ -79,7 +79,7 @@ class Progress:
         self._places: set[str] = set()
 
     def __enter__(self) -> Self:
-        """Redirect standard output and standard error to the log."""
+        """Redirect standard output and standard error to the log file."""
         self._sink = PytestLog(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
@@ -91,20 +91,20 @@ class Progress:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Restore the streams."""
+        """Restore both streams, close the log and clear the line of progress."""
         sys.stdout, sys.stderr = self._streams
         self._sink.close()
         self._over("")
 
     def complaint(self) -> str:
-        """Return the message that pytest ended with when it could not run."""
+        """Return pytest's error message from the log; without one, the log's last lines."""
         recent = "".join(self._sink.recent)
         _, error, message = recent.rpartition("ERROR: ")
         return message.split("\n")[0] if error else "\n".join(recent.splitlines()[-5:])
 
     @contextlib.contextmanager
     def setting_up(self, place: Place) -> Iterator[None]:
-        """Report that a world is started and armed in this block, once for each place."""
+        """Show that a world is started and its locks are proven in this block; once a place."""
         if not place.world.servers or place.name in self._places:
             yield
             return
@@ -129,15 +129,15 @@ class Progress:
         self._all = len(ids)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Name the check that begins."""
+        """Show the name of the check that begins."""
         self._over(f"{self._done}/{self._all} {nodeid.rpartition('::')[2]}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the checks that did not pass."""
+        """Count a failed report, but of teardown."""
         self._open += report.failed and report.when != "teardown"
 
     def pytest_runtest_logfinish(self) -> None:
-        """Count a finished check; print the number every ten seconds."""
+        """Count a finished check; print the count if ten seconds have passed."""
         self._done += 1
         if time.monotonic() - self._printed_at > EVERY_S:
             self._plain(self._count())
@@ -166,7 +166,7 @@ class Progress:
             self._write(f"{text}\n")
 
     def _write(self, text: str) -> None:
-        """Write, ignoring errors: a closed terminal must not end the run."""
+        """Write to the terminal; errors are ignored, as a closed one must not end the run."""
         with contextlib.suppress(OSError, ValueError):
             self._to.write(text)
             self._to.flush()
@@ -174,7 +174,7 @@ class Progress:
 
 @contextlib.contextmanager
 def heard(config: pytest.Config, place: Place) -> Iterator[None]:
-    """Set up a world in this block, and show it in the progress of the run, if any."""
+    """Show in the run's Progress, if there is one, that this block sets up a world."""
     plugins = config.pluginmanager.get_plugins()
     progress = next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)
     if progress is None:

@@ -1,4 +1,4 @@
-"""Conversion between the ending of a check and pytest's outcomes."""
+"""Bridge to pytest: the ending of a check as pytest's outcome, and the other way round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplica
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
-    """Pass, skip or fail in pytest's terms; an advisory breach passes with a report section."""
+    """Return True for a pass or an advisory breach; else raise pytest's skip or failure."""
     advisory = is_advisory(item)
     if ending.verdict == "pass":
         return True
@@ -34,14 +34,14 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
 
 
 def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
-    """Mark a waived failure as an expected one in pytest's report."""
+    """Turn pytest's report of a waived failure into an expected failure (xfail)."""
     if result.verdict == "waived":
         report.outcome = "skipped"
         report.wasxfail = run.redactor.text(result.reason)
 
 
 def is_advisory(item: pytest.Item) -> bool:
-    """Whether a check's findings only advise and never fail a target."""
+    """Whether a check cites advisory clauses: its failures never fail a target."""
     cited = clauses_of(item)
     return bool(cited) and catalogue().clause(cited[0]).level == "advisory"
 
@@ -49,7 +49,7 @@ def is_advisory(item: pytest.Item) -> bool:
 def setup_ending(
     excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
 ) -> Ending:
-    """Return the ending of a check whose stage was not set up, or that lacks what it needs."""
+    """Return the ending of a check whose fixtures failed or skipped it."""
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
         return attempt(partial(_raise, lacking or NotApplicable(str(error))))
@@ -64,7 +64,7 @@ def setup_ending(
 
 
 def late_ending(error: BaseException) -> Ending:
-    """Return the ending of a check interrupted by the run's limit, by its own, or by a fault."""
+    """Return the ending of a check that a time limit or a fault of pytest interrupted."""
     if isinstance(error, OutOfTime) and error.of_run:
         unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")
         return attempt(partial(_raise, unfinished))

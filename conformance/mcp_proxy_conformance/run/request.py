@@ -1,4 +1,4 @@
-"""The request of a run: subject, profile and options; made once, passed as a value."""
+"""Request of a run: subject, profile and options; made once, passed as a value."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RunRequest:
     command: tuple[str, str] = ("", "")
 
     def encoded(self) -> bytes:
-        """Encode the request for the processes of the same run."""
+        """Pickle the request, for the worker processes of the same run."""
         return pickle.dumps(self)
 
 
@@ -126,7 +126,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:
-    """Return the request: the plugin's, else from pytest's options or the environment, or None.
+    """Return the run's request from a plugin, options or the environment; None without any.
 
     Raises:
         BadTarget: The options do not describe a target.

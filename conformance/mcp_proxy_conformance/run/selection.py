@@ -1,4 +1,4 @@
-"""The selection of checks, and their order."""
+"""Selection of the checks that run, and their order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.run.session import RunSession
 
 
 def select(items: list[pytest.Item], run: RunSession) -> None:
-    """Keep the selected checks, in the order of the run; any choice marks the run as narrowed."""
+    """Reduce `items` to the selected checks, in order; mark the run as narrowed by any choice."""
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
         run.state.narrowed = True
@@ -36,7 +36,7 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def files(run: RunSession) -> list[Path]:
-    """Return the check files that hold selected checks; without a choice, the profile's folders.
+    """Return the check files to collect: those with selected checks, else the profile's folders.
 
     Pytest need not import the others. Checks that deviations name are collected too, so that their
     cases are known.
@@ -64,7 +64,7 @@ def files(run: RunSession) -> list[Path]:
 
 
 def share_out(items: list[pytest.Item], run: RunSession) -> None:
-    """Keep the checks of the requested shard, which records the order of the whole run."""
+    """Reduce `items` to the requested shard, if any; store the whole order in the shard."""
     if run.state.shard is not None:
         places = {
             item: place.name if (place := place_of(item)) else address(item) for item in items
@@ -75,7 +75,7 @@ def share_out(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def left_out(items: list[pytest.Item], run: RunSession) -> bool:
-    """Whether the named files leave clauses of the profile without a check."""
+    """Whether a clause of the profile is cited by none of the collected checks."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
     return any(
@@ -102,7 +102,7 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Group the checks of each stage; checks of fresh worlds run before them."""
+    """Sort `items`: checks of fresh worlds, then those of each stage together."""
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
@@ -115,7 +115,7 @@ def arrange(items: list[pytest.Item], selection: Selection) -> None:
 
 
 def _in_profile(item: pytest.Item, run: RunSession) -> bool:
-    """Whether a check cites a clause of the profile, or is a test that cites none."""
+    """Whether a check cites a clause of the profile, or no clause at all."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))
 

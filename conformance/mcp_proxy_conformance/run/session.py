@@ -1,4 +1,4 @@
-"""A run in progress: its subject, the verdicts of its checks, and the record for its report."""
+"""Session of a run: its subject, the verdicts of its checks, and the record for its report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mcp_proxy_conformance.verdict.result import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """The conclusion from an ending: its verdict, the clauses it concerns, and those that hold."""
+    """A check's conclusion: verdict, the clauses that it is about, and those that hold."""
 
     verdict: Verdict
     clauses: tuple[str, ...]
@@ -49,7 +49,7 @@ class Conclusion:
 
 @dataclass(slots=True, kw_only=True)
 class RunSession:
-    """One run in progress: its checks are judged on the subject, and the state grows.
+    """One run in progress: it judges checks on the subject and collects results in `state`.
 
     `beyond`: clauses that no check judges in this run, and why; `redactor`: removes credentials
     from everything that is printed or written.
@@ -78,13 +78,13 @@ class RunSession:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left of the run's limit, without the soaking time; None without a limit."""
+        """Seconds left before the run's time limit, which soaking extends; None without one."""
         if (whole := self.request.within_s) is None:
             return None
         return self.began + whole + self.request.soak_s - time.monotonic()
 
     def overdue(self) -> OutOfTime:
-        """Return the exception that is raised when no time is left."""
+        """Return the exception to raise at the run's time limit; it hurries the subject."""
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
@@ -103,22 +103,22 @@ class RunSession:
         self.state.messages |= probed.messages
 
     def plan(self, places: Sequence[Place]) -> None:
-        """Prepare the targets that the collected checks will need, in their order."""
+        """Have the subject prepare the targets of all collected checks, in their order."""
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
     def count(self, places: Sequence[Place]) -> None:
-        """Count the checks of each place: after the last one its target ends."""
+        """Tell the subject how many checks use each place: after the last one its target ends."""
         self.subject.count(self.subject.applicable(places))
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Prepare the targets that the next checks need."""
+        """Have the subject start the targets that the next checks need."""
         self.subject.soon(self.subject.applicable(places))
 
     def record(
         self, item: pytest.Item, place: Place, ending: Ending, conclusion: Conclusion | None = None,
         *, seconds: float,
     ) -> Result:  # fmt: skip
-        """Turn an ending into a result and remember the messages that support it."""
+        """Append the result of a check, waived if known, and its messages; return the result."""
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
         rests = self.subject.rests(place, ending)
@@ -158,7 +158,7 @@ class RunSession:
         return self.state.results[-1]
 
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
-        """Return the conclusion from an ending; clauses beyond profile or declaration are left out.
+        """Return what a check's ending shows about the judged clauses.
 
         A check concludes on clauses of its own level; a broken F clause counts in every check.
         """
@@ -200,15 +200,15 @@ class RunSession:
         return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=clauses)
 
     def finish(self) -> None:
-        """Do the work that the report must include."""
+        """Let the subject do what the report must include, such as its last requests."""
         self.subject.finish()
 
     def close(self) -> None:
-        """End every target."""
+        """End every target of the subject."""
         self.subject.close()
 
     def recorded(self) -> RunRecord:
-        """Return the record of the run for its report."""
+        """Return the record from which the report is made."""
         subject, target = self.subject, self.subject.target
         self.state.wire = self.state.wire or subject.wire
         stages = (*self.state.stages, *subject.stages)
@@ -234,7 +234,7 @@ class RunSession:
         )
 
     def report(self) -> Report:
-        """Write the report and return its content.
+        """Write `report.json` and return its content.
 
         Raises:
             OSError: It cannot be written, or the folder was replaced since the run began: a link
@@ -248,14 +248,14 @@ class RunSession:
 
 
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
-    """Return the ending as it counts: a failure outside of the cited clauses is not one here."""
+    """Return the ending with the conclusion's verdict if that passes or does not apply."""
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
     return ending
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return the device and inode that identify a folder; None where there is none."""
+    """Return device and inode of a folder; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = folder.stat()
         return status.st_dev, status.st_ino
@@ -267,7 +267,7 @@ def _level(clause_id: str) -> Level:
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Return the sentences on findings."""
+    """Return the sentences on findings; the module that makes them is imported on demand."""
     if not findings:
         return []
     # deepdiff takes a fifth of a second to import, and a green run never needs it

@@ -1,4 +1,4 @@
-"""Set-up of a session from its request: target, profile, the case to run alone, subject."""
+"""Set-up of a run's session from its request: target, profile, own case, subject."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
 
 
 def _target(request: RunRequest) -> Target | None:
-    """Return the target or the loader with the options of the request; None for an endpoint."""
+    """Return the target or loader with the request's options applied; None for an endpoint."""
     if isinstance(request.subject, Endpoint):
         return None
     target = request.subject
@@ -102,7 +102,7 @@ def _target(request: RunRequest) -> Target | None:
 
 
 def _loader(description: Description) -> Target:
-    """Return a loader program, the reference's own where none is named."""
+    """Return the described loader as a target; without a command, the reference's own."""
     return program_target(
         description.command or OWN_LOADER,
         OF_LOADERS if description.capabilities is None else description.capabilities,

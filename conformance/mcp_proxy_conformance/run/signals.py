@@ -13,18 +13,18 @@ AGAIN_S = 5.0
 
 
 class Interruption:
-    """A handler of signals that raises KeyboardInterrupt.
+    """Signal handler that raises KeyboardInterrupt; also a pytest plugin.
 
     The interpreter drops exceptions raised where nobody can catch them, as in a finalizer, and so
     may third-party code; `again` raises it once more, and so does a later signal.
     """
 
     def __init__(self) -> None:
-        """Begin without a signal received."""
+        """Begin as if no signal had been received."""
         self._came: float | None = None
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise KeyboardInterrupt, unless the signal repeats one of the last `AGAIN_S` seconds."""
+        """Raise KeyboardInterrupt, unless a signal came in the last `AGAIN_S` seconds."""
         del number, frame
         now = time.monotonic()
         if self._came is None or now - self._came >= AGAIN_S:
@@ -32,13 +32,13 @@ class Interruption:
             raise KeyboardInterrupt
 
     def again(self) -> None:
-        """Raise KeyboardInterrupt if a signal was received."""
+        """Raise KeyboardInterrupt once more if any signal was received."""
         if self._came is not None:
             raise KeyboardInterrupt
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Raise an interruption from this frame.
+        """Raise a KeyboardInterrupt of the loop anew, with a traceback of this frame.
 
         CPython 3.11 has no line number for some places where a signal arrives, and pytest breaks
         when it prints such a traceback.
@@ -52,7 +52,7 @@ class Interruption:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Raise an interruption during collection from this frame."""
+        """Raise a KeyboardInterrupt of the collection anew, as in the loop."""
         return (yield from self.pytest_runtestloop())
 
 
@@ -60,7 +60,7 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 
 
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
-    """Let these signals interrupt the run, and restore their handlers when it is over.
+    """Have these signals interrupt the run by an Interruption, until pytest's end.
 
     An interrupted run ignores them from then on, and leaves them ignored.
     """

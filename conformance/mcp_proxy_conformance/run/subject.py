@@ -1,4 +1,4 @@
-"""A subject of a run: a driven proxy, a loader or an endpoint, and how checks reach it."""
+"""Base class of a run's subjects (driven proxy, loader, endpoint), by which checks reach them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Check = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """The result of the first probe: why nothing can be checked, and the messages."""
+    """Result of the probe before the first check; `stopped` is why nothing can be checked."""
 
     stopped: Outcome | None = None
     results: tuple[Result, ...] = ()
@@ -32,7 +32,7 @@ class Probed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rests:
-    """The basis of a result: the ending as it is reported, the messages, further lines.
+    """What a result rests on: the ending as it is reported, the messages, further lines.
 
     `cut` are the paths that comparisons left out.
     """
@@ -44,7 +44,7 @@ class Rests:
 
 
 class Subject:
-    """Defaults of all subjects, which each subject overrides where it differs."""
+    """Base of the subjects of a run: the operations that a session calls, with defaults."""
 
     target: Target
     wire = ""
@@ -56,59 +56,59 @@ class Subject:
     """Whether pytest's own output of a failure is limited to the redacted reason."""
 
     def probe(self) -> Probed:
-        """Probe whether there is anything to check."""
+        """Find out, before the first check, whether the target can be checked."""
         raise NotImplementedError
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Prepare the targets of all these checks, in their order; some may not apply."""
+        """Start ahead the targets of these checks, in their order; by default nothing."""
 
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
-        """Return the places whose checks apply."""
+        """Return the places that lack no capability or option."""
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
-        """Count the checks of each place: after the last one its target ends."""
+        """Take how many checks use each place: after the last one its target ends."""
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Prepare the targets that the next checks need."""
+        """Start the targets of the next checks; by default nothing."""
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return why checks of a place do not apply; None where they do."""
+        """Return why the checks of a place do not apply; None if they do."""
         return self.not_declared(place.needs)
 
     def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
-        """Return the clauses that no check judges on this target, and why."""
+        """Map each clause of the profile that no check judges on this target to the reason."""
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """Return the reason for the first undeclared one of these capabilities; None if none."""
+        """Return a reason that names the first undeclared capability; None if there is none."""
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
-        """Return the bench of a check; raises AdapterError if there is none."""
+        """Return the bench, a check's access to the target; raises AdapterError without one."""
         raise NotImplementedError
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Return the ending of a check on that bench; a failure is confirmed."""
+        """Call a check on a bench and return how it ended; subclasses confirm failures."""
         del place
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the basis of the check that just ended."""
+        """Return what the result of the check that just ended rests on."""
         del place
         return Rests(ending=ending)
 
     def stage(self, name: str) -> StageTold | None:
-        """Return the current record of the stage that checks of that place use."""
+        """Return the record of the stage in use at the place of that name; None without one."""
         del name
         return None
 
     def done_with(self, place: Place) -> None:
-        """Count that one check less needs that place."""
+        """Take note that a check of that place has ended; by default nothing."""
 
     @property
     def stages(self) -> Sequence[StageTold]:
-        """Every stage that was started."""
+        """The records of all started stages."""
         return ()
 
     @property
@@ -118,30 +118,30 @@ class Subject:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Credentials of environment and command line, which are removed from all output."""
+        """Credentials in the environment and in the command line, to be redacted in all output."""
         return tuple(credentials(words=self.target.command))
 
     @property
     def green(self) -> Outcome:
-        """Outcome of a run in which every clause passes or does not apply."""
+        """Outcome of a run in which no clause is broken or open."""
         return GREEN
 
     @property
     def unsettled(self) -> str:
-        """Why a run with open clauses is incomplete; empty if the names of the clauses suffice."""
+        """Why a run with open clauses is incomplete; empty if the clauses' names say it."""
         return ""
 
     @property
     def requests(self) -> int | None:
-        """The number of requests sent, where it is counted."""
+        """The number of requests sent; None if it is not counted."""
         return None
 
     def finish(self) -> None:
-        """Do the work that the report must include."""
+        """Do what must be done before the report is made; by default nothing."""
 
     def hurry(self) -> None:
-        """Begin to end targets started ahead: no further check will run."""
+        """Begin to end targets started ahead, as time is over; by default nothing."""
 
     def close(self) -> None:
-        """End every target."""
+        """End every target and release the target's host."""
         self.target.close()

@@ -1,1 +1,1 @@
-"""The laws engine: generate examples, play them, confirm breaches, shrink them, write cases."""
+"""Package of the laws engine: examples are generated, tried, confirmed, shrunk and written."""

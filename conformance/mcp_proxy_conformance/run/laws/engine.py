@@ -58,22 +58,22 @@ class Examples(Protocol[E]):
     shrink_s: float
 
     def every(self, law: str) -> Sequence[Tried[E]]:
-        """Try all examples; without confirmation, stop at the first that breaks the law."""
+        """Try all examples on the law and return the trials; unconfirmed, stop at a breach."""
 
     def tried(self, law: str, examples: Sequence[E]) -> Sequence[Tried[E]]:
-        """Try these examples, as many at once as the subject allows."""
+        """Try these examples on the law, as many at once as the subject allows."""
 
     def seen_again(self, law: str, example: E) -> Sequence[Tried[E]]:
-        """Repeat the example as often as confirming a breach needs."""
+        """Repeat the example as often as a confirmation needs; return the trials."""
 
     def size(self, example: E) -> tuple[int, ...]:
-        """Return the key that orders examples: the smaller one is reported."""
+        """Return the sort key by which the smallest example is reported."""
 
     def smaller(self, tried: Tried[E]) -> Iterator[Sequence[E]]:
-        """Yield smaller examples that may break the law too, several at a time."""
+        """Yield batches of smaller examples that may break the law too."""
 
     def is_of_one(self, law: str) -> bool:
-        """Whether a breach must be shrunk until it is seen alone."""
+        """Whether a breach of the law must be shrunk to a single server."""
 
     def elsewhere(self, law: str, example: E) -> str:
         """Return why a breach in this example does not concern this law; empty if it does."""
@@ -82,16 +82,16 @@ class Examples(Protocol[E]):
         """Raise Inconclusive where no breach could have been observed."""
 
     def in_words(self, example: E) -> str:
-        """Return the example in one line."""
+        """Return the example in one line, for evidence."""
 
     def written(self, law: str, tried: Tried[E], *, in_time: bool) -> Sequence[str]:
-        """Write the breach as a case; returns lines that say how to run it again.
+        """Write the breach as a case file; return lines on the example and how to run it again.
 
         `in_time`: whether there is time to try the case.
         """
 
     def close(self) -> None:
-        """End the targets that examples are tried on."""
+        """End the targets on which examples are tried."""
 
 
 @dataclass(slots=True)
@@ -110,14 +110,14 @@ class Laws(Generic[E]):
     """
 
     def __init__(self, examples: Examples[E]) -> None:
-        """Generate and try nothing yet."""
+        """Keep the examples; nothing is generated or tried yet."""
         self._examples = examples
         self._left = examples.shrink_s
         self.evidence: tuple[str, ...] = ()
         self.basis: tuple[str, ...] = ()
 
     def compared(self, law: str) -> Comparison:
-        """Return the findings of the smallest example that breaks the law, and all observations.
+        """Try a law on all examples; return the confirmed findings and all observations.
 
         Further examples are examined for clauses that no smaller one breaks.
 
@@ -160,14 +160,14 @@ class Laws(Generic[E]):
         self._examples.close()
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the first breach, unconfirmed."""
+        """Return the findings of the first breach, unconfirmed, and set `evidence`."""
         for trial in wrong:
             self.evidence = tuple(self._examples.written(law, trial, in_time=False))
             return _Settled(findings=[*trial.found.values()])
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Confirm and shrink the smallest examples that break the law.
+        """Confirm and shrink the smallest examples that break the law, and set `evidence`.
 
         After the first, only those that break further clauses are looked at.
         """
@@ -220,19 +220,19 @@ class Laws(Generic[E]):
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
-        """Take the duration of this block from the seconds left for shrinking."""
+        """Yield the seconds left for shrinking; subtract the duration of the block."""
         began = time.monotonic()
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
 
 def run_again(case: Path) -> str:
-    """Return the sentence that says how to run a written case by itself."""
+    """Return the phrase that says how to run a written case alone."""
     return f"run it again with the same command and --case {shlex.quote(str(case))}"
 
 
 def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
-    """Return the findings that every repetition shows on the same path."""
+    """Return the findings that every repetition shows too, with the same observation."""
     others = [trial.found for trial in again]
     return {
         place: finding

@@ -1,4 +1,4 @@
-"""Values drawn by hypothesis: from a seed, without a database, without shrinking."""
+"""Generation of values by hypothesis: from a seed, without a database, without shrinking."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
 
 @contextmanager
 def _nothing_kept() -> Iterator[None]:
-    """Keep hypothesis from writing its cache of module constants into the working folder."""
+    """Have hypothesis write its files into a temporary folder during the block."""
     before = storage_directory(intent_to_write=False).home_directory
     with TemporaryDirectory() as place:
         set_hypothesis_home_dir(place)

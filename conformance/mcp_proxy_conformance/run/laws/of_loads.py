@@ -25,13 +25,13 @@ LoadOf = Callable[[LoadCase], Load]
 
 
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
-    """Return the tours and that many generated loads; the same ones for the same seed."""
+    """Return the fixed tours and that many loads generated from the seed."""
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
 
 
 class GeneratedLoads(Examples[LoadCase]):
-    """The generated loads of one run; each is done once, for all laws."""
+    """The generated loads of one run; each is made once, for all laws."""
 
     noun, subject = "load", "loader"
     again = is_timed = True
@@ -40,7 +40,7 @@ class GeneratedLoads(Examples[LoadCase]):
     def __init__(
         self, loads: Loads, declared: Declared, *, examples: int, seed: int, out: Path
     ) -> None:
-        """Generate and load nothing yet; cases are written under `out`."""
+        """Keep the settings; nothing is generated yet. Cases are written under `out`."""
         self.seed = seed
         self._loads = loads
         self._declared = declared
@@ -52,21 +52,21 @@ class GeneratedLoads(Examples[LoadCase]):
         return generated(self._examples, self.seed, self._declared.reads)
 
     def wanted(self) -> list[LoadCase]:
-        """Return every load that the laws will request."""
+        """Return every load that the laws will ask for, so that all can be started early."""
         loads = [load for case in self._cases for law in LAWS for load in self._of(law, case)]
         return list({case.id: case for case in loads}.values())
 
     def every(self, law: str) -> list[Tried[LoadCase]]:
-        """Try each load, and those that the law compares with it."""
+        """Try the law on every generated load, with the loads that it compares to each."""
         return self.tried(law, self._cases)
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-        """Start all of them at once."""
+        """Start the loads of these examples all at once, and try the law on each."""
         self._loads.plan([load for case in examples for load in self._of(law, case)])
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-        """Repeat the example while nothing else is loaded."""
+        """Make the example's loads again, twice, while no other load runs."""
         self._loads.settle()
         return [self._tried(law, example, self._loads.anew) for _ in range(CONFIRMED)]
 
@@ -85,19 +85,19 @@ class GeneratedLoads(Examples[LoadCase]):
         return [case, *LAWS[law].others(case, self._declared.reads)]
 
     def size(self, example: LoadCase) -> tuple[int, ...]:
-        """Return the number of servers, then of behaviours and of attempts."""
+        """Return the sort key of a load: numbers of servers, behaviours and attempts."""
         return size(example)
 
     def smaller(self, tried: Tried[LoadCase]) -> Iterator[list[LoadCase]]:
-        """Yield loads with fewer servers, shorter scripts or fewer attempts."""
+        """Yield batches of loads with fewer servers, shorter scripts or fewer attempts."""
         return smaller(tried.example, self._declared.reads)
 
     def is_of_one(self, law: str) -> bool:
-        """Whether the law judges one server's behaviour by itself."""
+        """Whether the law is about each server's behaviour by itself."""
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
-        """Return a reason if the breach appears only beside other servers (I1.isolated)."""
+        """Return why a breach seen only beside other servers is I1.isolated's; else ""."""
         if not LAWS[law].of_one or len(example.given.servers) == 1:
             return ""
         return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"
@@ -116,14 +116,14 @@ class GeneratedLoads(Examples[LoadCase]):
             )
 
     def in_words(self, example: LoadCase) -> str:
-        """Return the script of each server."""
+        """Return the number of attempts and each server's script in one line."""
         servers = "; ".join(
             f"{server.server_id}: {script_in_words(server)}" for server in example.given.servers
         )
         return f"at most {example.given.max_attempts} attempts; {servers}"
 
     def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
-        """Write the case of the load; returns the load in words and how to run it again."""
+        """Write the load as a case; return it in words, and how to run it again."""
         del in_time
         clauses = tuple(
             sorted({clause for finding in tried.found.values() for clause in finding.clauses})
@@ -139,7 +139,7 @@ class GeneratedLoads(Examples[LoadCase]):
         ]
 
     def _telling(self, law: str, case: LoadCase) -> LoadCase:
-        """Return the first of the compared loads that breaks the law by itself."""
+        """Return the one of the compared loads that shows the breach alone, else the example."""
         for load in self._of(law, case):
             loaded, most = self._loads.of(load).loaded, load.given.max_attempts
             for server in load.given.servers:
@@ -149,4 +149,4 @@ class GeneratedLoads(Examples[LoadCase]):
         return case
 
     def close(self) -> None:
-        """Do nothing: the loads are ended by their maker."""
+        """Do nothing: `Loads` ends the loads."""

@@ -1,4 +1,4 @@
-"""Generated worlds of a proxy: each is played on its own target, many at once."""
+"""Examples of laws for a proxy target: generated worlds, each on its own target, many at once."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class LawOptions:
 
 
 def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
-    """Return the tours and that many generated worlds; the same ones for the same seed."""
+    """Return the fixed tours and that many worlds generated from the seed."""
     return [*tours(can), *(built(recipe, can) for recipe in drawn(recipes(), examples, seed))]
 
 
 class GeneratedWorlds(Examples[Plan]):
-    """The generated worlds of one run, played on first use."""
+    """The generated worlds of one run; each is played when a law first needs it."""
 
     noun, subject = "world", "target"
     is_timed = False
     shrink_s = SHRINK_ALL_S
 
     def __init__(self, target: Target, scratch: Path, out: Path, options: LawOptions) -> None:
-        """Generate and start nothing yet; cases are written under `out`."""
+        """Keep the settings; nothing is started yet. Cases are written under `out`."""
         self.seed, self.again = options.seed, options.again
         self._target = target
         self._scratch = scratch
@@ -69,7 +69,7 @@ class GeneratedWorlds(Examples[Plan]):
         self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
     def every(self, law: str) -> list[Tried[Plan]]:
-        """Try all worlds: for all laws together, or for one law alone where few laws run."""
+        """Try the law on all worlds, each played once for all laws or, if few run, for this one."""
         played = self._all(law) if self.again else self._until_broken(law)
         return [_tried(law, world) for world in played]
 
@@ -98,14 +98,14 @@ class GeneratedWorlds(Examples[Plan]):
         return done
 
     def _looking(self, law: str) -> tuple[str, ...]:
-        """Return the laws that look at the same world; an empty tuple is all of them."""
+        """Return the law alone if laws look apart; an empty tuple means all laws."""
         return (law,) if self._options.apart else ()
 
     def _plans(self, examples: int) -> list[Plan]:
         return generated(examples, self.seed, self._target.capabilities)
 
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
-        """Play a world; try once more on another target if the first does not start."""
+        """Play a world on a target of its own; try once more if that does not start."""
         try:
             return play(self._target, plan, self._scratch, laws, self._register)
         except AdapterError:
@@ -119,12 +119,12 @@ class GeneratedWorlds(Examples[Plan]):
             raise AdapterError("the run is over")
 
     def tried(self, law: str, examples: Sequence[Plan]) -> list[Tried[Plan]]:
-        """Try these worlds for this law alone."""
+        """Play these worlds for this law alone, many at once."""
         jobs = [self._crew.submit(self._play, plan, (law,)) for plan in examples]
         return [_tried(law, job.result()) for job in jobs]
 
     def seen_again(self, law: str, example: Plan) -> list[Tried[Plan]]:
-        """Repeat the world on fresh targets, with the same laws looking."""
+        """Play the world twice on fresh targets, with the same laws looking."""
         whole = any(trial.example == example for trial in self.every(law))
         jobs = self._begin_repeats(example, self._looking(law) if whole else (law,))
         return [_tried(law, job.result()) for job in jobs]
@@ -137,33 +137,33 @@ class GeneratedWorlds(Examples[Plan]):
         return self._repeats[place]
 
     def size(self, example: Plan) -> tuple[int, ...]:
-        """Return the number of looks, then of tools, steps and requests."""
+        """Return the sort key of a plan: numbers of looks, tools, steps and requests."""
         return size(example)
 
     def smaller(self, tried: Tried[Plan]) -> Iterator[list[Plan]]:
-        """Yield smaller plans, in which the request of the breach replaces earlier looks."""
+        """Yield batches of smaller plans, in which the breach's request replaces earlier looks."""
         path, _ = next(iter(tried.found))
         return smaller(tried.example, _steps_of(tried.asked[path]))
 
     def is_of_one(self, law: str) -> bool:
-        """Return False: no law of a proxy is about one server by itself."""
+        """Return False: no law of proxies is about one server by itself."""
         del law
         return False
 
     def elsewhere(self, law: str, example: Plan) -> str:
-        """Return "": a breach in any world concerns the law."""
+        """Return "": every breach in a world concerns its law."""
         del law, example
         return ""
 
     def expect_control(self) -> None:
-        """Do nothing: arming has proven every lock before anything was judged."""
+        """Do nothing: every lock was proven before the world was judged."""
 
     def in_words(self, example: Plan) -> str:
-        """Return the world as a literal."""
+        """Return the world in one line, as a literal."""
         return in_words(example)
 
     def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
-        """Write the case of the world if it can show the breach; returns lines about it."""
+        """Write the breach as a case, if a case can show it; return the world and how to rerun."""
         # the first path is a tool's own query
         (path, _), plan = next(iter(tried.found)), tried.example
         clauses = {clause for finding in tried.found.values() for clause in finding.clauses}
@@ -184,7 +184,7 @@ class GeneratedWorlds(Examples[Plan]):
         return [*lines, f"{run_again(made)}{untried}"]
 
     def close(self) -> None:
-        """Play nothing further and end the targets that are still in use."""
+        """Cancel the worlds that wait, and end the targets that run."""
         self._over = True
         self._crew.shutdown(wait=False, cancel_futures=True)
         with self._lock:
@@ -207,7 +207,7 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
 
 
 def _steps_of(of: When) -> list[Step]:
-    """Return the request as steps, in both forms, and the call: an earlier look may leave state."""
+    """Return steps that make a breach's request, with and without the flag; none for a listing."""
     if of.do == "call":
         tool = key(of.tool or "")
         return [

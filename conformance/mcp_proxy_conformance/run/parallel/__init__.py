@@ -1,1 +1,1 @@
-"""One run in several processes: each has its own targets, one writes the report."""
+"""Package of runs in several processes: each has its own targets, one writes the report."""

@@ -1,4 +1,4 @@
-"""The process that runs no check: it probes the target and writes the report of all workers."""
+"""Controller of a parallel run: it runs no check, probes the target and writes the report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LEAST = 2
 
 
 class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Keeps the checks of one place together; the places are known once all are collected."""
+    """xdist scheduler that gives all checks of one place to the same worker."""
 
     def __init__(
         self, config: pytest.Config, log: Any, places: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Begin before anything is collected."""
+        """Keep `places`, which maps a check's id to its place once all are collected."""
         super().__init__(config, log)
         self._collected = places
 
@@ -47,7 +47,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._places.get(nodeid, nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Give a replacement of a lost worker at least two checks, so that it does not wait."""
+        """Assign work until a worker has two checks: it begins one only when it knows the next."""
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down:
             if self._pending_of(self.assigned_work[node]) >= LEAST:
@@ -65,10 +65,10 @@ KEYBOARD = "keyboard-interrupt"
 
 
 class Controller:
-    """A pytest plugin, and the role of the process that starts the workers."""
+    """Role of the process that starts the workers; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: pytest.Config) -> None:
-        """Make the folder of the shares; raises pytest.UsageError for workers on other machines."""
+        """Make the folder for results; raises pytest.UsageError for workers on other machines."""
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("all workers must run on this machine; leave --tx out")
         if config.option.maxworkerrestart is None:
@@ -84,21 +84,21 @@ class Controller:
         self._folder.mkdir(mode=0o700, parents=True)
 
     def _tidy(self) -> None:
-        """Remove the files that workers leave, credentials included."""
+        """Remove the workers' result files, and their scratch folders unless they are kept."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if not self._run.request.keep:
             for path in self._run.out.glob(f"{WORKERS}*"):
                 shutil.rmtree(path, ignore_errors=True)
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Do nothing: there are no checks in this process."""
+        """Do nothing: this process runs no check."""
 
     def give_up(self) -> None:
-        """Do nothing: workers without checks end by themselves."""
+        """Return None, so that the workers end the loop: without checks they end by themselves."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
-        """Probe the target once for all workers, which wait for it while they start."""
+        """Probe the target for all workers; if that fails, end the run or tell the workers."""
         self._run.probe()
         if self._run.state.stopped is None:
             return None
@@ -109,23 +109,23 @@ class Controller:
         return None
 
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Hand the request to a worker."""
+        """Put the encoded request into the input of a worker."""
         node.workerinput[NAME] = self._run.request.encoded()
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
-        """Keep the checks of a stage together."""
+        """Return the scheduler that keeps the checks of a place together."""
         return StageScheduling(config, log, self._places)
 
     def _places(self) -> dict[str, str]:
-        """Return the places of the checks, the same for each worker that has collected them."""
+        """Map the ids of the collected checks to their places, as a worker's file has them."""
         return next(share.places for share in shares_in(self._folder).values() if share.places)
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Remember the ids of the checks, the same for each worker."""
+        """Remember the ids of the checks, which all workers share."""
         self._ids = ids
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """Remember a worker that was lost."""
+        """Remember a worker that ended with an error, and the error."""
         if error and error != KEYBOARD:
             self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
 
@@ -134,13 +134,13 @@ class Controller:
         self._crashed = crashitem.rpartition("/")[2]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember that a worker stopped the run: that is not an interruption from outside."""
+        """Remember why pytest itself stopped the run; a signal is another thing."""
         if isinstance(excinfo.value, Interrupted):
             self._reason = str(excinfo.value)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Interrupt the workers that still run, and wait until their targets have ended."""
+        """Send SIGTERM to workers that still run, and wait up to 30 s for their end."""
         now = due = time.monotonic()
         deadline = now + PATIENCE_S
         while (growing := self._growing()) and now < deadline:
@@ -153,14 +153,14 @@ class Controller:
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
-        """Return the process ids of the workers that have not ended, by their names."""
+        """Map the names of the workers that still run to their process ids."""
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
         return {
             n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid
         }
 
     def end(self) -> Report:
-        """Write the report of everything that the workers handed over."""
+        """Gather the workers' results, write the report and return it."""
         run, state = self._run, self._run.state
         if self._reason:
             state.interrupted, state.cut_short = False, state.cut_short or self._reason
@@ -178,7 +178,7 @@ class Controller:
         return report
 
     def _loss(self, missing: int) -> str:
-        """Return the sentence about lost workers and the checks lost with them."""
+        """Return a sentence on the lost workers and on the checks that were not run."""
         name, why = list(self._lost.items())[-1]
         during = f" during {self._crashed}" if self._crashed else ""
         return (

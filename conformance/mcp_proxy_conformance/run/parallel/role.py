@@ -15,37 +15,37 @@ from mcp_proxy_conformance.run.session import RunSession
 
 
 class Role(Protocol):
-    """The duties of a process in its run, besides running checks."""
+    """Duties of a process in its run, besides running checks."""
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Prepare, before the first check."""
+        """Prepare for these checks, before the first one."""
 
     def give_up(self) -> bool | None:
-        """Run no check; True if that ends the loop."""
+        """Run no check, as nothing can be judged; return True if that ends pytest's loop."""
 
     def end(self) -> Report | None:
-        """End every target after the last check, however the run ended; returns the report."""
+        """End every target after the last check; return the report, None for a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The only process of its run."""
+    """Role of the only process of a run."""
 
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start the targets that will be needed, and probe the first one."""
+        """Start the targets that these checks need first, and probe the target."""
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
         self.run.probe()
 
     def give_up(self) -> bool:
-        """Return True: there is no other process."""
+        """Return True, which ends pytest's loop: there is no other process."""
         return True
 
     def end(self) -> Report:
-        """Write the report."""
+        """Write the report, end every target, and return the report."""
         self.run.finish()
         report = self.run.report()
         self.run.close()
@@ -53,7 +53,7 @@ class Alone:
 
 
 def role_of(config: pytest.Config, run: RunSession) -> Role:
-    """Return the role of this process; in a run of several processes, register it as a plugin.
+    """Return the role of this process; a worker or controller is registered as a plugin too.
 
     A process is a worker if xdist configured this very run: a worker's environment variables are
     inherited by all processes that it starts.
@@ -80,7 +80,7 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
 
 
 def scratch_of(config: pytest.Config) -> str | None:
-    """Return the folder of a worker's targets, beside the report; None for other processes."""
+    """Return the name of an xdist worker's scratch folder; None for other processes."""
     workerinput = getattr(config, "workerinput", None)
     return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 

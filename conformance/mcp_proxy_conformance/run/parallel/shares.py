@@ -1,4 +1,4 @@
-"""Shares: the results that parts of one run hand over, and how they are gathered."""
+"""Shares of a run: the results that each worker or part hands over, and how they are gathered."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ GROWING, WHOLE = ".part", ".jsonl"
 
 
 class Began(msgspec.Struct, frozen=True, tag="began"):
-    """The process that writes the share."""
+    """First line of a share: the id of the process that writes it."""
 
     pid: int
 
 
 class Collected(msgspec.Struct, frozen=True, tag="collected"):
-    """The checks by their node ids, each with the name of its place, and the shard of the run."""
+    """Line of a share: the collected checks by node id, with their places, and the shard."""
 
     places: dict[str, str]
     shard: Shard | None = None
 
 
 class CheckResults(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
-    """The results of one check; `at` is its place in the order of the whole run.
+    """Line of a share: the results of one check; `at` is its place in the whole run's order.
 
     `stages` are those that it started, and those whose access it has changed.
     """
@@ -45,7 +45,7 @@ class CheckResults(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
 
 
 class PartEnd(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
-    """The end of a part of a run, in the terms of `RunState`."""
+    """Last line of a share: how its part of the run ended, in the terms of `RunState`."""
 
     narrowed: bool = False
     interrupted: bool = False
@@ -58,7 +58,7 @@ Line = Began | Collected | CheckResults | PartEnd
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a share; `ended` is None if it was broken off."""
+    """The content of a share's file; `ended` is None if its worker was lost."""
 
     pid: int = 0
     places: dict[str, str] = {}
@@ -68,10 +68,10 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer:
-    """Appends to a share; written lines stay, whatever happens to the process."""
+    """Writes a share's file line by line, unbuffered: a lost worker loses only its last check."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Begin the share of that name."""
+        """Open the file of the share with that name; make the folder if missing."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder / f"{name}{GROWING}"
         self._file = self._path.open("wb", buffering=0)
@@ -81,19 +81,19 @@ class Writer:
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
-        """Mark the share as whole."""
+        """Close the file and rename it, which marks the share as whole."""
         self._file.close()
         self._path.rename(self._path.with_suffix(WHOLE))
 
 
 def shares_in(folder: Path) -> dict[str, Share]:
-    """Return every share by its name, those that still grow or were broken off included."""
+    """Read every share of a folder, by name; also those unfinished or of lost workers."""
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
     return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 
 
 def _content(path: Path) -> bytes:
-    """Return the bytes of a share, which may have become whole since its name was read."""
+    """Return the bytes of a share's file, which may have been renamed meanwhile."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _content(path: Path) -> bytes:
 
 
 def _read(lines: Iterable[bytes]) -> Share:
-    """Read the lines in their order; a line that was not completed is left out."""
+    """Parse the lines of a share; an incomplete line is left out."""
     share = Share()
     for line in lines:
         with suppress(msgspec.DecodeError):
@@ -118,7 +118,7 @@ def _read(lines: Iterable[bytes]) -> Share:
 
 
 def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
-    """Add the content of the shares to the run; returns the places of the checks in them.
+    """Add the shares to the run's state, in the checks' order; return the places of those checks.
 
     A check in two shares counts once, as in the first of them. Stages with a common name get
     numbers, as a stage that is started again does.
@@ -144,7 +144,7 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
 
 
 def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
-    """Return the entries of all shares in the order of the checks, with the number of the share."""
+    """Return (number of the share, entry) for all entries, in the order of the checks."""
     entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
     return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
@@ -159,7 +159,7 @@ def _end(run: RunState, ended: PartEnd) -> None:
 
 
 class _Names:
-    """The stages of all shares, each by a unique name."""
+    """Gives the stages of all shares unique names, and their messages names to match."""
 
     def __init__(self) -> None:
         self._stages: dict[tuple[int, str], StageTold] = {}
@@ -167,7 +167,7 @@ class _Names:
         self._numbers: Counter[str] = Counter()
 
     def add(self, number: int, stage: StageTold) -> None:
-        """Name a stage of the share of that number; a later record of it replaces the first."""
+        """Record a stage of a share under a unique name; a later record replaces it."""
         key = number, stage.place
         if key not in self._places:
             self._numbers[stage.name] += 1
@@ -176,10 +176,10 @@ class _Names:
         self._stages[key] = msgspec.structs.replace(stage, place=self._places[key])
 
     def message(self, number: int, name: str) -> str:
-        """Return the name of a message of that share among those of all shares."""
+        """Return a message's name, with its stage's unique name, from its name in a share."""
         place, slash, rest = name.rpartition("/")
         return f"{self._places.get((number, place), place)}{slash}{rest}"
 
     def stages(self) -> list[StageTold]:
-        """Return the stages in the order in which they were added."""
+        """Return the stages, renamed, in the order in which they were added."""
         return list(self._stages.values())

@@ -1,4 +1,4 @@
-"""Role of an xdist worker: each result goes to the file of its share when its check ends."""
+"""An xdist worker's role: the results of each check are written to its share when it ends."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ WORKERS = ".scratch-of-worker-"
 
 
 class Worker:
-    """A pytest plugin, and the role of a process that xdist started."""
+    """Role of a process that xdist started; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: Any) -> None:
-        """Begin the share with the worker's name."""
+        """Open the worker's share, and let SIGINT and SIGTERM interrupt the run."""
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
@@ -45,18 +45,18 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write which checks belong together, before xdist reports the collection."""
+        """Write each check's place to the share, before xdist reports the collection."""
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
         names = {nodeid: place.name for nodeid, place in places.items()}
         self._writer.write(Collected(names, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Count all checks; xdist hands over those of this worker one by one."""
+        """Note the order of all checks and how many use each place; start nothing."""
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 
     def give_up(self) -> None:
-        """Accept every check and run none: xdist treats a worker that ends by itself as a crash."""
+        """Have every check pass unrun: xdist takes a worker that ends by itself for a crash."""
         self._plugins.register(_RunNothing())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -86,12 +86,12 @@ class Worker:
         return done
 
     def _stopped(self) -> Outcome | None:
-        """Return why no check is run, from the probe that one process makes for all."""
+        """Return the outcome if the controller's probe stopped the run; None if not."""
         path = self._run.out / SHARES / STOPPED
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
     def _changed(self, place: Place | None) -> tuple[StageTold, ...]:
-        """Return the stage of the check if its record has changed."""
+        """Return the check's stage, as a tuple, if its record is new or has changed; else ()."""
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:
             return ()
@@ -100,11 +100,11 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
-        """Escape text of the target that cannot be sent to another process as it is."""
+        """Escape lone surrogates in a pytest report, which could not be sent otherwise."""
         return encodable((yield))
 
     def end(self) -> None:
-        """Write how this part ended."""
+        """End the targets, and write how this worker's part ended."""
         run = self._run
         run.finish()
         run.close()
@@ -120,9 +120,9 @@ class Worker:
 
 
 class _RunNothing:
-    """A pytest plugin that runs no check."""
+    """A pytest plugin by which no check is run."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> bool:
-        """Treat the check as done."""
+        """Return True, so that pytest takes the check as done."""
         return True

@@ -1,1 +1,1 @@
-"""The three subjects: a driven proxy, a loader of many servers, a running endpoint."""
+"""Package of the three subjects: a driven proxy, a loader of many servers, a running endpoint."""

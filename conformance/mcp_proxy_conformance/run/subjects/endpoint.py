@@ -1,4 +1,4 @@
-"""A running endpoint: surveys in place of stages, within one budget of requests."""
+"""A running endpoint as subject of a run: it is surveyed within one budget of requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN = 8
 
 
 def live_target(endpoint: Endpoint, version: str = "") -> Target:
-    """Return an endpoint as a target, for the report."""
+    """Return an endpoint as a Target, as the report needs one; it cannot be started."""
 
     def none() -> Any:
         raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
@@ -55,13 +55,13 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
 
 
 class RunningEndpoint(Subject):
-    """An endpoint of a third party, which is queried and never changed."""
+    """A live endpoint, which is queried within a budget and never changed."""
 
     indivisible = "an endpoint has one budget and one rate of requests; leave -n out"
     is_redacted = True
 
     def __init__(self, endpoint: Endpoint, profile: str) -> None:
-        """Send nothing yet; `profile` is named in the headline of a run without findings."""
+        """Send nothing yet; `profile` is named in the headline of a run that finds nothing."""
         self.endpoint, self._profile = endpoint, profile
         self.target = live_target(endpoint)
         self._talks: dict[str, Talk] = {}
@@ -79,7 +79,7 @@ class RunningEndpoint(Subject):
 
     @property
     def requests(self) -> int:
-        """The number of messages sent."""
+        """The number of messages sent, those of the session's end included."""
         return self._budget.spent if self._budget is not None else 0
 
     @property
@@ -89,13 +89,13 @@ class RunningEndpoint(Subject):
 
     @property
     def green(self) -> Outcome:
-        """Outcome of a run without a finding against the endpoint."""
+        """Outcome of a run that found nothing: consistent with the profile."""
         headline = f"consistent with {self._profile}"
         return Outcome(headline, CONFORMANT, "nothing observed contradicts it")
 
     @property
     def unsettled(self) -> str:
-        """Why the run is incomplete: the answers are unreadable, or nothing locked was listed."""
+        """Why the run is incomplete: unreadable answers, or no locked tool seen; else ""."""
         if not self._benches:
             return ""
         surveyed = self._benches[False].seen
@@ -106,7 +106,7 @@ class RunningEndpoint(Subject):
         return ""
 
     def probe(self) -> Probed:
-        """Open the endpoint and send all requests of the first survey."""
+        """Open the endpoint and make the first survey; stop the run if the flag is missing."""
         endpoint = self.endpoint
         self._budget = Budget(
             most=endpoint.max_requests,
@@ -167,7 +167,7 @@ class RunningEndpoint(Subject):
                 self._calls[key] = Rejected(left_out=str(over))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return the missing option that a check needs in order to apply."""
+        """Return a reason that names the first missing option of a place; None if it lacks none."""
         options: Mapping[str, object] = {
             "expect": self.endpoint.expect,
             "as": self.endpoint.agents,
@@ -182,12 +182,12 @@ class RunningEndpoint(Subject):
         return {}
 
     def open(self, place: Place) -> Any:
-        """Return the first survey, the same for every check."""
+        """Return the bench of the first survey, the same for every check."""
         del place
         return self._survey(second=False)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Confirm a failure that compares several answers with a second survey.
+        """Call a check; confirm by a second survey a failure that compares several answers.
 
         It must fail in the same place again: otherwise the target does not agree with itself.
         """
@@ -223,7 +223,7 @@ class RunningEndpoint(Subject):
         return tuple(sorted(ids)[:SHOWN])
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the messages that support a failure."""
+        """Return the ending with, for a failure, the messages that it rests on."""
         del place
         assert self._ledger is not None
         cited = self._cited if ending.verdict == "fail" else ()
@@ -231,24 +231,24 @@ class RunningEndpoint(Subject):
         return Rests(ending=ending, messages=messages)
 
     def finish(self) -> None:
-        """End every session; these requests count, too."""
+        """Close every session; the requests for that are counted in the report."""
         talks, self._talks = self._talks, {}
         for talk in talks.values():
             talk.close()
 
     def close(self) -> None:
-        """End every session."""
+        """Close every session that is still open."""
         self.finish()
 
 
 def _without_the_flag(why: str) -> Probed:
-    """Return the outcome for an endpoint without the feature."""
+    """Return the Probed that stops a run as violated: the endpoint lacks the flag."""
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 
 
 def _subjects(ending: Ending) -> frozenset[str]:
-    """Return the names of the members that the failing comparison was about."""
+    """Return the names on the left of the failing comparison: labels of answers, or tools."""
     left = ending.sides[1] if ending.sides is not None else None
     return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
 

@@ -1,4 +1,4 @@
-"""The loader as subject of a run: its loads, run at the same time, take the place of stages."""
+"""A loader as subject of a run: loads, made at the same time, take the place of stages."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ BOTH_CONTROLS = LoadCase(
 
 
 class LoadBench:
-    """The bench of a check of the resilience profiles."""
+    """Access of a resilience check to the loads of a run and to its laws."""
 
     def __init__(
         self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
     ) -> None:
-        """Created by the run."""
+        """Keep the loads and laws; only the run makes benches."""
         self._loads = loads
         self._laws = laws
         self._target = target
 
     def load(self, case: LoadCase) -> Load:
-        """Return the load of that case; waits for it."""
+        """Return the load of that case, waiting until it has ended."""
         return self._loads.of(case)
 
     def law(self, name: str) -> Comparison:
-        """Return the findings of the smallest load that breaks that law, and all observations."""
+        """Try the law on the generated loads; return findings of the smallest that breaks it."""
         assert self._laws is not None
         return self._laws.compared(name)
 
@@ -83,7 +83,7 @@ class LoadBench:
         return comparison
 
     def _expect_controls(self) -> None:
-        """Expect outcomes of two control servers before judging a load of no servers."""
+        """Raise Inconclusive unless a load of the two controls ends as it must."""
         statuses = {
             outcome.server_id: outcome.status
             for outcome in self.load(BOTH_CONTROLS).loaded.told.outcomes
@@ -100,13 +100,13 @@ class LoadBench:
 
 
 class DrivenLoader(Subject):
-    """A loader driven by the run; each load gets servers made for it."""
+    """A loader that the run starts; the servers of each load are made for that load."""
 
     indivisible = "the loads of a loader already run at the same time; leave -n out"
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Load nothing yet."""
+        """Keep the loader; load nothing yet."""
         self.target = target
         own = target.case
         self.own_case = OwnCase(own, _world(own)) if own is not None else None
@@ -118,14 +118,14 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """The loads of this run, made on first use."""
+        """The loads of this run, made at first use."""
         if self._loads is None:
             self._loads = Loads(self.target.loader, self._scratch)
         return self._loads
 
     @property
     def generated(self) -> GeneratedLoads:
-        """The generated loads of this run, made on first use."""
+        """The generated loads of this run, made at first use."""
         if self._generated is None:
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
@@ -140,7 +140,7 @@ class DrivenLoader(Subject):
 
     @property
     def laws(self) -> Laws[LoadCase]:
-        """The laws, tried on generated loads."""
+        """The laws of this run, on its generated loads, made at first use."""
         if self._laws is None:
             from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
 
@@ -148,7 +148,7 @@ class DrivenLoader(Subject):
         return self._laws
 
     def probe(self) -> Probed:
-        """Have the loader load no servers."""
+        """Start the loader with no servers to load; stop the run if it does not answer."""
         loader = self.target.loader(self._scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -159,7 +159,7 @@ class DrivenLoader(Subject):
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Begin every load that a check will request; in a partial run, in the checks' order."""
+        """Start all loads that checks will ask for: slowest first, or in order if partial."""
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
@@ -171,12 +171,12 @@ class DrivenLoader(Subject):
         self.loads.plan([*first, *due], slowest_first=not partial_run)
 
     def open(self, place: Place) -> Any:
-        """Return the bench; only checks of laws get generated loads."""
+        """Return a bench of the run's loads, for checks of laws with the laws."""
         laws = self.laws if place.name == GENERATED.id else None
         return LoadBench(self.loads, self.target, laws)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Confirm a failure with a second load that runs alone.
+        """Call a check; confirm a failure with second loads, unless it is of a law.
 
         A breach of a law was confirmed before it was reported.
         """
@@ -188,19 +188,19 @@ class DrivenLoader(Subject):
 
     @property
     def _seconds(self) -> Loads:
-        """The loads that confirm failures, made on first use."""
+        """The second loads, which confirm failures, made at first use."""
         if self._again is None:
             self._again = Loads(self.target.loader, self._scratch / "again")
         return self._again
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the basis of a result; of a law, the loads that it was observed on."""
+        """Return the ending; for a check of a law, with its evidence and number of loads."""
         if place.name != GENERATED.id or self._laws is None:
             return Rests(ending=ending)
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
-        """End every loader; their logs are kept beside the report."""
+        """End every loader, copy their logs beside the report, remove the scratch folder."""
         for loads in (self._loads, self._again):
             if loads is not None:
                 loads.close()
@@ -211,7 +211,7 @@ class DrivenLoader(Subject):
 
 
 def says(target: LoaderTarget) -> Says:
-    """Return the declarations of the loader that affect how a load is judged."""
+    """Return what the loader declares, as the judgement of loads needs it."""
     can = target.capabilities
     reads = Reads(
         classifies="classifies" in can,
@@ -228,11 +228,11 @@ def says(target: LoaderTarget) -> Says:
 
 
 def each_load(area: str) -> pytest.MarkDecorator:
-    """Parametrise a check with the load cases of an area; each brings its clauses and needs."""
+    """Return a decorator that parametrises a check with the load cases of an area."""
     cases = [case for case in load_cases() if case.area == area]
     return pytest.mark.parametrize("case", list(map(parameter, cases, map(_world, cases))))
 
 
 def _world(case: LoadCase) -> World:
-    """Return an empty world that names the place where a load is judged."""
+    """Return an empty world, whose id names the place where the case is judged."""
     return World(servers=(), id=f"load of {case.id}")

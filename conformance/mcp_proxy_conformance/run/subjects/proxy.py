@@ -1,4 +1,4 @@
-"""A driven proxy: stages on started targets, and generated worlds for laws."""
+"""A driven proxy as subject of a run: stages on started targets, and generated worlds for laws."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
-    """One started stage: `place` is its own name, `name` the one of all of its kind."""
+    """One started target of a stage: `place` is its own name, `name` is shared by its kind."""
 
     place: str
     name: str
@@ -48,7 +48,7 @@ class StageRecord:
     ready: Ready[Armed]
 
     def told(self) -> StageTold:
-        """Return the record for the report, with the present access to the stage."""
+        """Return the stage as a report cites it, with its present credentials."""
         armed, access = self.ready.prepared, self.ready.started.access
         return StageTold(
             place=self.place,
@@ -66,13 +66,13 @@ class StageRecord:
 
 
 class LawBench:
-    """The bench of a check of a law."""
+    """Access of a check of laws to the generated worlds."""
 
     def __init__(self, laws: Laws[Plan]) -> None:
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """Return the findings of the smallest world that breaks that law, and all observations."""
+        """Try the law on the generated worlds; return findings of the smallest breaking it."""
         return self._laws.compared(name)
 
 
@@ -90,7 +90,7 @@ class DrivenProxy(Subject):
         confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
         seed: int = 0, own: tuple[Case, World] | None = None,
     ) -> None:  # fmt: skip
-        """Start nothing yet."""
+        """Keep the settings; start nothing yet."""
         self.target, self.scratch = target, scratch
         self.own_case = OwnCase(*own) if own is not None else None
         self._out, self._clauses = out, clauses
@@ -105,14 +105,14 @@ class DrivenProxy(Subject):
 
     @property
     def pool(self) -> Pool[Armed]:
-        """The pool of this run, made on first use."""
+        """The pool that starts this run's targets, made at first use."""
         if self._pool is None:
             self._pool = Pool(self.target, self.scratch, arm, keep=self._keep)
         return self._pool
 
     @property
     def laws(self) -> Laws[Plan]:
-        """The generated worlds of this run, made on first use."""
+        """The laws of this run, on its generated worlds, made at first use."""
         if self._laws is None:
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
@@ -129,11 +129,11 @@ class DrivenProxy(Subject):
 
     @property
     def stages(self) -> Sequence[StageTold]:
-        """Every started stage."""
+        """The records of all started stages, with present credentials."""
         return [record.told() for record in self._records.values()]
 
     def probe(self) -> Probed:
-        """Start a small world and probe whether the target has the feature at all."""
+        """Start a small world; stop the run if the target does not start or lacks the feature."""
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
         except AdapterError as error:
@@ -169,7 +169,7 @@ class DrivenProxy(Subject):
         )
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start ahead the targets of all checks except those of laws."""
+        """Count the checks of each place, and start the first targets ahead."""
         del partial_run
         self._few = sum(place.name == GENERATED.id for place in places) <= FEW
         places = self.applicable(places)
@@ -177,11 +177,11 @@ class DrivenProxy(Subject):
         self.soon(places)
 
     def count(self, places: Sequence[Place]) -> None:
-        """Count the checks of each place: after the last one its target ends."""
+        """Set how many checks use each place: after the last one its target ends."""
         self._uses = Counter(place.name for place in places)
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Start ahead the targets that the next checks need, in their order."""
+        """Have the pool start these places' targets ahead, in order; worlds of laws excluded."""
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)
         staged = [each for each in places if each.name != GENERATED.id]
@@ -193,7 +193,7 @@ class DrivenProxy(Subject):
         self.pool.plan(list(first.values()))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return the missing capability or option that checks of a place need."""
+        """Return why a place's checks do not apply (option or capability); None if they do."""
         if "soak" in place.needs and not self.target.soak_s:
             return not_asked("--soak SECONDS")
         if "baseline" in place.needs and self.target.baseline is None:
@@ -201,7 +201,7 @@ class DrivenProxy(Subject):
         return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
 
     def open(self, place: Place) -> Any:
-        """Return the generated worlds for checks of laws, else a bench on a started target."""
+        """Return a bench on the place's target, started if needed; for laws, a LawBench."""
         if place.name == GENERATED.id:
             return LawBench(self.laws)
         ready = self.pool.get(place.name, place.world, shared=not place.fresh)
@@ -215,7 +215,7 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Judge a check; a failure on a shared target is confirmed on a second one.
+        """Call a check until settled; a failure on a shared target is confirmed on a second one.
 
         A breach of a law was confirmed before it was reported.
         """
@@ -225,12 +225,12 @@ class DrivenProxy(Subject):
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """Return a bench on another target of the same stage, kept for later confirmations."""
+        """Return a bench on the second target of a stage, which confirms failures."""
         ready = self.pool.get(place.name + SECOND, place.world)
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the stage's messages since the call that counted; of a law, its worlds."""
+        """Return the messages since the call that counted; for laws, lines on their worlds."""
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
             return Rests(ending=ending, lines=lines)
@@ -253,12 +253,12 @@ class DrivenProxy(Subject):
         )
 
     def stage(self, name: str) -> StageTold | None:
-        """Return the stage that checks of that place use, or used last."""
+        """Return the stage last used at the place of that name; None if none was."""
         record = self._current.get(name)
         return None if record is None else record.told()
 
     def done_with(self, place: Place) -> None:
-        """End a target after the last check that needs it; worlds end once they are played."""
+        """Count down a place's checks; after the last one end its targets."""
         if place.name == GENERATED.id:
             return
         self._uses[place.name] -= 1
@@ -267,12 +267,12 @@ class DrivenProxy(Subject):
             self.pool.release(place.name + SECOND)
 
     def hurry(self) -> None:
-        """End targets started ahead while others finish."""
+        """Begin to end all targets, without waiting."""
         if self._pool is not None:
             self._pool.hurry()
 
     def close(self) -> None:
-        """End every target."""
+        """End every target, those of laws included, and release the target's host."""
         if self._laws is not None:
             self._laws.close()
         if self._pool is not None:
@@ -281,5 +281,5 @@ class DrivenProxy(Subject):
 
 
 def not_asked(option: str) -> NotApplicable:
-    """Return the reason why a check that needs this option does not apply."""
+    """Return the NotApplicable of a check that needs an option that is not given."""
     return NotApplicable(f"not asked for; add {option}", cause="not_asked")
