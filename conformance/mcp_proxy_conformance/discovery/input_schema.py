@@ -66,10 +66,10 @@ def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
     return refused
 
 
-def default(schema: Any) -> Any:
-    """Return the default that a schema gives the flag, None without one."""
-    properties = schema.get("properties")
-    declared = properties.get(FLAG) if isinstance(properties, dict) else None
+def default(schema: Any, name: str = FLAG) -> Any:
+    """Return the default that a schema gives the flag, or another property; None without one."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    declared = properties.get(name) if isinstance(properties, dict) else None
     return declared.get("default") if isinstance(declared, dict) else None
 
 

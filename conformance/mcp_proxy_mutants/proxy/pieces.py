@@ -1,7 +1,7 @@
 """Building blocks of several changed proxies."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Connection
 from mcp_proxy_reference.upstream import Upstream
@@ -191,6 +191,26 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
         )
 
     return swap
+
+
+def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
+    """Change a gateway to five results without a limit, which its schema says or leaves out."""
+
+    def limit(arguments: Mapping[str, Any], default: int) -> int:
+        return std.limit(arguments, 5 if arguments.get("limit") is None else default)
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        answer = await respond()
+        if message["method"] == "tools/list":
+            search = answer["result"]["tools"][0]["inputSchema"]["properties"]["limit"]
+            search |= {"default": 5} if publishes else {}
+            if not publishes:
+                del search["default"]
+        return answer
+
+    decide(gateway, limit=limit, reply=reply)
 
 
 TEXTS = texts()

@@ -1,45 +1,104 @@
-"""The cap on withheld tools: FR-006."""
+"""The one cap on indexed and withheld tools, also without a limit: FR-006."""
 
 from __future__ import annotations
 
-import pytest
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.world import CONFIG, Step, server, tool, world
-from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, server, tool, world
+from mcp_proxy_conformance.discovery.agents import onlookers
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.input_schema import default
+from mcp_proxy_conformance.discovery.offered import offered
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.verdict.result import NotApplicable
 
-SHARED = "gremtol"
-NAMES = (
+OPEN, INDEXED, WITHHELD = "solmek", "gremtol", "vosquil"
+"""Words of callable tools, of locked tools of every kind, and of withheld tools only."""
+CALLABLE = (
     "zorvik", "mobela", "tunrag", "felopi", "kadrus", "wibnot",
     "jolmek", "rastip", "cundov", "hepgal", "vimbok", "nastru",
 )  # fmt: skip
+DENIED = ("bexram", "fudlip", "gantok", "hiprel", "jusmav", "kolbin", "lerdop")
+DISABLED = ("mavtus", "nibrog", "pextil", "qulfan", "ruvdek")
+HELD = ("sabnot", "tivgul", "ubmore", "wexlap", "yindor", "zepkal", "abrifo", "dovnes")
 ATTIC = structs.replace(
     world(
-        server("quarry", tool("lidful_open"), tool("bexram_dig", groups=(SHARED,), locked=CONFIG)),
-        server("attic", *(tool(f"{SHARED}_{name}") for name in NAMES)),
+        server(
+            "quarry",
+            *(tool(f"{name}_open", groups=(OPEN,)) for name in CALLABLE),
+            *(tool(f"{name}_dig", groups=(INDEXED,), locked=CONFIG) for name in DENIED),
+            *(tool(f"{name}_haul", groups=(INDEXED,), locked=USER) for name in DISABLED),
+        ),
+        server(
+            "attic",
+            tool(INDEXED),
+            *(tool(f"{INDEXED}_{name}", word=name) for name in HELD[:3]),
+            *(tool(f"{WITHHELD}_{name}", word=name) for name in HELD[3:]),
+        ),
+        server("shed", tool("ormlat_show"), trusted=False),
+        agents={"keeper": ("quarry", "attic", "shed")},
     ),
-    steps=(Step(lock="quarantine", server="attic"),),
-)
+    steps=(
+        Step(unlock="approval", server="shed", tools=("ormlat_show",)),
+        *(
+            Step(add=tool(f"{part}_{name}", word=name)[0], server="shed")
+            for part, name in (
+                (INDEXED, "ebnuro"), (WITHHELD, "fiklom"), (WITHHELD, "gosvat"),
+                (WITHHELD, "humdri"), (WITHHELD, "idplen"), (WITHHELD, "jefnok"),
+                (WITHHELD, "kubtis"),
+            )
+        ),
+        Step(refresh="shed"),
+        Step(lock="user", server="quarry", tools=tuple(f"{name}_haul" for name in DISABLED)),
+        Step(lock="config", server="quarry", tools=tuple(f"{name}_dig" for name in DENIED)),
+        Step(lock="quarantine", server="attic"),
+    ),
+)  # fmt: skip
+LIMITS = (1, 2, 5, 9, 10, 11, 100, ABSENT)
 
 
 @requirement("FR-006.cap")
-@on(ATTIC, needs=("quarantine",))
-@pytest.mark.parametrize("limit", [5, 100])
-def test_withheld_tools_come_within_the_cap(bench: Bench, limit: int) -> None:
-    """For a name part of twelve quarantined tools, at most min(limit, 10) of them are listed."""
-    answer = bench.until(
-        lambda: bench.discover(SHARED, include_disabled=True, limit=limit),
-        lambda answer: bool(answer.disabled),
-    )
-    bench.require(bench.revealed(f"{SHARED}_{NAMES[0]}"), "no quarantined tool was revealed")
-    if not any(key.server == "attic" for key in answer.statuses()):
-        raise NotApplicable("quarantined tools are found only by their full names")
+@on(ATTIC)
+def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
+    """At every place at most min(limit, 10) locked tools are listed, of all kinds together.
 
-    request = in_words({"query": SHARED, "limit": limit, "include_disabled": True})
-    count, most = len(answer.disabled), cap(limit)
-    assert {request: count} == {request: min(count, most)}
+    Without a limit, the limit is the target's own default.
+    """
+    matches = len(bench.armed.shown[INDEXED])
+    bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    usual = _default_limit(bench)
+    views = {"": bench} | onlookers(bench)
+    requests = [(p, q, limit) for p in views for q in (INDEXED, WITHHELD) for limit in LIMITS]
+
+    counts = {
+        (place, query, limit): len(
+            views[place].discover(query, include_disabled=True, limit=limit).disabled
+        )
+        for place, query, limit in requests
+    }
+
+    most = {request: cap(usual if request[2] is ABSENT else request[2]) for request in counts}
+    over = {request: count for request, count in counts.items() if count > most[request]}
+    assert {_in_words(*r): n for r, n in over.items()} == {_in_words(*r): most[r] for r in over}
+
+
+def _default_limit(bench: Bench) -> int | None:
+    """The limit of requests without one: as published or observed, None if it is ten or more.
+
+    It is observed where fewer callable tools come back than at limit 100, and nothing locked
+    matches.
+    """
+    few, many = (len(bench.discover(OPEN, limit=limit).tools) for limit in (ABSENT, 100))
+    if few >= many:
+        return None
+    schema = next(iter(offered(bench).values())).get("inputSchema")
+    published = default(schema, bench.surface.limit)
+    return max(few, published if isinstance(published, int) else 0)
+
+
+def _in_words(place: str, query: str, limit: int) -> str:
+    request = {"query": query} if limit is ABSENT else {"query": query, "limit": limit}
+    return " ".join([in_words({**request, "include_disabled": True}), *([place] if place else [])])

@@ -7,9 +7,9 @@ from typing import Any
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import crowded, flagged
+from mcp_proxy_mutants.proxy.pieces import crowded, default_of_five, flagged
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Json, Match
+from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway
 
 OFTEN = 5
@@ -137,7 +137,60 @@ def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], 
     return callables, rest[: std.cap(limit)]
 
 
+def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
+    """Return five results where no limit is given, and up to ten locked ones beside them."""
+
+    def swap(gateway: Gateway) -> None:
+        default_of_five(gateway, publishes=publishes)
+        absent, read = [False], gateway.policy.limit
+
+        def limit(arguments: Mapping[str, Any], default: int) -> int:
+            absent[0] = arguments.get("limit") is None
+            return read(arguments, default)
+
+        def cap(wanted: int) -> int:
+            return std.LOCKED_CAP if absent[0] else std.cap(wanted)
+
+        decide(gateway, limit=limit, cap=cap)
+
+    return swap
+
+
+def _exact_beside(gateway: Gateway) -> None:
+    """A withheld tool that is asked for by its exact name comes in addition to the capped ones."""
+    exact = [0]
+
+    def matches(query: str, facts: Facts) -> float:
+        relevance = std.matches(query, facts)
+        exact[0] += relevance == std.EXACT
+        return relevance
+
+    def cap(wanted: int) -> int:
+        beside, exact[0] = exact[0], 0
+        return std.cap(wanted) + beside
+
+    decide(gateway, matches=matches, cap=cap)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "default-limit-capped-at-ten",
+        "Where no limit is given, five results are returned but up to ten locked entries.",
+        "FR-006.cap",
+        swap=_default_uncapped(publishes=False),
+    ),
+    mutant(
+        "published-default-capped-at-ten",
+        "The schema gives five as the limit, and up to ten locked entries come without one.",
+        "FR-006.cap",
+        swap=_default_uncapped(publishes=True),
+    ),
+    mutant(
+        "exact-name-beside-the-cap",
+        "A withheld tool that is named exactly is listed in addition to the cap.",
+        "FR-006.cap",
+        swap=_exact_beside,
+    ),
     mutant(
         "flag-sorts-by-name",
         "With the flag, callable results are sorted by name.",

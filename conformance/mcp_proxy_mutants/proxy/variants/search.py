@@ -1,10 +1,11 @@
 """Variants of search, ranking, limit, window and scope."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, put
+from mcp_proxy_mutants.proxy.pieces import default_of_five
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Agent, Match, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
@@ -220,6 +221,13 @@ VARIANTS: tuple[Variant, ...] = (
         "cap-fills",
         "FR-006.fills",
         cap=lambda wanted: min(cap(wanted), 5),
+    ),
+    variant(
+        "default-of-five",
+        "Without a limit, five results come back, and five locked ones.",
+        "FR-006.fills",
+        "cap-fills",
+        swap=partial(default_of_five, publishes=True),
     ),
     variant("flag-of-strings", "The flag is also accepted as a word or a number.", flag=of_strings),
     variant(
