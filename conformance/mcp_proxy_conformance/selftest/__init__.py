@@ -1,1 +1,1 @@
-"""Proof of the checks: mutants they must convict, variants they must acquit."""
+"""Package of the selftest: mutants that the checks must convict, variants they must acquit."""

@@ -1,4 +1,4 @@
-"""Controls: what is not a proxy must pass nothing, and the reference everything."""
+"""Controls of the selftest: targets that are not proxies must pass nothing, the reference all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASKED_FOR_NOTHING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A target whose verdict is known beforehand; `misses` names what a run of it got wrong.
+    """A target with a known verdict; `misses` returns what a run of it got wrong, or empty.
 
     `clauses`: run only the checks that cite one of these; None runs all.
     """
@@ -76,7 +76,7 @@ def _deaf(verdicts: Verdicts) -> str:
 
 
 def unobserved(passed: Collection[str]) -> str:
-    """Name the clauses that pass although nothing of them can be observed; empty if none does."""
+    """Return a fault that names these wrongly passed clauses; empty if there are none."""
     return (
         f"clauses pass although nothing of them was observed: {', '.join(sorted(passed))}"
         if passed
@@ -85,17 +85,17 @@ def unobserved(passed: Collection[str]) -> str:
 
 
 class Fake:
-    """An adapter of a target that is not a proxy: it starts and accepts every operator action."""
+    """Adapter of a target that is not a proxy: it accepts every action, without any effect."""
 
     def __init__(self, answer: Answer | None) -> None:
-        """`answer` turns the bytes of a request into those of its answer; None: do not listen."""
+        """Keep `answer`, from a request's bytes to the answer's; None means: do not listen."""
         self._answer = answer
         self._socket = socket.socket()
 
     def start(
         self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
     ) -> Access:
-        """Bind a free port, and listen on it if there is an `answer`."""
+        """Bind a free port, listen on it if there is an `answer`, and return its URL."""
         folder.mkdir(parents=True, exist_ok=True)
         self._socket.bind(("127.0.0.1", 0))
         port = self._socket.getsockname()[1]
@@ -119,30 +119,30 @@ class Fake:
                 link.sendall(answer)
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accept the lock and do nothing."""
+        """Do nothing, as if the lock were set."""
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accept the action and do nothing."""
+        """Do nothing, as if the lock were removed."""
 
     def restart(self) -> Access | None:
-        """Accept the restart and do nothing."""
+        """Do nothing, as if the target had been restarted."""
 
     def refresh(self, server: str) -> Access | None:
-        """Accept the refresh and do nothing."""
+        """Do nothing, as if the tools had been listed again."""
 
     def counter(self) -> int:
-        """Return 0: nothing is counted."""
+        """Return 0, since nothing is counted."""
         return 0
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Accept the action and do nothing."""
+        """Do nothing, as if the reason had become undeterminable."""
 
     def alive(self) -> bool:
-        """Return True: it runs until it is stopped."""
+        """Return True, even after `stop`."""
         return True
 
     def log(self) -> str:
-        """Return an empty log: nothing is printed."""
+        """Return an empty log, since nothing is printed."""
         return ""
 
     def stop(self) -> None:
@@ -151,17 +151,17 @@ class Fake:
 
 
 class Toolbox(Fake):
-    """An MCP server without a discovery tool, in the place of a proxy."""
+    """Adapter of an MCP server that has one tool and no discovery tool."""
 
     def __init__(self) -> None:
-        """Nothing is started yet."""
+        """Start nothing yet."""
         super().__init__(None)
         self._hub: Upstreams | None = None
 
     def start(
         self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
     ) -> Access:
-        """Serve one tool."""
+        """Start the server with its one tool, and return its URL."""
         from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: PLC0415
 
         folder.mkdir(parents=True, exist_ok=True)

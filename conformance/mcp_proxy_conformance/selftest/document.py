@@ -1,4 +1,4 @@
-"""The document of a selftest: a row for each trial, and the mutants that each check kills."""
+"""Document of a selftest, as JSON: a row for each trial, and the mutants each check kills."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def on_the_reference(
     orders: Sequence[str] = (),
     alone: Sequence[Check] = (),
 ) -> Document:
-    """Run the trials on proxies in this process; `on_row` gets each row, its number and the total.
+    """Run trials on the reference; return the document. `on_row` gets row, number and total.
 
     Each check must kill the mutant it is listed with, if that is tried; with `whole` nothing was
     left out, so each must kill one. `orders` of `order.WAYS` are tried too, with the checks
@@ -66,7 +66,7 @@ def in_front_of(
     full: bool,
     jobs: int,
 ) -> Document:
-    """Try mutants of the wire in front of targets from `make`, after the target as it is.
+    """Try a user's target, then wire mutants in front of it; return the document.
 
     Raises:
         NotTried: The target as it is could not be tried.
@@ -96,7 +96,7 @@ def of_rows(
     idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
-    """Return the document of a selftest.
+    """Return the document that these rows and kills make.
 
     `kills`: the mutants that each check killed; `idle`: the checks that did not kill the mutant
     they are listed with; `target`: the user's own target as it is.
@@ -137,5 +137,5 @@ def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
 
 
 def _alone(rows: Sequence[MatrixRow]) -> list[str]:
-    """Return the checks whose removal would let some mutant survive."""
+    """Return the checks that are the only killer of some mutant."""
     return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

@@ -1,4 +1,4 @@
-"""Duels: one check that has killed nothing yet, against the mutants that it ought to kill."""
+"""Duels of a selftest: one check that has killed nothing yet, against mutants it should kill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.selftest.matrix import LIMIT_S, Trial, killers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duel:
-    """One check with its clauses, and the mutants that break one of them."""
+    """One check with its clauses, and the trials of mutants that it should kill."""
 
     check: str
     clauses: frozenset[str]
@@ -21,7 +21,7 @@ class Duel:
 
 
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
-    """Run each check alone; yield its name and the first mutant it kills, else ""."""
+    """Run each check alone on its mutants; yield its name and the first mutant killed, or ""."""
 
     def work(duel: Duel) -> str:
         for trial in duel.trials:

@@ -1,4 +1,4 @@
-"""Edits to build mutants of the wire from: the answers they touch, and which part of them."""
+"""Edits of answers, as building blocks for mutants of the wire."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Edit = Callable[[WireExchange, Document], Document | None]
 
 
 def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
-    """Return a mutant of the wire: its id, its text, the clauses it breaks, and its hooks."""
+    """Return a mutant of the wire: id, description, broken clauses, and hooks of WireFault."""
     return WireFault(id=name, text=text, breaks=breaks, **hooks)
 
 
 def flagged(edit: Edit) -> Edit:
-    """Restrict the edit to discovery answers under the flag."""
+    """Return the edit, restricted to discovery answers with the flag true."""
     return lambda x, answer: edit(x, answer) if x.flagged else None
 
 
 def usual(edit: Edit) -> Edit:
-    """Restrict the edit to discovery answers without the flag."""
+    """Return the edit, restricted to discovery answers without the flag, or with it false."""
     return lambda x, answer: edit(x, answer) if x.usual else None
 
 
@@ -43,7 +43,7 @@ def with_tools(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> D
 
 
 def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
-    """Return the answer with other locked entries; its map keeps only the statuses still listed."""
+    """Return the answer with other locked entries, and texts only of their statuses."""
     names, left = x.surface.members, list(entries)
     texts = answer.get(names.remediation) or {}
     if not left:
@@ -54,7 +54,7 @@ def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> 
 
 
 def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
-    """Under the flag, leave out the locked entries for which `gone` holds."""
+    """Return an edit that removes from flagged answers the locked entries for which `gone`."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
@@ -64,7 +64,7 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
 
 
 def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
-    """Under the flag, change every locked entry; the map stays."""
+    """Return an edit that changes each locked entry of flagged answers; not their map."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = [change(x, entry) for entry in locked(x, answer)]
@@ -74,7 +74,7 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
 
 
 def restated(statuses: dict[str, str]) -> Edit:
-    """Under the flag, replace status words, in the entries and in the keys of the map alike."""
+    """Return an edit that replaces statuses in flagged answers, in entries and in the map."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         names = x.surface.members
@@ -91,7 +91,7 @@ def restated(statuses: dict[str, str]) -> Edit:
 
 
 def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
-    """Under the flag, replace the remediation map; None removes it."""
+    """Return an edit that replaces the remediation map of flagged answers; None removes it."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.remediation
@@ -105,7 +105,7 @@ def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
 
 
 def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
-    """Without the flag, replace the note of answers that have one; None removes it."""
+    """Return an edit that replaces the note of answers without the flag; None removes it."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.note
@@ -119,7 +119,7 @@ def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
 
 
 def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
-    """In listings and views of one server, change every server's entry in place."""
+    """Return an edit that changes each server's entry, in place, in listings and views."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         if not x.lists:
@@ -132,14 +132,14 @@ def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
 
 
 def servers(x: WireExchange, answer: Document) -> list[Entry]:
-    """Return the entries of a listing, or the only entry of a view of one server."""
+    """Return the server entries of a listing, or the one entry of a view of one server."""
     names = x.surface.members
     listing = answer.get(names.servers, answer.get(names.inspected))
     return [e for e in (listing if isinstance(listing, list) else [listing]) if isinstance(e, dict)]
 
 
 def counted(change: Callable[[WireExchange, Document], Json]) -> Edit:
-    """In listings and views of one server, replace every counts block."""
+    """Return an edit that replaces every counts block in listings and views of one server."""
 
     def edit(x: WireExchange, entry: Entry) -> None:
         name = x.surface.members.counts

@@ -1,4 +1,4 @@
-"""One request on the wire as a rewriting mutant sees it, and the hooks of such a mutant."""
+"""Exchange on the wire as a mutant in front of a target sees it, and the mutant's hooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireExchange:
-    """One request, and all that a rewriting mutant may know of it.
+    """One request to the target, with all that a mutant of the wire may know of it.
 
     `method` and `params` of JSON-RPC; `path` is the requested endpoint; `agent` is the name of the
     world's agent whose credentials came with it, empty for the administrator; `surface` has the
@@ -87,7 +87,7 @@ class WireExchange:
 
     @property
     def called(self) -> ToolKey | None:
-        """The upstream tool that this calls, by any call surface; None if it calls none."""
+        """The upstream tool that the request calls, by any call surface; None if none."""
         for template in self.surface.calls:
             holes = _holes(template, self.tool, self.arguments)
             if holes is not None and holes.keys() >= {"server", "tool"}:
@@ -95,12 +95,12 @@ class WireExchange:
         return None
 
     def again(self, **changed: Json) -> Json:
-        """Repeat the call at the target with other arguments (None removes one)."""
+        """Repeat the call with some arguments changed (None removes one); return its result."""
         arguments = {n: v for n, v in {**self.arguments, **changed}.items() if v is not None}
         return self.send("tools/call", {**self.params, "arguments": arguments})
 
     def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
-        """Return the target's own discovery document under the flag, empty if there is none."""
+        """Ask the target with the flag; return its discovery document, empty without one."""
         names = self.surface
         arguments = {names.query: self.query if query is None else query, FLAG: True}
         arguments |= {} if limit is None else {names.limit: limit}
@@ -108,7 +108,7 @@ class WireExchange:
         return document_of(self.send("tools/call", params)) or {}
 
     def status(self, key: ToolKey) -> str:
-        """Return the status that the target itself lists for a tool, empty if it lists none."""
+        """Ask the target for a tool's status; empty if it does not list the tool as locked."""
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
         matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
         return str(matches[0].get("status", "")) if matches else ""
@@ -116,7 +116,7 @@ class WireExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireFault:
-    """A mutant of the wire; `breaks` as of a mutant of the reference.
+    """A mutant of the wire: hooks that rewrite a target's answers; `breaks` are clause ids.
 
     `document` rewrites the JSON document of a built-in tool's answer, `result` the result of any
     answer; each gets a copy it may change and returns the replacement (None: sent as it came).
@@ -154,7 +154,7 @@ def document_of(result: Json) -> dict[str, Json] | None:
 def _holes(
     template: ToolTemplate, tool: str, arguments: Mapping[str, Json]
 ) -> dict[str, str] | None:
-    """Return the text in each hole of a filled template, None if the call does not match it."""
+    """Return the text in each hole of the template, None if the call does not match it."""
     pairs = [(template.tool, tool), (template.arguments, arguments)]
     holes: dict[str, str] = {}
     while pairs:

@@ -1,4 +1,4 @@
-"""Jobs in processes forked from this warm one, so that none can break another."""
+"""Jobs in forked processes, so that none can break another or this one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INTERRUPTING = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome(Generic[Job, Done]):
-    """The value of a job, or the reason why it has none, and its duration in seconds."""
+    """A finished job: its value, or None and the reason of its failure; duration in seconds."""
 
     job: Job
     value: Done | None
@@ -41,7 +41,7 @@ def forked(
     at_once: int = 2,
     limit_s: float = 120.0,
 ) -> Iterator[JobOutcome[Job, Done]]:
-    """Run each job in a process of its own, `at_once` at a time, and yield as they end.
+    """Run each job in a forked process, `at_once` at a time; yield outcomes as they end.
 
     The caller must run no thread: a fork copies only its own. A process that takes longer than
     `limit_s`, or whose caller stops iterating, is asked to end what it has started, then ended
@@ -79,7 +79,7 @@ def forked(
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Hold interruptions until the end of this block: a fork would swallow one, or lose its job."""
+    """Block SIGINT and SIGTERM during the block: a fork would swallow them or lose its job."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)
     try:
         yield
@@ -125,7 +125,7 @@ def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobO
 
 
 def _end(pids: Sequence[int], *, running: bool) -> None:
-    """End the processes; a running trial must itself end its targets, in sessions of their own."""
+    """End the jobs' process groups; running ones get time to end their targets first."""
     left = set(pids) if running else set()
     for pid in left:
         os.kill(pid, signal.SIGTERM)

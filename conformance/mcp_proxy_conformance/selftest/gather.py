@@ -1,4 +1,4 @@
-"""The trials of a selftest, and the check that is tried first on each mutant."""
+"""Gathering of the trials of a selftest, with the check that is tried first on each mutant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """Return all trials; a mutant is first tried with a check listed for it, or the least used."""
+    """Return all trials of the reference: mutants, with their first checks, variants, controls."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -58,14 +58,14 @@ def wire_trials() -> list[Trial]:
 
 
 def _counterexample(kind: Kind, changed: Any) -> Trial:
-    """Return the trial of a mutant, judged by the profile that has the clauses it breaks."""
+    """Return the trial of a mutant by the first profile that has a clause it breaks."""
     broken = set(changed.breaks)
     own = next((name for name in JUDGING if broken.intersection(profile(name).clauses)), JUDGING[0])
     return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
 
 
 def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Return rows for the trials that this target cannot show, and the others in front of it."""
+    """Return (rows of trials that cannot show anything on this target, the other trials)."""
     unseeable, visible = [], []
     for trial in wanted:
         if why := base.blindness(trial.clauses):
@@ -76,17 +76,17 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
 
 
 def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
-    """Return every `parts`-th mutant, variant and control, starting at `number`."""
+    """Return every `parts`-th trial, starting at `number`."""
     return list(wanted[number % parts :: parts])
 
 
 def every(number: int, parts: int) -> list[Check]:
-    """Return every `parts`-th check, starting at `number`, which counts from 1."""
+    """Return every `parts`-th discovery check, starting at `number`, from 1."""
     return list(checks_in("discovery")[number - 1 :: parts])
 
 
 def asked_for(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Return rows for the trials whose clauses are judged only with an option, and the others.
+    """Return (rows of trials that need an option of `run`, the other trials).
 
     There are recordings of the reference, so a trial that needs one is run on it.
     """
@@ -106,7 +106,7 @@ def asked_for(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
 
 
 def firm_checks() -> list[Check]:
-    """Return the checks that can convict, except those that need a soak."""
+    """Return the checks that cite a required clause, without those of a soak only."""
     return [
         check
         for folder in JUDGING
@@ -116,7 +116,7 @@ def firm_checks() -> list[Check]:
 
 
 def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) -> list[Check]:
-    """Return the checks that did not kill the mutant that the list of proofs names.
+    """Return the checks that did not kill the mutant that proofs.toml lists for them.
 
     `tried`: only the checks that are listed with one of these; None is all.
     """
@@ -131,7 +131,7 @@ def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) ->
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Return a duel per check with the mutant it is listed with, else with those of its clauses."""
+    """Return for each check a duel with its listed mutant, else with mutants of its clauses."""
     jobs = []
     for check in lazy:
         cited = frozenset(check.clauses)

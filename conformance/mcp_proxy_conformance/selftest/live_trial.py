@@ -1,4 +1,4 @@
-"""One live trial: locks of every kind on a target, and the live checks run on it in-process."""
+"""Live trials: live checks in this process on a target with locks of every kind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EXPECTED = {
 
 @contextmanager
 def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """Start the target with a lock of every kind, set as its operator would; nothing is called."""
+    """Start a target with locks of every kind, and end it after the block."""
     started = Started(target, SEEDED, scratch)
     try:
         poll(lambda: discover(started, "read_book").tools, bool, target.ready_s)
@@ -70,7 +70,7 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
 
 
 def endpoint_of(started: Started, **members: Any) -> Endpoint:
-    """Return that target as an endpoint, with everything named that a user may name."""
+    """Return a started target as an Endpoint with every option set, `members` overriding."""
     access, surface = started.access, started.target.surface
     whole = Endpoint(
         url=access.url,
@@ -89,7 +89,7 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 
 
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
-    """Run the live checks, or one of them, in this process; return the report."""
+    """Run the live checks, or one of them, in this process; return the report's JSON."""
     checks = () if check is None else (check,)
     prepare(out, checks)
     selection = Selection(checks=checks)

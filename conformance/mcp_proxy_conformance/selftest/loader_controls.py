@@ -1,4 +1,4 @@
-"""Control targets of known outcome: non-loaders pass no resilience clause, the reference all."""
+"""Controls of the loader checks: programs that load nothing pass no clause, the reference all."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ EVERY_LOAD_IS_EMPTY = (
 
 
 class _Says:
-    """A loader that connects to nothing and reports the same outcome for every server."""
+    """A loader that connects to nothing and reports one outcome for every server."""
 
     def __init__(self, outcome: Mapping[str, Any]) -> None:
         self._outcome = outcome
 
     def start(self) -> Load:
-        """Return the load function."""
+        """Return a load function that reports that outcome."""
 
         async def load(request: dict[str, Any]) -> dict[str, Any]:
             ids = [server["server_id"] for server in request["servers"]]
@@ -58,7 +58,7 @@ def _program(source: str) -> Callable[[], Target]:
 
 
 def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
-    """Expect that no convicting clause passes and that the run ends with one of `exits`."""
+    """Return a judge by which no required clause may pass, with one of these exit codes."""
 
     def misses(verdicts: Verdicts) -> str:
         firm = {

@@ -1,4 +1,4 @@
-"""The kill matrix and the acquittal matrix: a row for each changed target."""
+"""The matrix of a selftest: one row for each changed target, with its outcome."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAD = ("fail", "inconclusive", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One changed target to try; `first` is the check that is tried first on a mutant.
+    """One changed target to try; `first` is the check that runs first on a mutant.
 
     `profile` is the one that judges it; `base` is the target behind a mutant of the wire, None for
     the reference; `baseline` is the folder of the recording that its clauses ask for, if any does.
@@ -49,11 +49,11 @@ class Trial:
 
     @property
     def loads(self) -> bool:
-        """Whether a loader is tried, not a proxy."""
+        """Whether the trial is of a loader, not of a proxy."""
         return "resilience" in folders_of(self.profile)
 
     def target(self) -> Target:
-        """Make the changed target, in the process that tries it."""
+        """Return the changed target, made in the process that tries it."""
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
@@ -75,7 +75,7 @@ class Trial:
         return replace(made, capabilities=capabilities, pins=_pins(self.changed))
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
-        """Run checks on it, without those that fail on the target before the change.
+        """Run the selected checks on the target; return their verdicts.
 
         `narrow`: for a few checks, of which one may ask for a soak.
         """
@@ -94,7 +94,7 @@ class Trial:
 def rows(
     trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2
 ) -> Iterator[MatrixRow]:
-    """Try each in a process of its own; yield the rows as they are done.
+    """Try each in a forked process; yield its row when it is done.
 
     A mutant is tried with the checks of its clauses until one kills it, with `full` with all
     checks. A mutant of the reference that survives the former is tried with all checks too.
@@ -146,20 +146,20 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
 
 
 def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
-    """Return the row of a killed mutant, unless a failure is not told in plain words."""
+    """Return a killed mutant's row: `badly worded` if a failure's reason shows Python code."""
     odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
     return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the checks of these clauses that are undecided until an author pins a text."""
+    """Return the checks of these clauses that are open because a text must be pinned."""
     unread = [r for r in verdicts.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 
 
 def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the checks that found one of the wanted clauses broken."""
+    """Return the names of required checks that found one of the wanted clauses broken."""
     convicting = [result for result in verdicts.failed() if wanted.intersection(result["clauses"])]
     return tuple(dict.fromkeys(result["check"] for result in convicting))
 
@@ -187,7 +187,7 @@ def made(
     *,
     reason: str = "",
 ) -> MatrixRow:
-    """Return the row of a trial with `reason`, or the first reason that the checks `by` report."""
+    """Return a trial's row; without `reason`, the first one of the checks `by`, else the run's."""
     if verdicts is not None and cell != "killed":
         reasons = [
             r["reason"] for r in verdicts.results if r["check"] in by and r["verdict"] in BAD
@@ -206,14 +206,14 @@ def made(
 
 
 def reference() -> Target:
-    """Return the unchanged reference, in this process."""
+    """Return the unchanged reference as a target in this process."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded(Changed(id="unchanged", text="The unchanged reference."), settle_s=SETTLE_S)
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """Return the texts that a variant declares, each with every status that it remedies."""
+    """Return a variant's declared texts, each with every status that it gives them for."""
     remediation = declared.change.get("remediation", {})
     return {
         text: frozenset({status, *(word for word, own in remediation.items() if own == text)})

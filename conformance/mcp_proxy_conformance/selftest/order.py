@@ -1,4 +1,4 @@
-"""Runs of the reference in reverse order and check by check: the verdicts must not differ."""
+"""Order trials: checks of the reference run backwards and alone must give the same verdicts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CaseVerdicts = dict[tuple[str, str | None], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One run of the checks: all of them in the order `way`, or one alone."""
+    """One run of the reference's checks: all in the order `way`, or one check alone."""
 
     way: str = ""
     check: Check | None = None
 
     def request(self) -> RunRequest:
-        """Return the run of the unchanged reference."""
+        """Return the request to run the unchanged reference in that way."""
         if self.check is None:
             return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)
@@ -40,7 +40,7 @@ class Turn:
 def rows(
     ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int
 ) -> list[MatrixRow]:
-    """Return a row per way: `misbehaved` by the checks whose verdicts differ from those in order.
+    """Run the ways in forked processes; return a row for each, `misbehaved` if verdicts differ.
 
     Args:
         ways: Keys of WAYS.
@@ -79,7 +79,7 @@ def rows(
 
 
 def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
-    """Return each check whose verdicts differ, with the first difference."""
+    """Map each check whose verdict differs in the two runs to its first difference, in words."""
     differences: dict[str, str] = {}
     for check, case in dict.fromkeys([*in_order, *other]):
         was, now = (verdicts.get((check, case), ABSENT) for verdicts in (in_order, other))

@@ -1,4 +1,4 @@
-"""The list of proofs: for each check that convicts, a mutant that it kills."""
+"""Proofs: for each required check, a mutant that it must kill, from fixtures/proofs.toml."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ PROOFS = "proofs.toml"
 
 
 class Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: mutants by the names of checks, and of checks of live endpoints."""
+    """The content of proofs.toml: check name to mutant id, in general and for live checks."""
 
     kills: dict[str, str]
     live: dict[str, str]
 
 
 def proofs() -> dict[str, str]:
-    """Return the mutant of each check, both by name, from fixtures/proofs.toml."""
+    """Return the id of the mutant that each check must kill, by the check's name."""
     return _read().kills
 
 
 def live_proofs() -> dict[str, str]:
-    """Return the mutant of each check of live endpoints, both by name."""
+    """Return the id of the mutant that each live check must kill, by the check's name."""
     return _read().live
 
 

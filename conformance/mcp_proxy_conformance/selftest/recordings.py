@@ -1,4 +1,4 @@
-"""Recordings of the reference, for the mutants of the clauses that compare with one."""
+"""Recordings of the reference for trials of clauses that compare with a recording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NotRecorded(RuntimeError):
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """Return the trials; those whose clauses compare with a recording get one that is made now.
+    """Return the trials, those that need a recording with one that is made now.
 
     Raises:
         NotRecorded: A recording could not be made.

@@ -1,4 +1,4 @@
-"""Removals: controls that take the subject of clauses out of the world, so that none may pass."""
+"""Removal controls: without the subject of a clause in the world, the clause must not pass."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OF_DISCOVERY = [
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """Return the clauses whose ids begin with one of these."""
+    """Return the discovery clauses whose ids begin with one of these prefixes."""
     return frozenset(clause.id for clause in OF_DISCOVERY if clause.id.startswith(prefixes))
 
 
 class Without:
-    """An adapter that accepts locks of some kinds without applying them."""
+    """Adapter that starts the target in another world and does not apply some kinds of locks."""
 
     def __init__(
         self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
@@ -38,23 +38,23 @@ class Without:
         self._adapter, self._kinds, self._world = adapter, kinds, world
 
     def __getattr__(self, name: str) -> Any:
-        """Delegate everything else."""
+        """Return the wrapped adapter's attribute."""
         return getattr(self._adapter, name)
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target in a world that is not the one the suite assumes."""
+        """Start the target in the changed world, which the suite does not know."""
         access: Access = self._adapter.start(self._world(world), upstreams, folder)
         return access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accept the lock; apply it unless it is of those kinds."""
+        """Set the lock in the target unless it is of a removed kind."""
         if kind in self._kinds:
             return None
         access: Access | None = self._adapter.lock(kind, server, tools)
         return access
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift the lock if it was applied."""
+        """Remove the lock in the target unless it is of a removed kind; always approve."""
         if kind in self._kinds and kind != "approval":
             return None
         access: Access | None = self._adapter.unlock(kind, server, tools)
@@ -76,14 +76,14 @@ def wide_agents(world: World) -> World:
 
 
 def same(world: World) -> World:
-    """Return the world as it is."""
+    """Return the world unchanged."""
     return world
 
 
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
-    """Return the reference without these locks, in that world, with these changes."""
+    """Return the changed reference in that world; its adapter ignores these kinds of locks."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(
@@ -143,7 +143,7 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
 
 
 def undeclared(word: str) -> Target:
-    """Return the reference without the declaration of that capability."""
+    """Return the reference with all capabilities declared but this one."""
     return replace(target(), capabilities=CAPABILITIES - {word})
 
 

@@ -1,4 +1,4 @@
-"""A server between client and target that rewrites answers: mutants for any target."""
+"""Rewriting server between client and target, by which a wire mutant changes answers."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
 
 
 def rewriting(target: Target, fault: WireFault) -> Target:
-    """Return the target with that mutant in front of each of its instances."""
+    """Return the target with the wire mutant in front of each of its instances."""
     return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
 
 
 class RewritingAdapter:
-    """An adapter whose target is reached through a rewriting server; all else is delegated."""
+    """Adapter that puts a rewriting server in front of the target of another adapter."""
 
     def __init__(self, inner: Adapter, fault: WireFault, surface: Surface) -> None:
-        """Nothing is started yet."""
+        """Start nothing yet."""
         self._inner = inner
         self._fault = fault
         self._surface = surface
@@ -41,43 +41,43 @@ class RewritingAdapter:
         self._memory: dict[Any, Any] = {}
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target and the server in front of it."""
+        """Start the target and a server in front of it; return the server's access."""
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Delegate to the target."""
+        """Delegate to the target's adapter; put a new server before a new access."""
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Delegate to the target."""
+        """Delegate to the target's adapter; put a new server before a new access."""
         return self._moved(self._inner.unlock(kind, server, tools))
 
     def restart(self) -> Access | None:
-        """Delegate to the target."""
+        """Delegate to the target's adapter; put a new server before a new access."""
         return self._moved(self._inner.restart())
 
     def refresh(self, server: str) -> Access | None:
-        """Delegate to the target."""
+        """Delegate to the target's adapter; put a new server before a new access."""
         return self._moved(self._inner.refresh(server))
 
     def counter(self) -> int:
-        """Delegate to the target."""
+        """Return the counter of the target's adapter."""
         return self._inner.counter()
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Delegate to the target."""
+        """Delegate to the target's adapter; put a new server before a new access."""
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 
     def alive(self) -> bool:
-        """Delegate to the target."""
+        """Whether the target still runs, by its adapter."""
         return self._inner.alive()
 
     def log(self) -> str:
-        """Delegate to the target."""
+        """Return the log of the target's adapter."""
         return self._inner.log()
 
     def stop(self) -> None:
-        """Stop the servers, then the target."""
+        """Stop the rewriting servers, then the target."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -100,7 +100,7 @@ class RewritingAdapter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The address of the target, its surface, and the credentials of its agents."""
+    """The target's address, its surface, and the credentials of its agents."""
 
     host: str
     port: int
@@ -108,7 +108,7 @@ class _Place:
     agents: Mapping[str, Mapping[str, str]]
 
     def agent(self, headers: Mapping[str, str]) -> str:
-        """Return the agent whose credentials these headers bear, empty for the administrator."""
+        """Return the agent whose credentials the headers have, empty for the administrator."""
         sent = {name.lower(): value for name, value in headers.items()}
         for agent, own in self.agents.items():
             if own and all(sent.get(name.lower()) == value for name, value in own.items()):
@@ -118,7 +118,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Way:
-    """A persistent connection to the target."""
+    """A kept connection to the target, opened again if it is lost."""
 
     place: _Place
     link: http.client.HTTPConnection | None = field(default=None)
@@ -232,7 +232,7 @@ HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
 def _own_request(
     place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]
 ) -> Json:
-    """Send a request of the mutant's own in the session of those headers; return its result."""
+    """Send a mutant's own request in the client's session; return its result, None without one."""
     routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
     sent = {n: routed.get(n.lower(), v) for n, v in headers.items()}
     raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()

@@ -1,4 +1,4 @@
-"""An answer's bytes, rewritten by a mutant of the wire."""
+"""Answer bodies as they are rewritten by a mutant of the wire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFaul
 
 
 def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return the body of one JSON answer with the mutation in it; the same bytes if it has none."""
+    """Return a JSON answer changed by the mutant's hooks; the same bytes if none applies."""
     answer = json.loads(body)
     if not isinstance(answer, dict):
         return body
@@ -66,7 +66,7 @@ def _rewritten_text(
 
 
 def events_rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return an event stream with each of its data lines rewritten."""
+    """Return an event stream with each answer in it rewritten."""
     lines = body.split(b"\n")
     for place, line in enumerate(lines):
         if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):

@@ -1,4 +1,4 @@
-"""One row of the kill matrix, as data: a changed target and how the suite judged it."""
+"""Row of the selftest's matrix: a changed target and how the checks judged it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """One changed target: its outcome, the checks that decided it, and the clauses it concerns.
+    """One changed target: its outcome, the checks that decided it, and the clauses it is about.
 
     A target of kind `target` is the user's own, unchanged: what it violates is not our fault.
     """
@@ -38,5 +38,5 @@ class MatrixRow:
 
     @property
     def good(self) -> bool:
-        """Whether the suite behaved."""
+        """Whether the outcome is as it should be."""
         return self.cell in GOOD

@@ -1,4 +1,4 @@
-"""The shipped data that judges and its proofs, and every gap in them with its repair."""
+"""The shipped catalogue and its proofs, and the rules by which gaps in them are found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Subject = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A defect of the shipped data: its subject, the fault, and the repair."""
+    """One breach of the rules on shipped data: its subject, the fault, and the repair."""
 
     subject: Subject
     id: str
@@ -45,7 +45,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """All data that judges, and all that proves it; `proven` are the profiles with a matrix."""
+    """All data that judges, and all that proves it; `proven` are profiles that need proofs."""
 
     clauses: Mapping[str, Clause]
     proven: Sequence[Profile]
@@ -59,16 +59,16 @@ class Shipped:
     live: Mapping[str, str]
 
     def judged(self) -> list[Clause]:
-        """Return the clauses of the proven profiles, except those that no catalogue has."""
+        """Return the clauses of the proven profiles that the catalogue has."""
         names = [name for version in self.proven for name in version.clauses]
         return [self.clauses[name] for name in names if name in self.clauses]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
-        """Return the proven clauses that can convict; with `asked`, those of an option too."""
+        """Return the required ones of these; with `asked`, also those that need an option."""
         return [c for c in self.judged() if c.level == "required" and (asked or c.asked_by is None)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
-        """Return the clauses that each mutant breaks."""
+        """Map the id of each mutant to the clauses that it breaks."""
         return {mutant.id: mutant.breaks for mutant in self.counterexamples}
 
 
@@ -87,7 +87,7 @@ def shipped() -> Shipped:
 
 
 def shipped_with(**data: Any) -> Shipped:
-    """Return such data with the mutants and variants as installed, which are code."""
+    """Return such data with the installed mutants and variants, which are Python code."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -101,7 +101,7 @@ def shipped_with(**data: Any) -> Shipped:
 
 
 def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Every clause has a check, or says why it is untested."""
+    """Yield each clause that has no check and does not say why."""
     cited = {clause for check in data.checks for clause in check.clauses}
     for clause in data.clauses.values():
         if clause.id not in cited and clause.untested is None:
@@ -110,7 +110,7 @@ def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Every check and every case cites a clause of a profile."""
+    """Yield each check or case that cites no clause of any profile."""
     known = {clause for version in data.profiles for clause in version.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
@@ -123,7 +123,7 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
-    """Every clause that convicts is broken by two mutants."""
+    """Yield each required clause that fewer than two mutants break."""
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
         if broken[clause.id] < TWICE:
@@ -132,7 +132,7 @@ def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Every mutant breaks a clause that convicts; one that breaks only advice is a variant."""
+    """Yield each mutant that breaks no required clause of a proven profile."""
     known = {clause.id for clause in data.firm(asked=True)}
     for name, breaks in data.breaks().items():
         if not known.intersection(breaks):
@@ -141,7 +141,7 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Every check that convicts is listed with a mutant that breaks a clause it cites."""
+    """Yield each required check without a listed mutant, or with one it cannot kill."""
     known, firm = data.breaks(), {clause.id for clause in data.firm()}
     for check in data.checks:
         if not firm.intersection(check.clauses):
@@ -157,7 +157,7 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Every listed check exists; otherwise the clauses of its mutant have lost it."""
+    """Yield each entry of proofs.toml for a check that does not exist."""
     known = {check.name for check in data.checks}
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
@@ -167,7 +167,7 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
-    """Every interpretation and advice has a variant that decides otherwise, or says why not."""
+    """Yield each interpretation or advisory clause with no variant that differs on it."""
     taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
     due = [row.id for row in data.rulings if row.no_variant is None]
@@ -179,7 +179,7 @@ def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Each ruling or clause that a variant, a fair target, reads otherwise exists."""
+    """Yield each unknown clause or interpretation that a variant claims to differ on."""
     known = {row.id for row in data.rulings} | set(data.clauses)
     for variant in data.variants:
         for name in variant.takes:
@@ -189,7 +189,7 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Every profile lists exactly the interpretations that its clauses are judged by."""
+    """Yield each interpretation that a profile lists without need, or fails to list."""
     known = {row.id for row in data.rulings}
     for version in data.profiles:
         listed = set(version.rulings)
@@ -221,5 +221,5 @@ RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
 
 
 def gaps(data: Shipped) -> list[Gap]:
-    """Return every breach of a rule by that data."""
+    """Return every breach of the rules in these data."""
     return [gap for rule in RULES for gap in rule(data)]

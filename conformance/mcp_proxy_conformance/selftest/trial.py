@@ -1,4 +1,4 @@
-"""One trial: the checks, or those of some clauses, against one changed target in this process."""
+"""One trial: a run of selected checks on one changed target in this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ a variant need not be quick."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """The outcome of a trial: its exit code, headline and reason, and every result."""
+    """Outcome of a trial: the run's exit code, headline and reason, and every result."""
 
     exit: int
     headline: str
@@ -35,21 +35,21 @@ class Verdicts:
 
     @property
     def clauses_passed(self) -> tuple[str, ...]:
-        """The clauses of which something was observed, and nothing against them."""
+        """The clauses whose verdict is a pass."""
         return tuple(name for name, verdict in self.clauses.items() if verdict == "pass")
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """The results that are not a pass."""
+        """The results other than passes."""
         return [result for result in self.every if result["verdict"] != "pass"]
 
     @property
     def passed(self) -> int:
-        """The number of passes."""
+        """The number of results that pass."""
         return len(self.every) - len(self.results)
 
     def failed(self) -> list[dict[str, Any]]:
-        """Return the failures of F checks."""
+        """Return the failures of required checks."""
         return [r for r in self.results if r["verdict"] == "fail" and r["level"] == "required"]
 
 
@@ -61,7 +61,7 @@ def trial(
     confirm: bool = False,
     examples: int | None = None,
 ) -> RunRequest:
-    """Return the request of a trial; its failures count at first sight, unless they are confirmed.
+    """Return the run request of a trial; failures are not confirmed unless `confirm`.
 
     Worlds are played as tours only, none is generated; loads are generated as usual. No file
     excuses a failure in a trial, and a target that stops answering does not end it.
@@ -79,7 +79,7 @@ def trial(
 
 
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
-    """Run the trial, each check for at most `check_s` seconds; its report stays in `out`.
+    """Run a trial's request and return its verdicts; the report stays in `out`.
 
     `check_s`: None selects what suits the subject.
     """
@@ -99,7 +99,7 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
 
 
 def _files(request: RunRequest) -> list[Path]:
-    """Return the files of the wanted checks; collecting the others would take longer."""
+    """Return the check files to collect: those with a wanted clause, else all folders."""
     wanted, folders = request.selection.clauses, folders_of(request.profile or "")
     if wanted is None:
         return [checks_dir() / folder for folder in folders]

@@ -1,4 +1,4 @@
-"""The verdicts on a user's own target as it is: only a check that passes can show a mutant."""
+"""A user's unchanged target: its verdicts, since only a check that passes can show a mutant."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
 
 
 class NotTried(Exception):
-    """The target as it is could not be tried to the end; one sentence."""
+    """The run on the unchanged target did not end; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The verdicts of the whole profile on a target before any change.
+    """A target's verdicts before any change, with which its mutants are compared.
 
     `make` makes a fresh target, one for each process; `seconds` is the duration of the run.
     """
@@ -39,12 +39,12 @@ class Standing:
 
     @property
     def without(self) -> frozenset[tuple[str, str | None]]:
-        """The checks, each with its case or None, that do not pass and so can show nothing."""
+        """The checks that do not pass, as (name, case or None): they can show nothing."""
         return frozenset((result["check"], result["case"]) for result in self.found.results)
 
     @property
     def row(self) -> MatrixRow:
-        """The target's own row: whatever it violates, the suite behaved."""
+        """The matrix row of the target itself, which is good whatever the target violates."""
         failed = dict.fromkeys(result["check"] for result in self.found.failed())
         return MatrixRow(
             id=UNCHANGED.id,
@@ -58,13 +58,13 @@ class Standing:
         )
 
     def convicting(self, clauses: Iterable[str]) -> list[str]:
-        """Return the checks that pass, would convict, and cite one of these clauses."""
+        """Return the passing required checks that cite one of these clauses."""
         wanted = set(clauses)
         able = [r for r in self.found.every if r["level"] == "required" and r["verdict"] == "pass"]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Return why no check of these clauses could show anything; empty if one could."""
+        """Return why no check of these clauses could show a mutant; empty if one could."""
         wanted = set(clauses)
         if self.convicting(wanted):
             return ""
@@ -72,7 +72,7 @@ class Standing:
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """Return a check of these clauses that fails or needs what is not declared; else empty."""
+        """Return why a check of these clauses may have missed a mutant; else empty."""
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
         detecting = "no check that passes on the unchanged target detects it"
@@ -92,7 +92,7 @@ class Standing:
 
 
 def standing(make: Callable[[], Target], folder: Path) -> Standing:
-    """Run the target's whole profile on it, through the server that mutants will be put into.
+    """Run all checks on the target behind a server that changes nothing; return its Standing.
 
     Raises:
         NotTried: The run did not come to an end.

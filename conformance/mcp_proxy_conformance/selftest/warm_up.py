@@ -1,4 +1,4 @@
-"""Imports and compilations that every trial needs, done once before the processes fork."""
+"""Warm-up before processes are forked: imports and compilations that every trial needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LATE_IN_REFERENCE = (
 
 
 def warm(*, reference: bool) -> None:
-    """Import, compile and collect what trials need, with `reference` for embedded proxies too.
+    """Import and compile what trials need; with `reference`, for embedded proxies too.
 
     No thread is started: a process that is to be forked must have none.
     """
@@ -46,7 +46,7 @@ def warm(*, reference: bool) -> None:
 
 
 def _collect(*folders: str) -> None:
-    """Let pytest import the checks, and discard its output."""
+    """Have pytest import the checks of these folders; its output is discarded."""
     with Path(os.devnull).open("w", encoding="utf-8") as null:
         stdout = os.dup(1)
         os.dup2(null.fileno(), 1)

@@ -1,4 +1,4 @@
-"""All mutants of the wire: clauses that rewritten answers can break in front of any target."""
+"""All mutants of the wire, which can be put in front of any target."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _beside(x: WireExchange, entry: Entry, value: Json) -> None:
 
 
 def _marked(x: WireExchange, answer: Document) -> Document | None:
-    """Add a member to the entries without a block once any server has one."""
+    """Mark the entries without a block once any server of the answer has one."""
     counts = x.surface.members.counts
     entries = servers(x, answer) if x.lists else []
     if not any(counts in entry for entry in entries):
@@ -67,7 +67,7 @@ def _marked(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _respelled(x: WireExchange, text: str) -> str:
-    """Put a space after every colon of a listing in which any entry has a block."""
+    """Put a space after every colon of a listing if any entry in it has a block."""
     counts = f'"{x.surface.members.counts}":'
     return text.replace('":', '": ') if x.lists and counts in text else text
 
@@ -78,7 +78,7 @@ def _naming(x: WireExchange, block: Block) -> Block:
 
 
 def _with_examples(x: WireExchange, answer: Document) -> Document | None:
-    """As an answer passes, add to its counts blocks each locked name that discovery revealed."""
+    """Add to each counts block the locked names that discovery revealed before."""
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
         known.update(str(entry["name"]) for entry in locked(x, answer))
@@ -92,7 +92,7 @@ def _noting_calls(x: WireExchange) -> None:
 
 
 def _blockless(x: WireExchange, answer: Document) -> Document | None:
-    """Remove the block of one server for good: the first that had one in a listing."""
+    """Remove the block of one server for good: of the first that ever had one."""
     counts, names = x.surface.members.counts, x.surface.members
     entries = servers(x, answer) if x.lists else []
     with_block = [entry for entry in entries if counts in entry]
@@ -105,7 +105,7 @@ def _blockless(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _kept(x: WireExchange, entry: Entry) -> None:
-    """Keep the block that a server once had."""
+    """Show the last block that the server had, if it has none now."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
     name = str(entry.get(x.surface.members.server_name))
@@ -137,7 +137,7 @@ def _is_listing(x: WireExchange) -> bool:
 
 
 def _elsewhere(x: WireExchange, answer: Document) -> Document | None:
-    """Show the sums of all servers' counts to agents, those of a narrow scope too."""
+    """Show agents the sums of the counts that the administrator last got."""
     if not x.lists or not _is_listing(x):
         return None
     blocks = [entry.get(x.surface.members.counts) or {} for entry in servers(x, answer)]

@@ -1,4 +1,4 @@
-"""Mutants of the wire in answers whose request did not opt in to locked tools: FR-002, FR-001."""
+"""Mutants of the wire in default answers, whose request did not set the flag: FR-002, FR-001."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Spell = Callable[[str], str]
 def false(
     spell: Spell, when: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[..., str]:
-    """Respell the text of answers to the flag false."""
+    """Return a hook that respells answers to requests with the flag false."""
     return lambda x, text: spell(text) if x.false and when(x) else text
 
 
 def spaced(text: str) -> str:
-    """Add one space, which changes no value."""
+    """Return the JSON text with one more space, which changes no value."""
     return text.replace("{", "{ ", 1)
 
 
 def swapped(text: str) -> str:
-    """Swap the first two members."""
+    """Return the JSON object with its first two members swapped."""
     raw = text.encode()
     first, second, *_ = spans.parse(raw).members
     head = raw[first.key_span.start : first.value.end]
@@ -50,14 +50,14 @@ def _nodes(node: spans.Node) -> list[spans.Node]:
 
 
 def respelled(text: str) -> str:
-    """Write the first whole number as a fraction: the same value, other bytes."""
+    """Return the JSON text with its first whole number as a fraction: 1 as 1.0."""
     raw = text.encode()
     whole = [n for n in _nodes(spans.parse(raw)) if n.kind == "number" and n.raw.isdigit()]
     return (spans.replace(raw, whole[0].span, whole[0].raw + b".0") if whole else raw).decode()
 
 
 def escaped(text: str) -> str:
-    """Escape the first letter of a string value: the same text, other bytes."""
+    """Return the JSON text with one letter of a string escaped, which changes no value."""
     raw = text.encode()
     texts = [n for n in _nodes(spans.parse(raw)) if n.kind == "string" and n.raw[1:2].isalpha()]
     if not texts:
@@ -67,12 +67,12 @@ def escaped(text: str) -> str:
 
 
 def member(text: str) -> str:
-    """Add one member."""
+    """Return the JSON object with one more member."""
     return text.rstrip()[:-1] + ',"locked_tools_known":true}'
 
 
 def every_fifth(x: WireExchange) -> bool:
-    """Whether this is the fifth, tenth, ... use of this condition."""
+    """Count a use; return whether it is the fifth, tenth and so on."""
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 

@@ -1,4 +1,4 @@
-"""Mutants of the wire in locked entries and in the two lists: FR-003, FR-004, FR-006, FR-007."""
+"""Mutants of the wire in locked entries and in both lists of tools: FR-003, FR-004, FR-006."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document], Document | None]:
-    """Replace every description of a locked entry."""
+    """Return an edit that changes every description of a locked entry."""
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
         text = entry.get("description")
@@ -57,7 +57,7 @@ def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
-    """Take an odd limit for no limit at all, cap included."""
+    """Under the flag, answer an odd limit with every locked entry three times."""
     limit = x.limit
     odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
     entries = locked(x, x.revealing()) if x.flagged and odd else []
@@ -123,7 +123,7 @@ def _undescribed(_: WireExchange, entry: Entry) -> Entry:
 
 
 def _remembering(x: WireExchange, answer: Document) -> Document | None:
-    """Keep the descriptions of callable entries, and show them for withheld tools later on."""
+    """Show for quarantined tools the descriptions that they had while callable."""
     if not x.discovers:
         return None
     texts: dict[str, Json] = x.memory.setdefault("texts", {})

@@ -21,7 +21,7 @@ def _revealed(x: WireExchange) -> int:
 
 
 def note_of(number: object) -> str:
-    """Return a note with this number, in words that no target uses."""
+    """Return a note with this number, in wording that no target uses."""
     return f"{number} matching tools exist but are locked; search with {FLAG}=true to see why."
 
 
@@ -37,7 +37,7 @@ def _always(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _twice(x: WireExchange, text: str) -> str:
-    """Write the note's member twice."""
+    """Return the answer's text with the note's member twice."""
     name = f'"{x.surface.members.note}":'
     match = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', text) if x.usual else None
     return text.rstrip()[:-1] + f",{match[0]}}}" if match else text
@@ -57,7 +57,7 @@ def _describing(x: WireExchange, note: str) -> str:
 
 
 def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
-    """List the names in a member beside the note."""
+    """Add a member that lists the locked names to answers with a note."""
     if x.surface.members.note not in answer:
         return None
     return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
@@ -80,7 +80,7 @@ def _unless(status: str) -> WireFault:
 
 
 def _of_everyone(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the note that the administrator got."""
+    """Show agents the note that the administrator got for the same query."""
     notes: dict[str, str] = x.memory.setdefault("notes", {})
     name = x.surface.members.note
     if not x.agent and name in answer:

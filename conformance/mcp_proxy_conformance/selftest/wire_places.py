@@ -1,4 +1,4 @@
-"""Mutants of the wire that show in one place only: to agents, at an endpoint, at limit 1."""
+"""Mutants of the wire in some places only: for agents, at other endpoints, at limit 1."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ KNOWN = {
 
 
 def to_agents(x: WireExchange) -> bool:
-    """Whether an agent asks, not the administrator."""
+    """Whether the request is an agent's, not the administrator's."""
     return bool(x.agent)
 
 
 def elsewhere(x: WireExchange) -> bool:
-    """Whether the request goes to another endpoint than the first."""
+    """Whether the request goes to an endpoint other than the first."""
     return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
 
 
 def at_one(x: WireExchange) -> bool:
-    """Whether the limit is 1."""
+    """Whether the request has the limit 1."""
     return bool(x.limit == 1)
 
 
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
-    """Return known mutants, restricted to that place."""
+    """Return the known mutants of these ids, restricted to requests for which `where`."""
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
         if hook is None:

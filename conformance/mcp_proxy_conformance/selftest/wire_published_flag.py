@@ -1,4 +1,4 @@
-"""Mutants of the wire in the published flag: FR-001.declared, FR-014."""
+"""Mutants of the wire in the published flag of tools/list: FR-001.declared, FR-014."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Change = Callable[[Entry], None]
 def published(
     change: Change, where: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[[WireExchange, Json], Json | None]:
-    """Change the discovery tool of tools/list in place."""
+    """Return a hook that changes the discovery tool's entry in tools/list."""
 
     def edit(x: WireExchange, result: Json) -> Json | None:
         if x.method != "tools/list" or not where(x):
@@ -28,7 +28,7 @@ def published(
 
 
 def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
-    """Set other members in the flag's own schema."""
+    """Return a hook that sets members of the flag's own schema in tools/list."""
 
     def change(tool: Entry) -> None:
         properties = tool.setdefault("inputSchema", {}).setdefault("properties", {})

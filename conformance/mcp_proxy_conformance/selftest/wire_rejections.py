@@ -1,4 +1,4 @@
-"""Mutants of the wire in the answers to refused calls: FR-008, SC-003, FR-007."""
+"""Mutants of the wire in rejections of calls to locked tools: FR-008, SC-003, FR-007."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Rewrite = Callable[[WireExchange, str], str | None]
 
 
 def pointing(text: str) -> str:
-    """Append to the text a pointer to the full picture."""
+    """Return the text with a pointer to the flag after it."""
     return f"{text} Search again with {FLAG} true."
 
 
 def where(status: str, rewrite: Rewrite) -> Rewrite:
-    """Restrict a rewrite to refusals of tools that the target itself lists under that status."""
+    """Return the rewrite, restricted to tools that the target lists under that status."""
 
     def edit(x: WireExchange, text: str) -> str | None:
         called = x.called
@@ -47,7 +47,7 @@ def _wordless(x: WireExchange, result: Json) -> Json | None:
 
 
 def _recalled(x: WireExchange, result: Json) -> Json | None:
-    """Answer a call that once got through as it was answered then."""
+    """Answer a refused call with the result from before the lock, if there was one."""
     called = x.called
     if called is None:
         return None
@@ -58,7 +58,7 @@ def _recalled(x: WireExchange, result: Json) -> Json | None:
 
 
 def _of_first_reason(x: WireExchange, text: str) -> str:
-    """Whatever the reason, return the text of the first refusal with this tool's name put in."""
+    """Return the text of the first refusal, with this tool's names put in."""
     called = x.called
     if called is None:
         return text
@@ -67,7 +67,7 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
 
 
 def _of_everyone(x: WireExchange, text: str) -> str | None:
-    """Give an agent the text that the administrator got for the tool."""
+    """Return for an agent the text that the administrator got for the tool."""
     if not x.agent:
         x.memory[x.called] = text
         return None
@@ -76,7 +76,7 @@ def _of_everyone(x: WireExchange, text: str) -> str | None:
 
 
 def _known_beyond(x: WireExchange, text: str) -> str | None:
-    """Append for an agent the status that the tool had in the administrator's answers."""
+    """Append for an agent the status that the administrator's view had of the tool."""
     called = x.called
     if called is None:
         return None

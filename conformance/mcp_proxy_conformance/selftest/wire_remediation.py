@@ -20,7 +20,7 @@ Map = dict[str, Json]
 
 
 def saying(status: str, text: Json) -> Callable[[WireExchange, Document], Document | None]:
-    """Replace the text of one status, if the map has it."""
+    """Return an edit that replaces the text of one status, if the map has it."""
     return mapped(lambda _, remedies: remedies | ({status: text} if status in remedies else {}))
 
 
@@ -46,7 +46,7 @@ def _beside_the_user(_: WireExchange, remedies: Map) -> Map:
 
 
 def _approving(x: WireExchange, remedies: Map) -> Map:
-    """Give config locks the text of pending tools, searched for by the tools called before."""
+    """Give config locks the text for pending tools, after searching for one if needed."""
     texts = _learned(x, remedies)
     for called in () if "pending_approval" in texts else x.memory.get("called", ()):
         texts |= x.revealing(called.tool).get(x.surface.members.remediation) or {}

@@ -1,4 +1,4 @@
-"""Mutants of the wire in which tools the flag reveals, and how long: FR-001, FR-004, FR-011."""
+"""Mutants of the wire in the revealed tools: which, when and how long. FR-001, FR-004, FR-011."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
 
 
 def _cached(*parts: str) -> dict[str, object]:
-    """Cache answers under the flag for 10 s, keyed by these properties of the request."""
+    """Return hooks that cache flagged answers for 10 s, keyed by these request properties."""
 
     def place(x: WireExchange) -> tuple[str, ...]:
         return ("cached", *(str(getattr(x, part)) for part in parts))
@@ -54,7 +54,7 @@ def _second_only(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _remembered(x: WireExchange, answer: Document) -> Document | None:
-    """Fill the section up with locked entries of earlier answers, at most ten in all."""
+    """Fill the locked section up to ten with entries of earlier answers."""
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)
     known |= {entry["name"]: entry for entry in entries}
@@ -70,7 +70,7 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _invented(x: WireExchange, answer: Document) -> Document | None:
-    """List as pending, by its name, a tool that was called before and that nothing lists."""
+    """List a tool that was called before, and that nothing lists, as pending."""
     called = x.memory.get("called", {}).get(x.query)
     if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):
         return None

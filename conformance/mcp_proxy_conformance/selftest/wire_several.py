@@ -1,4 +1,4 @@
-"""Mutants of the wire that show only with several entries or several requests."""
+"""Mutants of the wire that need several entries or several requests to show."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _locking(x: WireExchange) -> Json | None:
-    """Once the flag was used, refuse calls of tools that the target itself lists as callable."""
+    """Refuse calls of callable tools once a request has set the flag."""
     if x.flagged:
         x.memory["discovered"] = True
     if x.called is None or not x.memory.get("discovered"):
@@ -42,7 +42,7 @@ def _locking(x: WireExchange) -> Json | None:
 
 
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Of several locked entries, change each but the first by the first."""
+    """Return a hook that changes each locked entry after the first by the first."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
@@ -71,7 +71,7 @@ def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
 
 
 def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all entries the first one's status; the map follows."""
+    """Give all locked entries the first one's status; the map follows."""
     entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
     return with_locked(x, answer, again) if entries else None

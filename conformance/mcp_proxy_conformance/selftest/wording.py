@@ -1,4 +1,4 @@
-"""The wording of a failure: whether its sentence speaks of the target, or of Python."""
+"""Wording of a failure: whether its sentence speaks of the target, or of Python."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ _PYTHON = re.compile(
 
 
 def is_plain(sentence: str) -> bool:
-    """Whether a sentence has no Python outside of quotation marks: no literal, call or repr."""
+    """Whether the sentence has no Python literal, call or repr outside of quotation marks."""
     return _PYTHON.search(_MEMBER.sub("", _QUOTED.sub("", sentence))) is None

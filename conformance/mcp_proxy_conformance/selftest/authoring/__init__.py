@@ -1,1 +1,1 @@
-"""The catalogue for authors of requirements, cases and checks, and the faults in their files."""
+"""Package for authors: pages about the catalogue, and the linter of its data files."""

@@ -1,4 +1,4 @@
-"""One case as text: its request, the answer due, and the part of the world it touches."""
+"""Page of one case as text: its request, the allowed answer, the part of the world it touches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST, NAMED = 40, 5
 
 
 def case_page(case: Case | LoadCase) -> Iterator[str]:
-    """Yield the lines about a case of proxies or of loaders."""
+    """Yield the lines of the page of a discovery case or a load case."""
     folder = "discovery" if isinstance(case, Case) else "resilience"
     yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
     yield f"  {case.title}"
@@ -62,7 +62,7 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
 
 
 def _touched(case: Case, world: World) -> set[ToolKey]:
-    """Return the tools that the request is meant to find, and those that the case names."""
+    """Return the tools that the request should find, and those that the case names."""
     when, then = case.when, case.then
     named = {*(then.disabled or ()), *then.withheld, *then.described}
     if then.tools is not None:
@@ -103,7 +103,7 @@ def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
 
 
 def _step(step: Step, touched: set[ToolKey]) -> str:
-    """Return a step in words; nothing for one that leaves the touched tools as they are."""
+    """Return a step in words; empty if it does not concern the touched tools."""
     verb = next(member for member in VERBS if getattr(step, member) is not None)
     if verb in ("lock", "unlock"):
         tools = [name for name in step.tools if ToolKey(step.server, name) in touched]

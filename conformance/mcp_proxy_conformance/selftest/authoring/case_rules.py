@@ -1,4 +1,4 @@
-"""Rules for discovery cases: they name what exists and expect what the source allows."""
+"""Lint rules for discovery cases: they name what exists and expect what the source allows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WRITE = "expect what the source allows for the locks that the `steps` of the sta
 
 @dataclass(frozen=True)
 class StagedCase:
-    """A case and the world of its stage."""
+    """A case with the world of its stage, and what follows from both."""
 
     case: Case
     world: World
 
     @cached_property
     def states(self) -> dict[ToolKey, ToolState]:
-        """The locks on each tool at the time of the request."""
+        """The locks on each tool after all steps of the stage."""
         return final(self.world)
 
     @property
@@ -63,7 +63,7 @@ class StagedCase:
 
 
 def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a case that keeps to its schema."""
+    """Yield the findings on a case whose data are valid under the schema."""
     case: Case = document.value
     world = known.stages.get(case.given.stage)
     if world is None:

@@ -1,4 +1,4 @@
-"""The catalogue as one Markdown document: every requirement and its proofs."""
+"""Page of the catalogue in Markdown: every requirement with its clauses and their proofs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANING = {
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
-    """Return the document, of one requirement or clause if `wanted`; equal data give equal bytes.
+    """Return the page, or a part of it for one requirement or clause; equal data give equal bytes.
 
     Raises:
         UnknownClause: No requirement or clause has that id.
@@ -186,7 +186,7 @@ def _cases(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
-    """Yield a heading after an anchor that every renderer keeps unchanged."""
+    """Yield the lines of a heading, with an HTML anchor that every renderer keeps."""
     yield f'<a id="{anchor}"></a>'
     yield ""
     yield f"{level} {title}"

@@ -1,4 +1,4 @@
-"""Rules for requirements, profiles and interpretations: ids, pointers and cross-references."""
+"""Lint rules for requirements, sentences, profiles and interpretations: ids and references."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")
 
 
 def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a catalogue that keeps to its schema."""
+    """Yield the findings on a file of requirements that is valid under its schema."""
     value: Catalogue = document.value
     explained = {name for row in known.shipped.rulings for name in row.clauses}
     for number, row in enumerate(value.requirements):
@@ -82,7 +82,7 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
 
 
 def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a list of sentences that keeps to its schema."""
+    """Yield the findings on a list of sentences that is valid under its schema."""
     clauses = known.catalogue.clauses
     requirements = {row.id for row in known.catalogue.requirements}
     listed = {name for row in document.value.rows for name in row.clauses}
@@ -103,7 +103,7 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
 def ruling_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield the findings on interpretations that keep to their schema."""
+    """Yield the findings on interpretations that are valid under their schema."""
     for number, row in enumerate(rows):
         at: Place = ("interpretation", number)
         yield from _source(document, at, row.source, known)
@@ -114,7 +114,7 @@ def ruling_findings(
 
 
 def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a profile that keeps to its schema."""
+    """Yield the findings on a profile that is valid under its schema."""
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
         fault = f"the profile is {value.name}, but the file is {document.path.name}"
@@ -138,7 +138,7 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
 
 
 def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a list of frozen profiles that keeps to its schema."""
+    """Yield each frozen profile version of which there is no file any more."""
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
@@ -163,7 +163,7 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFi
 
 
 def doubled(known: Corpus) -> Iterator[tuple[str, str]]:
-    """Yield each id that occurs twice, after the noun of its kind."""
+    """Yield (noun, id) for each id that occurs twice in its kind."""
     rows = known.catalogue.requirements
     ids = [clause.id for row in rows for clause in row.clauses]
     groups = {

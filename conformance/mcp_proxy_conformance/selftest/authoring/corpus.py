@@ -1,4 +1,4 @@
-"""The shipped data, in which an author's files replace those of the same kind and name."""
+"""The corpus that is linted: the shipped files, some replaced by an author's."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 
 @dataclass(frozen=True)
 class Corpus:
-    """Every document by kind and name; `own` are those to lint."""
+    """Every data document by kind and name; `own` are the keys of those to lint."""
 
     documents: Mapping[tuple[str, str], Document]
     own: frozenset[tuple[str, str]]
 
     def of(self, kind: Kind, *, own: bool = False) -> list[Document]:
-        """Return the readable documents of a kind, ordered by name; `own`: only those to lint."""
+        """Return the readable documents of a kind by name; with `own`, only those to lint."""
         keys = sorted(key for key in self.documents if key[0] == kind.noun)
         documents = [self.documents[key] for key in keys if not own or key in self.own]
         return [document for document in documents if document.value is not None]
@@ -50,7 +50,7 @@ class Corpus:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Every requirement."""
+        """The requirements of all files as one catalogue."""
         parts = self.values(REQUIREMENTS)
         return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
 
@@ -61,7 +61,7 @@ class Corpus:
 
     @cached_property
     def places(self) -> Mapping[str, frozenset[str]]:
-        """The places of each source text to which a pointer may lead."""
+        """The places of each source text, by its name, that a pointer may name."""
         return places(self.sentences)
 
     @cached_property
@@ -71,14 +71,14 @@ class Corpus:
 
     @cached_property
     def profiles(self) -> tuple[Profile, ...]:
-        """Every profile in every version."""
+        """Every profile in every version, in order of id and version."""
         return tuple(
             sorted(self.values(PROFILE), key=lambda profile: (profile.id, profile.version))
         )
 
     @cached_property
     def newest(self) -> dict[str, Profile]:
-        """Every profile by its id, in its newest version."""
+        """The newest version of each profile, by its id."""
         return {profile.id: profile for profile in self.profiles}
 
     @cached_property
@@ -95,7 +95,7 @@ class Corpus:
 
     @cached_property
     def shipped(self) -> Shipped:
-        """All data that judges, and all that proves it."""
+        """The corpus in the form in which gaps in the proofs are searched."""
         proofs = self.values(PROOFS)
         return shipped_with(
             clauses=self.catalogue.clauses,
@@ -110,7 +110,7 @@ class Corpus:
 
 
 def corpus(own: Iterable[Document]) -> Corpus:
-    """Return the installed documents, overlaid by these."""
+    """Return the corpus of the shipped files, with these documents in place of their namesakes."""
     mine = {document.key: document for document in own}
     read_already = {document.path.absolute() for document in mine.values()}
     others = [path for path in installed() if path.absolute() not in read_already]
@@ -119,13 +119,13 @@ def corpus(own: Iterable[Document]) -> Corpus:
 
 
 def installed() -> list[Path]:
-    """Return the shipped files of the kinds that authors write."""
+    """Return the paths of all shipped files of the kinds that authors write, sorted."""
     paths = [path for kind in KINDS for path in fixtures_dir().glob(kind.shipped)]
     return sorted(paths)
 
 
 @cache
 def _known(path: Path) -> Document | None:
-    """Return a shipped document; None if it cannot be read, which is reported when it is linted."""
+    """Read a shipped document; None if that fails, which linting of that file reports."""
     document = read(path, whole=False)
     return document if isinstance(document, Document) else None

@@ -1,4 +1,4 @@
-"""Files of authors, parsed: the kind of each, its data, and the line of each part."""
+"""Documents: the files of authors, parsed, each with its kind and the line of each part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One file whose kind is known; `value` is None where the data are not of that kind."""
+    """One parsed file of a known kind; `value` is None if the data are not of that kind."""
 
     path: Path
     kind: Kind
@@ -37,16 +37,16 @@ class Document:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and name of the file; it replaces the installed file that has the same."""
+        """The kind and name; an author's file replaces the shipped one with the same key."""
         return self.kind.noun, self.path.stem
 
     @property
     def is_sound(self) -> bool:
-        """Whether its data are of its kind, so that further rules can be applied."""
+        """Whether the file has no fault yet, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
     def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
-        """Return a finding at a place of it; a text ending the place may be an item of a list."""
+        """Return a finding at a place in it; the place may end with the text of a list's item."""
         if isinstance(self.lines, JsonLines):
             line = self.lines.line(place)
             return finding(self.path, line, fault, repair, pointer=pointer(place))
@@ -55,7 +55,7 @@ class Document:
 
 
 def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
-    """Read one file; a finding says why it cannot be parsed, or each breach of its schema.
+    """Read and validate a file; return a finding if it cannot be parsed or is of no known kind.
 
     Args:
         path: The file.
@@ -104,7 +104,7 @@ def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
 
 
 def _doubled(root: Node) -> tuple[str, int] | None:
-    """Return the first member whose name its object has already, and the offset of that name."""
+    """Return (name, offset) of the first member that its object has twice; None without one."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -144,7 +144,7 @@ def _schema_files() -> list[Path]:
 
 
 def _breaches(document: Document) -> Iterator[LintFinding]:
-    """Yield a finding for each place at which the data break their schema, by the nearest rule."""
+    """Yield a finding for each place where the document breaks its schema."""
     name = document.kind.schema
     try:
         errors = list(_validator(name).iter_errors(document.data))

@@ -1,4 +1,4 @@
-"""Explanations of a clause or a requirement: its source and its proofs."""
+"""Lookup for the `explain` command: a clause with its source, checks, cases and mutants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcp_proxy_conformance.selftest.shipped import LIVE, Shipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakingMutant:
-    """A mutant that breaks the clause; `killers` are the checks that are listed with it."""
+    """A mutant that breaks a clause; `killers` are the checks listed with it."""
 
     id: str
     text: str
@@ -49,7 +49,7 @@ class Explained:
 
 
 def explained(clause_id: str, data: Shipped) -> Explained:
-    """Return the clause of that id, explained; raises UnknownClause."""
+    """Collect everything about a clause; raises UnknownClause."""
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
     breaking = [mutant for mutant in data.counterexamples if clause_id in mutant.breaks]
@@ -71,7 +71,7 @@ def explained(clause_id: str, data: Shipped) -> Explained:
 
 
 def requirements(wanted: str, within: Profile | None = None) -> tuple[Requirement, ...]:
-    """Return the requirement of that id, or that of a clause of that id; all of them for no id.
+    """Return the requirement that has this id or this clause; without an id, all.
 
     Args:
         wanted: An id, or nothing.
@@ -93,7 +93,7 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
 
 
 def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
-    """Return the clauses of a requirement that `wanted` and `within` select."""
+    """Return the clauses of a requirement that the id and the profile select."""
     return tuple(
         clause
         for clause in row.clauses

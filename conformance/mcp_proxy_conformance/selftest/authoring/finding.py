@@ -1,4 +1,4 @@
-"""Findings of `lint`: the place of a fault, the fault, and its repair."""
+"""A finding of `lint`: the place of a fault, the fault, and its repair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 300
 
 
 class LintFinding(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """One fault; `pointer` is a JSON pointer, empty for the whole document and for TOML."""
+    """One fault with its repair; `pointer` is a JSON pointer, empty for TOML and whole files."""
 
     file: str
     line: int
@@ -28,11 +28,11 @@ class LintFinding(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Unreadable(Exception):
-    """A path that cannot be read; the message names it and the repair."""
+    """A path for `lint` cannot be read; the message names it and the repair."""
 
 
 def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> LintFinding:
-    """Return a finding whose file is relative to the working folder if it is inside of that."""
+    """Return a finding on one line, cut, with the path as users see it."""
     cut = f"{fault[:MOST]}..." if len(fault) > MOST else fault
     return LintFinding(
         file=_line(shown(path)), line=line, pointer=_line(pointer), fault=_line(cut), repair=repair

@@ -1,4 +1,4 @@
-"""Fingerprints of frozen versions of profiles; run as a program, it prints that of each version."""
+"""Fingerprints of frozen profile versions; run as a program, it prints that of each version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of files at which gaps in the proofs are reported."""
+"""Gaps in the proofs as lint findings, at the lines of files that they concern."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OF = {
 
 
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
-    """Yield the gaps about the files to lint, and those about code if these files define ids."""
+    """Yield the gaps that concern files to lint; those of code if requirements are linted."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
     for gap in shipped.gaps(known.shipped):
         places = list(where(known, gap.subject, gap.id))
@@ -45,7 +45,7 @@ def gap_findings(known: Corpus) -> Iterator[LintFinding]:
 
 
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield the documents that name something of that noun, each with the line."""
+    """Yield (document, line) for each place that defines the thing of that noun and id."""
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
             if isinstance(document.lines, JsonLines):
@@ -61,7 +61,7 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
 
 
 def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield the lines of a TOML file that give something that id, or list it as a key."""
+    """Yield (document, line) for each line of a TOML file that has it as `id` or as a key."""
     wanted = rf"{re.escape(name)}\s*=" if noun == "proof" else rf'id\s*=\s*"{re.escape(name)}"'
     text = document.path.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
@@ -70,7 +70,7 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 
 def _code(name: str) -> tuple[Path, int]:
-    """Return the line of code that gives something that id, else the module that demands it."""
+    """Return (file, line) where code names the id, else of the module with the rules."""
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
     for package in (mcp_proxy_reference.__file__, shipped.__file__):

@@ -1,4 +1,4 @@
-"""Kinds of the files that authors write, distinguished by members that only one kind has."""
+"""Kinds of data files that authors write, told apart by members that only one kind has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.selftest.proofs import Proofs
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind: its schema, where files of it are shipped, and members that only this kind has.
+    """One kind of file: its schema, where such files are shipped, and its distinctive members.
 
     `type` is the type its data are converted to, None if only the schema is validated.
     """
@@ -30,11 +30,11 @@ class Kind:
 
     @property
     def suffix(self) -> str:
-        """The suffix of its files."""
+        """The suffix of files of this kind, such as `.json`."""
         return PurePath(self.shipped).suffix
 
     def is_one(self, data: Any, suffix: str) -> bool:
-        """Whether the data of a file are meant to be of this kind."""
+        """Whether a file with these data and this suffix is meant to be of this kind."""
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 

@@ -13,14 +13,14 @@ def pointer(place: Sequence[str | int]) -> str:
 
 
 class JsonLines:
-    """The lines of a JSON document, from its nodes."""
+    """Line numbers of a parsed JSON document."""
 
     def __init__(self, root: Node) -> None:
-        """Nothing is looked up yet."""
+        """Keep the root node; lines are looked up on demand."""
         self._root = root
 
     def line(self, place: Sequence[str | int]) -> int:
-        """Return the line of the JSON document on which the value, or what holds it, begins."""
+        """Return the line of the value at that place, or of its nearest ancestor that exists."""
         node = self._root
         for key in place:
             if (below := node.get(key)) is None:
@@ -30,5 +30,5 @@ class JsonLines:
 
 
 def line_at(raw: bytes, offset: int) -> int:
-    """Return the line of a byte; the first is 1."""
+    """Return the line number, from 1, of a byte offset."""
     return raw.count(b"\n", 0, offset) + 1

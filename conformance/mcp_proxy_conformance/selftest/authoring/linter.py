@@ -1,4 +1,4 @@
-"""Linting of the files that authors write: each fault with its place and its repair."""
+"""Linter of the data files that authors write: each fault with its place and its repair."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SUFFIXES = frozenset(kind.suffix for kind in KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """The number of files, the findings, and the files of a folder that are of no known kind."""
+    """Result of linting: number of files, findings, and files skipped as of no known kind."""
 
     files: int
     findings: tuple[LintFinding, ...]
@@ -49,7 +49,7 @@ class Linted:
 
 
 def lint(paths: Sequence[Path]) -> Linted:
-    """Lint these files and all files in these folders, or else the shipped ones.
+    """Lint these files and folders, without any the shipped files; return the findings.
 
     A file is judged among the shipped ones, in the place of the one of its kind and name.
 
@@ -82,7 +82,7 @@ def lint(paths: Sequence[Path]) -> Linted:
 
 
 def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield each file once, and whether it was met in a folder."""
+    """Yield (file, whether it was found in a folder), each file once; raises Unreadable."""
     yielded: set[Path] = set()
     for path in paths:
         files = _walked(path) if path.is_dir() else [path]
@@ -130,7 +130,7 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """A case's clauses are known and of one level, and a check takes up its area."""
+    """Yield findings on a case's clauses and area: unknown, of two levels, without a check."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
         if name not in clauses:
@@ -148,7 +148,7 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings that need all data together, if they are about one of these documents."""
+    """Yield the findings on these documents that need all data: doubled ids, and gaps."""
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):
             if document.key in known.own:

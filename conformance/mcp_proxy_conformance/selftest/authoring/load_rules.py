@@ -1,4 +1,4 @@
-"""Rules for load cases: their parts fit together, and the source allows what they expect."""
+"""Lint rules for load cases: their parts fit together, and the source allows what they expect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOW, TIMELY = 2.0, 0.5
 
 
 def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a load case that keeps to its schema."""
+    """Yield the findings on a load case whose data are valid under the schema."""
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
     for sentence in broken:
@@ -41,7 +41,7 @@ def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
-    """Return each server with its expectation in each load: member, server, expected, loads."""
+    """Return (`then` or `again`, server, expected, number of loads) for each expectation."""
     rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}
     loads = 1 if case.heals else 2
@@ -52,7 +52,7 @@ def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
 
 
 def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
-    """Return the expectation and the walk in one form, without what either leaves open."""
+    """Return what a case expects and what the source allows in a comparable form."""
     attempts = expected.attempts and (expected.attempts.min, expected.attempts.max)
     walked = allowed.attempts if attempts is not None else None
     tools = expected.tools if allowed.tools is not None else None
@@ -63,7 +63,7 @@ def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
 
 
 def advises(expected: Expected, allowed: Allowed, most: int) -> bool:
-    """Whether the advised outcome is among those that a fair reader may produce."""
+    """Whether the outcome that an advisory case expects is among those allowed."""
     low, high = allowed.attempts or (0, most)
     attempts = expected.attempts
     fits = attempts is None or low <= attempts.min <= attempts.max <= high

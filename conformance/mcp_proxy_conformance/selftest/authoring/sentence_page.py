@@ -1,4 +1,4 @@
-"""The table of the source texts as Markdown: every sentence, its clauses, and how they judge it."""
+"""Page of every sentence of the source texts, in Markdown, with how clauses judge it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Clauses in italics are advisory.
 
 
 def sentence_page() -> str:
-    """Return the table of all sentences, a section for each source text."""
+    """Return the page, which has a table for each source text."""
     lines = [HEAD]
     for text, rows in groupby(sentences(), key=lambda row: row.text):
         lines += [f"## {text}", "", "| place | sentence | judged | clauses | not judged |"]
@@ -33,7 +33,7 @@ def sentence_page() -> str:
 
 
 def strength(row: Sentence, known: Catalogue) -> str:
-    """Return how strongly a sentence is judged, in one of the words of the page's head."""
+    """Return how a sentence is judged: required, partly, advisory or not judged."""
     levels = {known.clause(name).level for name in row.clauses}
     if not levels:
         return "not judged"

@@ -1,4 +1,4 @@
-"""Rules for stages, which make a one-word query and a lock provable."""
+"""Lint rules for stages, which keep their query words distinct and findable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = 3
 
 
 def stage_findings(document: Document) -> Iterator[LintFinding]:
-    """Yield the findings on a stage that keeps to its schema."""
+    """Yield the findings on a stage whose data are valid under the schema."""
     world: World = document.value
     strangers = [
         (n, fault) for n, step in enumerate(world.steps) if (fault := _stranger(world, step))
@@ -41,7 +41,7 @@ def stage_findings(document: Document) -> Iterator[LintFinding]:
 
 
 def _stranger(world: World, step: Step) -> str:
-    """Return the fault of a step that names what the stage does not have; empty for none."""
+    """Return a fault if the step names an unknown server, tool or agent; else empty."""
     if step.agent is not None and step.agent not in world.agents:
         return f"there is no agent {step.agent!r}"
     if step.ask is not None or step.restart is not None:
@@ -77,13 +77,13 @@ def tokens(text: str) -> list[str]:
 
 
 def texts(tool: Tool) -> set[str]:
-    """Return every word that is sent of a tool."""
+    """Return every word that a tool's server sends about it, in lower case."""
     sent = (tool.name, tool.description, tool.input_schema, tool.annotations)
     return {word for part in sent for word in tokens(str(part))}
 
 
 def unlike(world: World) -> Iterator[str]:
-    """Yield a fault for made-up words that are near each other, inside of others, or folded."""
+    """Yield a fault for each pair of words too similar, and for endings that stemmers drop."""
     tools = world.tools().values()
     canaries = [canary for tool in tools for canary in tool.canaries]
     made = [*world.queries(), *(server.name for server in world.servers), *canaries]
@@ -102,7 +102,7 @@ def unlike(world: World) -> Iterator[str]:
 
 
 def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
-    """Yield tools that are too long or whose words are not where a one-word query looks."""
+    """Yield (tool, fault) for names too long and words missing where a query looks."""
     reserved = {*world.queries(), *(server.name for server in world.servers)}
     for name, tool in world.tools().items():
         own = {tool.word, *tool.groups}
@@ -118,7 +118,7 @@ def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
 
 
 def near(word: str, other: str) -> bool:
-    """Whether so few letters differ that a search may take one word for the other."""
+    """Whether at most two letters differ, so that a search may confuse the words."""
     if abs(len(word) - len(other)) > NEAR:
         return False
     return (Counter(word) - Counter(other)).total() <= NEAR and _edits(word, other) <= NEAR
@@ -126,7 +126,7 @@ def near(word: str, other: str) -> bool:
 
 @cache
 def _edits(word: str, other: str) -> int:
-    """Return the number of letters to insert, delete or replace to turn one word into the other."""
+    """Return the edit distance of two words: letters to insert, delete or replace."""
     if not word or not other:
         return len(word) + len(other)
     swap = _edits(word[1:], other[1:]) + (word[0] != other[0])
