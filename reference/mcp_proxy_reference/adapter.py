@@ -118,6 +118,14 @@ class Target:
         entry[member] = kept + (tools if locked == (member == "disabled_tools") else [])
         self.write_config()
 
+    def hide_store(self, *, hidden: bool) -> None:
+        """Take approvals and user locks away from the running proxy, or put them back."""
+        store, aside = self.folder / "proxy.db", self.folder / "proxy.hidden"
+        if hidden:
+            store.rename(aside)
+        else:
+            aside.rename(store)
+
     def way_in(self) -> Json:
         """Return the proxy's URL and the headers of its agents."""
         return {"url": self.url, "agents": self.agents}
@@ -150,6 +158,9 @@ def answer(target: Target, request: Json) -> Json:
         return {"ok": {}}
     if op == "counter":
         return {"ok": {"count": target.api("GET", "/discovery/opt-ins")["count"]}}
+    if op == "indeterminate":
+        target.hide_store(hidden=request["on"])
+        return {"ok": {}}
     return {"unsupported": True}
 
 

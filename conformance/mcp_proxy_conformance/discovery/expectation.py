@@ -27,6 +27,7 @@ from mcp_proxy_conformance.discovery.locked import masked, own_entries, schemas
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
+from mcp_proxy_conformance.discovery.rejections import is_policy_first, remedy_of_users
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -493,6 +494,10 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
 
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
     """Judge a rejection; equality with the target's own text for another lock convicts first."""
+    state = bench.states.get(tool, ToolState())
+    if state.config and not is_policy_first(state):
+        _no_remedy_of_users(text, tool, state, bench, compared)
+        return
     clauses = ["FR-008.config", "SC-003.rejection"]
     for other in OF_USERS:
         if other != status and text in _own_rejections(bench, other):
@@ -503,6 +508,26 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
             return
     own = masked(bench, text, tool) if tool in bench.tools else text
     _text(f"rejection of {tool}", own, status, bench=bench, compared=compared, clauses=clauses)
+
+
+def _no_remedy_of_users(
+    text: str, tool: ToolKey, state: ToolState, bench: Bench, compared: Comparison
+) -> None:
+    """Judge a rejection for which another lock than config may be checked, and told, first."""
+    users = [own for status in OF_USERS for own in _own_rejections(bench, status)]
+    servers = {
+        own
+        for status in ("server_quarantined", "server_disabled")
+        for own in _own_rejections(bench, status)
+    }
+    pins = bench.started.target.pins
+    wrong = remedy_of_users(text, state, users=users, servers=servers, pins=pins)
+    if wrong is None:
+        compared.unread(f"rejection of {tool}", text, ["SC-003.rejection"])
+        return
+    compared.truth(f"rejection of {tool}", text, holds=not wrong,
+                   allowed="no act of the user on the tool",
+                   breaks=["SC-003.rejection"])  # fmt: skip
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
-from mcp_proxy_conformance.discovery.remediation import Judgement, claims_operator_policy, judge
-from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME
+from mcp_proxy_conformance.discovery.remediation import (
+    Judgement,
+    claims_operator_policy,
+    judge,
+    names_server,
+    tells_user_act,
+)
+from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME, is_english
 from mcp_proxy_conformance.verdict.result import Unread
 
 CONFIG_WORD = "disabled_by_config"
+USERS_WORDS = ("disabled_by_user", "pending_approval")
+OWN_OF_USERS = "the target's own text for a lock that the user lifts"
+ACT_OF_USERS = "an act of the user or the agent"
 
 
 def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
@@ -62,6 +71,55 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
         text = rejection(bench, unread[0], surface=surface).text
         raise Unread(text)
     return {str(key): outcome for key, outcome in outcomes.items()}
+
+
+def is_policy_first(state: ToolState) -> bool:
+    """Whether a refusal must name operator policy: config denies the tool, and the user at most.
+
+    Approvals, quarantine and a server that is off may be checked, and told, before config.
+    """
+    others = state.approval is not None or state.quarantined or state.server_off
+    return state.config and not others
+
+
+def texts_of_server(bench: Bench) -> set[str]:
+    """Return the refusals of tools that only their server's quarantine or switch locks, masked."""
+    keys = (*bench.locked(quarantined=True), *bench.locked(server_off=True))
+    return {masked(bench, bench.refusal(key), key) for key in keys}
+
+
+def remedy_of_users(
+    text: str, state: ToolState, *, users: Iterable[str], servers: Collection[str],
+    pins: Mapping[str, frozenset[str]],
+) -> str | None:  # fmt: skip
+    """Return how a refusal of a config-denied tool tells an act of the user, empty if it does not.
+
+    None: it cannot be read. `users` and `servers` are the target's own texts for locks of users and
+    of servers. Where another lock may be told first, a text is wrong only if it asks for an act on
+    the tool: one that asks for nothing, or for an act on the server, tells no remedy of config.
+    """
+    outcome = judge(text, CONFIG_WORD, pins=pins)
+    own = [theirs for theirs in users if has_sentence(text, theirs)]
+    if is_policy_first(state):
+        wrong = OWN_OF_USERS if own else ACT_OF_USERS if outcome == "convicted" else ""
+        return wrong or ("" if outcome == "conveys" else None)
+    of_server = state.quarantined or state.server_off
+    if outcome == "conveys" or (of_server and text in servers):
+        return ""
+    if any(tells_user_act(theirs) or pins.get(theirs, frozenset()) & {*USERS_WORDS}
+           for theirs in own):  # fmt: skip
+        return OWN_OF_USERS
+    if outcome == "convicted" and not (of_server and names_server(text)):
+        return ACT_OF_USERS
+    unread = not is_english(text) or (tells_user_act(text) and not of_server)
+    return None if unread else ""
+
+
+def has_sentence(text: str, own: str) -> bool:
+    """Whether the text equals `own`, or contains it as whole sentences."""
+    inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
+    whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None
+    return text == own or whole
 
 
 def status_of_lock(state: ToolState) -> str:

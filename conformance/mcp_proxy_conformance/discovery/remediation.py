@@ -30,6 +30,7 @@ __all__ = [
     "expect_read",
     "judge",
     "mask",
+    "names_server",
     "tells_user_act",
 ]
 
@@ -80,6 +81,11 @@ def tells_user_act(text: str) -> bool:
     """Whether the text asks the user or the agent to enable, approve or review something."""
     acts = Reading(text[:LONGEST_READ]).live
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
+
+
+def names_server(text: str) -> bool:
+    """Whether the text speaks of the server, or of a quarantine."""
+    return Reading(text[:LONGEST_READ]).says(_SERVER)
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
@@ -141,6 +147,7 @@ _APPROVAL = (
     rf"|\buntil (?:\S+ )?(?:user|someone) (?:have |is )?(?:{APPROVE}|{REVIEW})/ed"
 )
 _SECURITY_REVIEW = r"\b(?:user|someone|pending) (?:\S+ ){0,3}review\b"
+_SERVER = r"\b(?:server|quarantine|release)\b"
 _SERVER_OFF = (
     r"\bserver (?:\S+ ){0,3}?lock|\block\S* server\b|\bserver (?:\S+ ){0,2}?not (?:\S+ )?enable/ed"
 )
@@ -189,7 +196,7 @@ def _of_quarantined(read: Reading) -> bool:
     awaited = prescribed or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
     on_tool = any(act.on == "tool" and act.verb not in ("review", "inspect") for act in read.live)
     denied = read.denies(f"{APPROVE}|{REVIEW}")
-    named = read.says(r"\b(?:server|quarantine|release)\b")
+    named = read.says(_SERVER)
     return awaited and named and not on_tool and not denied and _is_not_policy(read)
 
 

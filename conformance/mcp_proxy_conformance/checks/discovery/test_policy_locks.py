@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,7 +18,15 @@ from mcp_proxy_conformance.discovery.locked import (
     strings,
 )
 from mcp_proxy_conformance.discovery.oracle import counted_as
+from mcp_proxy_conformance.discovery.rejections import (
+    ACT_OF_USERS,
+    OWN_OF_USERS,
+    has_sentence,
+    remedy_of_users,
+    texts_of_server,
+)
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
+from mcp_proxy_conformance.verdict.result import Unread
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -102,7 +109,7 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @requirement("SC-003.rejection")
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks or pending approval as well, the rejection asks for no act of the user."""
+    """Whatever else locks the tool or its server, the rejection asks for no act on the tool."""
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}
@@ -139,12 +146,22 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 
 def _wrong_rejections(bench: Bench) -> Wrong:
     """The rejections that give a config lock the user's remedy; inconclusive if unread."""
-    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
-    bench.require(denied, "no call of a config-denied tool was refused")
+    bench.require(_denied(bench), "no call of a config-denied tool was refused")
     theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
-    texts = _rejections(bench, denied)
-    wrong = _wrong(bench, texts, theirs)
-    return _all_read(bench, texts, wrong)
+    servers, pins = texts_of_server(bench), bench.started.target.pins
+    outcomes = {
+        (str(key), text): remedy_of_users(
+            text, bench.states[key], users=theirs, servers=servers, pins=pins
+        )
+        for key in _denied(bench)
+        for text in [masked(bench, bench.refusal(key), key)]
+    }
+
+    wrong = _by_reason((name, why, text) for (name, text), why in outcomes.items() if why)
+    unread = [text for (_, text), why in outcomes.items() if why is None]
+    if unread and not wrong:
+        raise Unread(unread[0])
+    return wrong
 
 
 def _all_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
@@ -248,17 +265,10 @@ def _by_reason(facts: Iterable[tuple[str, str, str]]) -> Wrong:
 
 
 def _why(bench: Bench, text: str, users: set[str]) -> str:
-    if any(_has_sentence(text, own) for own in users):
-        return "the target's own text for a lock that the user lifts"
+    if any(has_sentence(text, own) for own in users):
+        return OWN_OF_USERS
     outcome = judge(text, POLICY, pins=bench.started.target.pins)
-    return "an act of the user or the agent" if outcome == "convicted" else ""
-
-
-def _has_sentence(text: str, own: str) -> bool:
-    """Whether the text equals `own`, or contains it as whole sentences."""
-    inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
-    whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None
-    return text == own or whole
+    return ACT_OF_USERS if outcome == "convicted" else ""
 
 
 def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:

@@ -11,6 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.rejections import (
+    is_policy_first,
     own_words,
     read_as,
     read_as_policy,
@@ -40,14 +41,26 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
 
 
 @requirement("FR-008.config")
-@on(COMBOS, needs=("approval",))
+@on(COMBOS)
 def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
-    """The refusal says operator policy, even if a config-denied tool has further locks."""
-    denied = [key for key in _config_denied(bench) if not bench.states[key].quarantined]
+    """The refusal says operator policy, even if the user has disabled a config-denied tool."""
+    denied = [key for key in _config_denied(bench) if is_policy_first(bench.states[key])]
     bench.require(
         len(denied) > 1,
-        "calls of fewer than 2 config-locked tools with further locks were refused",
+        "calls of fewer than 2 config-locked tools with and without a user lock were refused",
     )
+
+    wrong = _not_policy(bench, denied)
+
+    assert wrong == {}
+
+
+@requirement("FR-008.config~approval")
+@on(COMBOS, needs=("approval",))
+def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
+    """The refusal of a config-denied tool that waits for approval says operator policy."""
+    denied = [key for key in _config_denied(bench) if _waits_alone(bench, key)]
+    bench.require(denied, "no call of a config-locked tool that waits for approval was refused")
 
     wrong = _not_policy(bench, denied)
 
@@ -189,6 +202,10 @@ def _config_denied(bench: Bench) -> list[ToolKey]:
     """The config-denied tools of servers that are on, whatever else locks them."""
     states = {key: bench.states[key] for key in bench.armed.refused}
     return [key for key, state in states.items() if state.config and not state.server_off]
+
+
+def _waits_alone(bench: Bench, key: ToolKey) -> bool:
+    return bench.states[key].approval is not None and not bench.states[key].quarantined
 
 
 def _not_by_config(bench: Bench) -> list[ToolKey]:

@@ -10,9 +10,16 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import own_query
+from mcp_proxy_conformance.discovery.locked import masked, own_query
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
-from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
+from mcp_proxy_conformance.discovery.rejections import (
+    is_policy_first,
+    own_words,
+    read_as_policy,
+    rejection,
+    remedy_of_users,
+    texts_of_server,
+)
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_A_ROW = 3
@@ -98,7 +105,7 @@ def kept(look: Look, findings: Findings) -> None:
 
 def policy(look: Look, findings: Findings) -> None:
     """The refusal of a denied tool names operator policy, and no remedy of other locks."""
-    denied = [key for key in look.keys if _is_denied(look.bench.states[key])]
+    denied = [key for key in look.keys if is_policy_first(look.bench.states[key])]
     try:
         outcomes = read_as_policy(look.bench, denied) if denied else {}
     except Inconclusive:
@@ -112,6 +119,25 @@ def policy(look: Look, findings: Findings) -> None:
                 outcome if conveys else look.bench.call(key).text,
                 holds=conveys, wanted="a text that names operator policy",
             )  # fmt: skip
+
+
+def unlike_users(look: Look, findings: Findings) -> None:
+    """The refusal of a denied tool asks for no act of the user, whatever else locks the tool."""
+    bench = look.bench
+    states = {key: bench.states[key] for key in look.keys}
+    denied = [key for key, s in states.items() if s.config and not is_policy_first(s)]
+    try:
+        pure = [key for key in look.proven if bench.states[key] in OTHERS[:3]]
+        users = {masked(bench, bench.refusal(key), key) for key in pure}
+        servers, pins = texts_of_server(bench), bench.started.target.pins
+        for key in denied:
+            text = masked(bench, bench.refusal(key), key)
+            wrong = remedy_of_users(text, states[key], users=users, servers=servers, pins=pins)
+            if wrong is not None:
+                findings.truth(["SC-003.rejection"], _calling(key), text, holds=not wrong,
+                               wanted="no act of the user on the tool", topic="text")  # fmt: skip
+    except Inconclusive:
+        return
 
 
 def distinct(look: Look, findings: Findings) -> None:
@@ -143,7 +169,3 @@ def pointing(look: Look, findings: Findings) -> None:
             mute = [text for text in texts if not any(word in text for word in words)]
             findings.truth(["FR-008.pointer"], _calling(key), mute, holds=not mute,
                            wanted=f"a text with {' or '.join(words)}", topic="text")  # fmt: skip
-
-
-def _is_denied(state: ToolState) -> bool:
-    return state.config and not state.quarantined and not state.server_off

@@ -74,7 +74,7 @@ LAWS: dict[str, Law] = {
     ),
     "interference": Law((scopes.bytes_kept,), ("FR-007.non-interference",)),
     "refusals": Law(
-        (calls.policy, calls.distinct, calls.pointing),
+        (calls.policy, calls.unlike_users, calls.distinct, calls.pointing),
         ("FR-008.config", "FR-008.distinct", "FR-008.pointer", "SC-003.rejection"),
     ),
     "calls": Law((calls.unreached, calls.kept), ("FR-011.never-reaches", "FR-011.not-unlocked")),

@@ -76,11 +76,44 @@ def _as_pending_2(facts: Facts, texts: Any) -> str:
     return std.rejection(facts, texts)
 
 
+def _own_lock_first(facts: Facts, texts: Texts) -> str:
+    """Name the tool's own lock by the user before the state of its server."""
+    alone = replace(facts, enabled=True, quarantined=False, denied=False)
+    shut = facts.quarantined or not facts.enabled
+    return std.rejection(alone if shut and facts.disabled_by_user else facts, texts)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "user-lock-told-before-its-server",
+        "On a quarantined or switched-off server, a tool's user lock is told, denied or not.",
+        "SC-003.rejection",
+        rejection=_own_lock_first,
+    ),
+    mutant(
+        "denied-in-quarantine-told-to-enable",
+        "A denied tool of a quarantined server is rejected with the advice to turn it on.",
+        "SC-003.rejection",
+        rejection=lambda facts, texts: (
+            f"{facts.tool.key} is switched off. Ask the user to switch it on. {std.POINTER}"
+            if facts.denied and facts.quarantined
+            else std.rejection(facts, texts)
+        ),
+    ),
+    mutant(
+        "denied-and-off-told-to-approve",
+        "A denied tool of a switched-off server is rejected with a request to approve it.",
+        "SC-003.rejection",
+        rejection=lambda facts, texts: (
+            f"Ask the user to approve {facts.tool.key} in the UI."
+            if facts.denied and not facts.enabled
+            else std.rejection(facts, texts)
+        ),
+    ),
     mutant(
         "denied-and-pending-told-pending",
         "A denied new tool is rejected as not yet approved.",
-        "FR-008.config",
+        "SC-003.rejection",
         rejection=_as_pending,
     ),
     mutant(
@@ -119,7 +152,6 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "rejection-pending-first",
         "The rejection of a denied tool that awaits approval asks for approval.",
-        "FR-008.config",
         "SC-003.rejection",
         rejection=_as_pending_2,
     ),

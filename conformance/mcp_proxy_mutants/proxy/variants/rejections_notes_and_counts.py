@@ -20,6 +20,21 @@ def quarantine_first(facts: Facts, texts: Texts) -> str:
     return rejection(facts, texts)
 
 
+def server_first(facts: Facts, texts: Texts) -> str:
+    """Check the server's switch before anything else, and word it without the tool."""
+    if not facts.enabled:
+        return "Ask the user to enable the server, which is turned off."
+    return rejection(facts, texts)
+
+
+def approval_first(facts: Facts, texts: Texts) -> str:
+    """Check the approval before the operator's lists; the text names no remedy."""
+    waits = facts.enabled and not facts.quarantined and facts.approval in {"pending", "changed"}
+    if waits:
+        return f"The tool {facts.tool.key} was not called: it has not been approved."
+    return rejection(facts, texts)
+
+
 def policy_alone(facts: Facts, texts: Texts) -> str:
     """Use one wording for all but config, with a pointer only where a scenario requires it."""
     status = classify(facts)
@@ -175,6 +190,21 @@ VARIANTS: tuple[Variant, ...] = (
         "SC-003.rejection~quarantined",
         "FR-008.config~quarantined",
         rejection=quarantine_first,
+    ),
+    variant(
+        "server-off-first",
+        "The rejection of a tool of a switched-off server mentions only the server.",
+        "config-on-quarantined-server",
+        rejection=server_first,
+    ),
+    variant(
+        "approval-first",
+        "The rejection of a tool that waits for approval says only that it is not approved.",
+        "config-before-approval",
+        "FR-008.config~approval",
+        "FR-008.distinct~wording",
+        "FR-008.pointer~others",
+        rejection=approval_first,
     ),
     variant(
         "rejection-terse",
