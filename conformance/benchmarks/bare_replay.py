@@ -42,7 +42,7 @@ COMMAND = (sys.executable, "-m", "mcp_proxy_conformance", "run", "--profile", "d
 
 @dataclass(slots=True)
 class Recorded:
-    """Record of a started world: credential holders, posted messages and issued session ids."""
+    """Record of a started world: who holds which credential, posted messages, session ids."""
 
     world: World
     holders: dict[str, str]
@@ -60,7 +60,7 @@ class Replayed:
 
 
 def reference() -> Target:
-    """Return the bundled reference, as a run of the command line starts it."""
+    """Return the bundled reference as a target, as a run of the command line starts it."""
     return target_of(describe(kind="reference", file=None, given={}, environment={}))
 
 
@@ -75,7 +75,7 @@ def recorded(scratch: Path) -> list[Recorded]:
 
 @contextmanager
 def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
-    """While the block lasts, record every started target when it is closed."""
+    """Append a record of every started target that is closed during the block."""
     end = Started.close
 
     def close(started: Started) -> None:
@@ -106,7 +106,7 @@ def _record(started: Started) -> Recorded:
 
 
 def _credentials(started: Started) -> dict[str, str]:
-    """Return the Authorization header's value of each agent and of the administrator."""
+    """Map each agent's name, and "" for the administrator, to its Authorization header."""
     sets = {ADMIN: started.access.headers, **started.access.agents}
     return {
         name: value
@@ -121,7 +121,7 @@ def _header(message: Message, name: str) -> str:
 
 
 def replayed(records: list[Recorded], target: Target, scratch: Path) -> Replayed:
-    """Start each world again and send it the recorded requests."""
+    """Start each recorded world, send it the recorded requests, and return the totals."""
     totals = Replayed()
     for record in records:
         began = time.monotonic()
@@ -170,7 +170,7 @@ def run_once(out: Path) -> float:
 
 
 def main() -> None:
-    """Record once, then measure in turn, and print the figures."""
+    """Record a run, measure runs and replays in turn, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=positive, default=5)
     options = parser.parse_args()

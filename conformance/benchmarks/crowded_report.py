@@ -39,7 +39,7 @@ ROUNDS, READY_S = 20, 600
 
 
 def judged(count: int, folder: Path) -> dict[str, object]:
-    """Judge the reference with `count` locked tools and return the figures."""
+    """Judge the reference with `count` locked tools in a new process; return the figures."""
     folder.mkdir()
     check = folder / "test_crowd.py"
     check.write_text(CHECK.format(count=count, rounds=ROUNDS), encoding="utf-8")
@@ -75,7 +75,7 @@ def _size(folder: Path) -> int:
 
 
 def main() -> int:
-    """Judge each size and print its figures."""
+    """Judge each size and print its figures; return 1 if one is beyond its bound."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     good = True

@@ -51,7 +51,7 @@ def figures(document: Any, jobs: int) -> dict[str, object]:
 
 
 def main() -> int:
-    """Run the matrix for each number of jobs and print the figures."""
+    """Run the matrix for each number of jobs and print its figures; return 1 unless all is well."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", help="every Nth row, as for the selftest")
     parser.add_argument("--jobs", type=positive, nargs="+", default=[2])

@@ -36,7 +36,7 @@ LISTED = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Verdict of the laws on one changed proxy: the clauses they accuse it by, and a path."""
+    """What laws said of a changed proxy: the required clauses they accuse it by, and a path."""
 
     clauses: tuple[str, ...]
     path: str = ""
@@ -66,7 +66,7 @@ def tried(trial: Trial, examples: int) -> Told:
 
 
 def of_discovery(trial: Trial) -> bool:
-    """Whether it breaks a clause of discovery that convicts in any run, or is a fair proxy."""
+    """Whether a trial is of a mutant of required discovery clauses, or of a proxy variant."""
     if trial.kind == "variant":
         return not trial.loads
     known = [catalogue().clause(clause) for clause in profile("discovery").clauses]
@@ -75,7 +75,7 @@ def of_discovery(trial: Trial) -> bool:
 
 
 def main() -> int:
-    """Try the chosen trials and print the figures."""
+    """Try the chosen mutants and variants by the laws, print the figures, return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=positive, default=6)
     parser.add_argument("--only", action="append", default=[])

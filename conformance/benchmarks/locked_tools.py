@@ -50,7 +50,7 @@ def crowd(count: int) -> World:
 
 
 class Bare:
-    """Minimal client: a handshake, then requests whose answers are discarded."""
+    """Minimal MCP client: a handshake, then requests whose answers are discarded."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -66,7 +66,7 @@ class Bare:
         self._headers |= {"mcp-session-id": session or "", "mcp-protocol-version": REVISION}
 
     def discover(self) -> None:
-        """Send one discovery request."""
+        """Send one discovery request with the flag; discard the answer."""
         self._post("tools/call", {"name": "retrieve_tools", "arguments": ASKED})
 
     def _post(self, method: str, params: Mapping[str, object]) -> http.client.HTTPResponse:
@@ -82,7 +82,7 @@ class Bare:
 
 
 def milliseconds(act: Callable[[], object]) -> float:
-    """Return the milliseconds that an act takes."""
+    """Call `act` and return the milliseconds it took."""
     began = time.perf_counter()
     act()
     return 1e3 * (time.perf_counter() - began)
@@ -95,7 +95,7 @@ def peak_mb() -> float:
 
 
 def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
-    """Start the reference with `count` locked tools and return the figures."""
+    """Start the reference with `count` locked tools, measure, and return the figures."""
     began = time.monotonic()
     started = Started(target, crowd(count), scratch)
     try:
@@ -128,7 +128,7 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
 
 
 def main() -> int:
-    """Measure each size and print its figures."""
+    """Measure each size and print its figures; return 1 if an answer was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     options = parser.parse_args()

@@ -54,7 +54,7 @@ def mixed(count: int) -> LoadCase:
 
 
 def wrong(load: Load) -> dict[str, str]:
-    """Return the servers whose outcome is missing or not allowed, with a description of it."""
+    """Map each server whose outcome is missing or not allowed to a description of it."""
     faults = {}
     for server in load.case.given.servers:
         outcome = load.loaded.outcome(server.server_id)
@@ -71,7 +71,7 @@ def peak() -> int:
 
 
 def main() -> int:
-    """Load the servers in rounds and print the figures."""
+    """Load the servers in rounds and print the figures; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--servers", type=positive, default=200)
     parser.add_argument("--rounds", type=positive, default=5)

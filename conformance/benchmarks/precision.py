@@ -43,7 +43,7 @@ class Job:
 
 
 def jobs(part: str, only: Sequence[str]) -> list[Job]:
-    """Return the mutants of both samples, or those of one part."""
+    """Return the mutants of both samples, or every Nth of them, restricted to `only`."""
     settled = tomllib.loads(SETTLED.read_text(encoding="utf-8"))
     known = {trial.changed.id: trial for trial in trials()}
     mutants_of_samples = [
@@ -61,7 +61,7 @@ def jobs(part: str, only: Sequence[str]) -> list[Job]:
 
 
 def broken(job: Job, folder: Path) -> list[str]:
-    """Run every check on the mutant and return the F clauses that are reported as broken."""
+    """Run every check on the mutant; return the required clauses reported as broken."""
     place = folder / job.trial.changed.id
     job.trial.tried(place)
     report = json.loads((place / "report.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def broken(job: Job, folder: Path) -> list[str]:
 
 
 def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
-    """Return the means of one sample."""
+    """Return the figures of one sample: how many clauses were broken, and how many too many."""
     own = [(job, clauses) for job, clauses in results.values() if job.sample == sample]
     beside = [len(set(clauses) - job.breaks) for job, clauses in own]
     sizes = [len(job.breaks.difference(OPTIONAL)) for job, _ in own]
@@ -89,7 +89,7 @@ def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[s
 
 
 def main() -> int:
-    """Run the mutants and print the figures."""
+    """Run the mutants and print the figures; return 1 if a mean is too high."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", metavar="I/N")
     parser.add_argument("--only", action="append", default=[], metavar="ID")

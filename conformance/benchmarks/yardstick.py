@@ -43,20 +43,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A target: its name, and a context manager of the arguments of `run` that judge it."""
+    """A target: its name, and a context manager that yields the arguments of `run` for it."""
 
     name: str
     words: Callable[[Path], contextlib.AbstractContextManager[list[str]]]
 
 
 def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[list[str]]]:
-    """Return the arguments of a target that the command starts by itself."""
+    """Return a context manager of these arguments, for a target that `run` itself starts."""
     return lambda _folder: contextlib.nullcontext(list(words))
 
 
 @contextmanager
 def stranger(name: str, folder: Path) -> Iterator[list[str]]:
-    """Start another author's proxy before an upstream; its search tool is not a discovery tool."""
+    """Start another author's proxy before an upstream; yield the arguments to judge it."""
     with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
         installed = folder if name == "fastmcp" else installing.wait()
         upstream = upstreams.add(UpstreamServer("plain", strangers.TOOLS))
@@ -68,7 +68,7 @@ def stranger(name: str, folder: Path) -> Iterator[list[str]]:
 
 @contextmanager
 def live(folder: Path) -> Iterator[list[str]]:
-    """Start the reference as an endpoint with locks; yield every option that a user can pass."""
+    """Start the reference as an endpoint with locks; yield the arguments to judge it."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     locks, file = folder / "locks.toml", folder / "target.toml"
     locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))
@@ -85,14 +85,14 @@ def live(folder: Path) -> Iterator[list[str]]:
 
 
 def javascript(*options: str) -> list[str]:
-    """Return the arguments of the second implementation, in another language."""
+    """Return the arguments to judge the JavaScript proxy."""
     node = TESTS / "node"
     target = ["--target-file", str(node / "second-proxy.toml")]
     return ["command", *options, *target, "--", str(strangers.NODE), str(node / "second-proxy.mjs")]
 
 
 def jobs(binary: str | None) -> list[Job]:
-    """Return every target, the quick ones first."""
+    """Return every target to judge, the quick ones first; the Go proxy if `binary`."""
     targets = [
         Job("reference", plain("reference")),
         Job("reference, few", plain("reference", "--capabilities", "config,user")),
@@ -128,7 +128,7 @@ def judged(words: list[str], seed: int, out: Path) -> Json:
 
 
 def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
-    """Judge every target and write the results; returns the exit code."""
+    """Judge every target (or `only`) and write the results to a file; return 0."""
     records: dict[str, Json] = {}
     for job in jobs(binary):
         if only and job.name not in only:
@@ -176,7 +176,7 @@ def _verdict(clause: Mapping[str, str] | None) -> str:
 
 
 def main() -> int:
-    """Write a file or compare two."""
+    """Write a file or compare two; return 1 if they differ."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
     writing = commands.add_parser("write", help="judge every target and write what came of it")

@@ -1,4 +1,4 @@
-"""A small MCP tool proxy whose locked tools agents can discover."""
+"""A small MCP tool proxy whose locked tools agents can discover: the reference."""
 
 from mcp_proxy_reference.config import ConfigError
 from mcp_proxy_reference.policy import Policy

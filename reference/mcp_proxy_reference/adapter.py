@@ -1,4 +1,4 @@
-"""Worked example of an adapter: starts this proxy and drives its operator API, in lines of JSON.
+"""Worked example of an adapter: it starts this proxy and drives its operator API, by JSON lines.
 
 Standard library only, to be read and copied. `python -m mcp_proxy_reference.adapter`
 """
@@ -24,7 +24,7 @@ SWITCHES = {
 
 
 class RefusedError(Exception):
-    """The operator API refused the request, as it may."""
+    """The operator API refused a request (HTTP 409), which it is allowed to do."""
 
 
 class Target:
@@ -44,7 +44,7 @@ class Target:
         }
 
     def run(self) -> None:
-        """Start the process and read its URL from the first line that it prints."""
+        """Start the proxy and read its URL from the first line that it prints."""
         folders = [f"--config={self.folder / 'config.json'}", f"--data-dir={self.folder}"]
         self.process = subprocess.Popen(  # noqa: S603 - this very program
             [*self.program, *folders, "--listen=127.0.0.1:0"],
@@ -58,7 +58,7 @@ class Target:
         self.url = str(json.loads(line)["url"])
 
     def end(self) -> None:
-        """Send SIGTERM to the process and wait until it has ended."""
+        """Send SIGTERM to the proxy and wait until it has ended."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
@@ -93,7 +93,7 @@ class Target:
         return {"Authorization": f"Bearer {answer['data']['token']}"}
 
     def switch(self, request: Json, *, locked: bool) -> None:
-        """Set or lift a lock."""
+        """Set or remove the lock that the request names, by config file or operator API."""
         kind, server, tools = request["kind"], request["server"], request["tools"]
         place = f"/servers/{quote(server, safe='')}"
         if kind == "config":
@@ -111,7 +111,7 @@ class Target:
             self.servers[server][member] = locked if kind == "quarantine" else not locked
 
     def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
-        """Add tools to the deny list or remove them from the allow list, or the reverse."""
+        """Deny or permit tools in the list that the server has, and write the config."""
         member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
         named = set(tools)
         kept = [tool for tool in entry.get(member, []) if tool not in named]
@@ -127,7 +127,7 @@ class Target:
             aside.rename(store)
 
     def way_in(self) -> Json:
-        """Return the proxy's URL and the headers of its agents."""
+        """Return the URL and the headers of the agents, as in an answer to `start`."""
         return {"url": self.url, "agents": self.agents}
 
 
@@ -144,7 +144,7 @@ def _entry(server: Json) -> Json:
 
 
 def answer(target: Target, request: Json) -> Json:
-    """Return the answer to any request but `start`."""
+    """Carry out any request but `start` and return the answer."""
     op = request["op"]
     if op in ("lock", "unlock"):
         target.switch(request, locked=op == "lock")
@@ -165,7 +165,7 @@ def answer(target: Target, request: Json) -> Json:
 
 
 def main(make: type[Target] = Target) -> None:
-    """Answer each line of standard input with one line, until there are no more."""
+    """Answer each line of standard input by one line; at its end, end the proxy."""
     target: Target | None = None
     try:
         for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""The operator's configuration file: read, checked and rewritten."""
+"""The operator's config file: read, checked and rewritten."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ class ConfigError(Exception):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """An upstream server; an empty `enabled_tools` allows nothing, None means no allow list."""
+    """One upstream server of the file; empty `enabled_tools` allow nothing, None is no list."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
     url: str | None = None
@@ -62,12 +62,12 @@ class Config(NamedTuple):
     servers: Mapping[str, Server]
 
     def trusts(self, server: Server) -> bool:
-        """Whether every tool that the server offers counts as approved."""
+        """Whether the server's tools need no approval."""
         return server.skip_quarantine or not self.settings.quarantine_enabled
 
 
 def read(path: Path) -> Config:
-    """Read and check the configuration file; raises ConfigError."""
+    """Read and check the file; raises ConfigError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         settings = msgspec.convert(_without_nulls(document), Settings)
@@ -89,7 +89,7 @@ def read(path: Path) -> Config:
 
 
 def rewrite(path: Path, config: Config, server: str, **changes: bool) -> Config:
-    """Change members of one server in the file, and return the new configuration."""
+    """Change members of one server in the file, atomically; return the new configuration."""
     document = copy.deepcopy(config.document)
     for entry in document["mcpServers"]:
         if entry["name"] == server:

@@ -19,7 +19,7 @@ Surface = Literal["search", "quarantine", "note", "listing", "call"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """A tool as its server describes it; `digest` covers all that an approval vouches for."""
+    """A tool as its server lists it; `digest` covers all that an approval is for."""
 
     server: str
     name: str
@@ -30,13 +30,13 @@ class Tool:
 
     @cached_property
     def key(self) -> str:
-        """Return the tool's address, `server:name`."""
+        """The tool's address, `server:name`."""
         return f"{self.server}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All facts that decide whether a tool may be called; `approval` is None if unreadable."""
+    """The facts that decide if a tool may be called; `approval` is None if unreadable."""
 
     tool: Tool
     enabled: bool
@@ -63,7 +63,7 @@ ADMINISTRATOR = Agent(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A tool that matches a query; `score` is None outside the search index."""
+    """A tool that matches a query, and whether it may be called; `score` from the index."""
 
     facts: Facts
     score: float | None

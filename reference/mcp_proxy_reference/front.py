@@ -1,4 +1,4 @@
-"""The HTTP front: an ASGI application for MCP, readiness and the operator's interface."""
+"""HTTP front: the ASGI application for MCP, readiness and the operator API."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ class Front:
         self._sessions: dict[str, None] = {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one HTTP request."""
+        """Answer one HTTP request of ASGI; an internal failure becomes HTTP 500."""
         pairs = (
             (name.decode("latin-1"), text.decode("latin-1")) for name, text in scope["headers"]
         )
@@ -167,7 +167,7 @@ class Front:
         return {"mcp-session-id": session}
 
     def check_session(self, request: Request) -> None:
-        """Check that the session is known; HttpError if not."""
+        """Raise HttpError 404 unless the request's session is known."""
         if request.headers.get("mcp-session-id") not in self._sessions:
             raise HttpError(404, "Invalid session ID")
 

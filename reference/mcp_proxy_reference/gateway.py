@@ -1,4 +1,4 @@
-"""The live state of one proxy: configuration, upstreams, their tools and approvals."""
+"""Gateway: one proxy's live configuration, upstreams, tools and approvals."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ log = logging.getLogger("mcp_proxy_reference")
 
 
 class Gateway:
-    """State shared by every front and built-in tool; upstreams load in the background."""
+    """State that all fronts and built-in tools share; upstreams load in the background."""
 
     def __init__(self, path: Path, data_dir: Path, policy: Policy) -> None:
         self._path = path
@@ -43,17 +43,17 @@ class Gateway:
         self._apply(self.config)
 
     async def settled(self) -> None:
-        """Wait until every first load has ended, successfully or not."""
+        """Wait until every upstream's first load has ended, successfully or not."""
         await asyncio.gather(*(upstream.loaded.wait() for upstream in self.upstreams.values()))
 
     async def aclose(self) -> None:
-        """End every task, session and file."""
+        """Cancel the tasks of all upstreams, which end their sessions."""
         for upstream in self.upstreams.values():
             upstream.task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def follow(self) -> None:
-        """Apply changes since the last request: a new configuration file, a repaired store."""
+        """Take over a changed configuration file, and record tools that could not be recorded."""
         try:
             stat = self._path.stat()
             signature = stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -66,19 +66,19 @@ class Gateway:
             self._record(name)
 
     def switch(self, server: str, **changes: bool) -> None:
-        """Change a server's `enabled` or `quarantined`, in the file and in force."""
+        """Set a server's `enabled` or `quarantined`, in the file and at once here."""
         self._apply(configuration.rewrite(self._path, self.config, server, **changes))
 
     def upstream(self, name: str) -> Upstream:
-        """Return the upstream of a server, attaching it if there is none yet."""
+        """Return a server's upstream; connect it, even a switched-off one, if there is none."""
         return self.upstreams.get(name) or self._attach(self.config.servers[name])
 
     def tools(self, server: str) -> Mapping[str, Tool]:
-        """Return a server's tools by name, as it offers or last offered them."""
+        """Return a server's tools by name, as last loaded."""
         return self._tools.get(server, {})
 
     def records(self) -> Records | None:
-        """Read every approval record from the file; None if that is not possible."""
+        """Return the approval records from the store's file; None if it cannot be read."""
         try:
             self._vouched = self.store.records()
         except StoreError as error:
@@ -87,7 +87,7 @@ class Gateway:
         return self._vouched
 
     def known(self) -> Mapping[str, Sequence[Facts]]:
-        """Return the current facts about every tool, by server."""
+        """Return the current facts about every tool, by server; cached until something changes."""
         config, records = self.config, self.records()
         if records is None or self._facts[0] is not config or self._facts[1] is not records:
             known = {
@@ -98,7 +98,7 @@ class Gateway:
         return self._facts[2]
 
     def shown(self) -> Mapping[str, Sequence[Facts]]:
-        """Return the facts that discovery and the listing use: the current ones."""
+        """Return the facts for discovery and listings; a hook, here the same as `known`."""
         return self.known()
 
     def facts(self, server: str, name: str) -> Facts | None:
@@ -121,7 +121,7 @@ class Gateway:
         )
 
     def searchable(self, facts: Facts) -> bool:
-        """Whether a tool is in the search index; if records are unreadable, the last ones count."""
+        """Whether a tool is in the search index; unreadable records count as last read."""
         if facts.approval is None:
             tool = facts.tool
             record = self._vouched.get((tool.server, tool.name))
@@ -129,11 +129,11 @@ class Gateway:
         return self.policy.indexed(facts)
 
     async def refresh(self, name: str) -> Outcome:
-        """Fetch one server's tools again and return the outcome."""
+        """Load a server's tools again and return the outcome."""
         return await self.upstreams[name].load()
 
     def _apply(self, config: configuration.Config) -> None:
-        """Put a configuration into force."""
+        """Put a configuration into force: end, keep and attach upstreams as it says."""
         self.config = config
         for name in self._tools.keys() - config.servers.keys():
             del self._tools[name]
@@ -203,5 +203,5 @@ def _tool(server: str, listed: Json) -> Tool:
 
 
 def _text(value: str) -> str:
-    """Replace what UTF-8 cannot encode: JSON may hold half a surrogate pair."""
+    """Return the text with lone surrogates replaced, which UTF-8 cannot encode."""
     return value.encode("utf-8", "replace").decode()

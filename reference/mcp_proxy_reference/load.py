@@ -24,7 +24,7 @@ WARNINGS = {
 
 
 def answered(line: str) -> dict[str, Any]:
-    """Return the answer to one line; a failure is an `error`, with the line's id if any."""
+    """Return the answer to one line of JSON; a failure becomes its `error`."""
     number = None
     try:
         request = json.loads(line)
@@ -37,7 +37,7 @@ def answered(line: str) -> dict[str, Any]:
 
 
 async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
-    """Perform the requested load and return its outcomes and warnings."""
+    """Make the requested load and return its outcomes and warnings as JSON values."""
     outcomes = await load_all(
         [connection(server) for server in request["servers"]],
         max_attempts=int(request.get("max_attempts", 3)),
@@ -48,7 +48,7 @@ async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -
 
 
 def connection(server: Mapping[str, Any]) -> Connection:
-    """Return a server of the request as a connection; an unknown transport leaves it unusable."""
+    """Return a Connection to a server of the request; unusable if its transport is unknown."""
     known = server.get("transport") in TRANSPORTS
     return Connection(
         server_id=server["server_id"],
@@ -73,7 +73,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def warned(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """Return one line for each class that some server is in, with the ids of its servers."""
+    """Return one warning line for each status other than available that some server has."""
     ids = {
         word: [outcome.server_id for outcome in outcomes if outcome.status == word]
         for word in WARNINGS
@@ -84,7 +84,7 @@ def warned(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Answer line by line until standard input ends."""
+    """Answer each line of standard input by one line, until it ends."""
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(answered(line), ensure_ascii=False) + "\n")

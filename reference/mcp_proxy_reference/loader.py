@@ -1,4 +1,4 @@
-"""Loading of one upstream MCP server's tools, and classification of the outcome.
+"""Loader of one upstream MCP server's tools, and the classification of its outcome.
 
 Errors become typed signals first; one table turns a signal into a status. Nothing is classified
 by a URL, a server name or an exception's text, and no outcome carries a secret.
@@ -45,7 +45,7 @@ MEANING: Mapping[str, tuple[Status, str]] = {
 
 
 class Signal(Exception):
-    """An observation on the wire: a key of `MEANING`, and the HTTP status if any."""
+    """A failure as it was observed: a key of `MEANING`, and the HTTP status if any."""
 
     def __init__(
         self, kind: str, code: int | None = None, detail: str = "", body: bytes = b""
@@ -59,7 +59,7 @@ class Signal(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Address of one server: a URL (streamable HTTP) or a command (stdio)."""
+    """How one server is reached: a URL (streamable HTTP) or a command (stdio)."""
 
     server_id: str
     url: str | None = None
@@ -71,13 +71,13 @@ class Connection:
     call_timeout: float = 60.0
 
     def allows(self, method: str) -> float:
-        """Return the timeout of a request in seconds."""
+        """Return the timeout in seconds of a request by its method."""
         return self.call_timeout if method == "tools/call" else self.timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Result of a load: tools only when available, an error text in every other case."""
+    """Result of loading one server: tools only if available, else an error text."""
 
     server_id: str
     status: Status
@@ -98,7 +98,7 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection or end the process."""
         ...
 
 
@@ -106,7 +106,7 @@ Connect = Callable[[Connection], Awaitable[Session]]
 
 
 def by_status(code: int, body: bytes) -> Signal:
-    """Return the signal of an HTTP error; nothing else reads an upstream's text."""
+    """Return the signal of an HTTP error status; of bodies, only those of 403 are read."""
     authorization = any(word in body for word in AUTHORIZATION)
     if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
         return Signal("authz_timeout", code, body=body)
@@ -117,7 +117,7 @@ def by_status(code: int, body: bytes) -> Signal:
 
 
 def by_error(error: BaseException) -> Signal:
-    """Return the signal of a transport error; the client chains the operating system's error."""
+    """Return the signal of a transport error, by its chained causes."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (httpx2.TimeoutException, TimeoutError)):
@@ -133,7 +133,7 @@ def by_error(error: BaseException) -> Signal:
 
 
 async def handshake(session: Session) -> list[Json]:
-    """Open the session and fetch every page of its tools."""
+    """Initialize a session and return the tools of all pages."""
     client = {"name": "mcp-proxy-reference", "version": "1"}
     hello = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
     await session.request("initialize", hello)
@@ -142,7 +142,7 @@ async def handshake(session: Session) -> list[Json]:
 
 
 async def list_tools(session: Session) -> list[Json]:
-    """Fetch every page of an open session's tools; one ill-formed tool makes the list malformed."""
+    """Return the tools of all pages; raises Signal if any page or tool is malformed."""
     tools: list[Json] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -170,7 +170,7 @@ def _is_tool(tool: object) -> bool:
 
 
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Connect and list the tools within one deadline: a slow drip outlives every read timeout."""
+    """Connect and list the tools within one deadline for all; return tools and session."""
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)
         try:
@@ -181,7 +181,7 @@ async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def usable(connection: Connection) -> bool:
-    """Whether the connection can be tried: it has a URL with a host, or a command."""
+    """Whether the connection has a URL with a host, or a command."""
     if not connection.url:
         return bool(connection.command)
     try:
@@ -192,7 +192,7 @@ def usable(connection: Connection) -> bool:
 
 
 def pause(attempts: int, base: float) -> float:
-    """Return the seconds to wait after `attempts` attempts: doubled each time, with 20 % jitter."""
+    """Return the seconds before the next attempt: doubled each time, 20 % jitter."""
     return base * (1 << attempts - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
 
@@ -232,7 +232,7 @@ async def load(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> tuple[Outcome, Session | None]:
-    """Try until available, not transient or out of attempts; success includes the open session."""
+    """Attempt until available, not transient or out of attempts; return outcome and session."""
     policy = policy or LoadPolicy()
     name, signal, attempts = connection.server_id, Signal("configuration"), 0
     goes_on = policy.usable(connection)

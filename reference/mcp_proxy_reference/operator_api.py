@@ -1,4 +1,4 @@
-"""The operator's REST interface under /api/v1."""
+"""The operator API, REST under /api/v1: servers, tools, approvals, agent tokens."""
 
 from typing import Annotated
 from urllib.parse import unquote
@@ -31,20 +31,20 @@ class HttpError(Exception):
 
 
 class Lock(msgspec.Struct):
-    """Request to set or lift the user's lock on a tool."""
+    """Body of a request to set or remove the user's lock on a tool."""
 
     enabled: bool
 
 
 class Approval(msgspec.Struct):
-    """Request to approve tools as they are now."""
+    """Body of a request to approve tools as they are now."""
 
     tools: list[str] = []
     approve_all: bool = False
 
 
 class Token(msgspec.Struct):
-    """Request for an agent token; `expires_in` is a number with its unit (s, m, h or d)."""
+    """Body of a request for an agent token; `expires_in` is a number and a unit (s, m, h, d)."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     allowed_servers: frozenset[str] = frozenset({"*"})
@@ -53,12 +53,12 @@ class Token(msgspec.Struct):
 
 
 def failed(message: str) -> Json:
-    """Return the body of an answer that reports an error."""
+    """Return the body of an answer that reports a failure."""
     return {"success": False, "error": message}
 
 
 async def handle(gateway: Gateway, method: str, path: str, body: bytes) -> Answer:
-    """Carry out one request; `path` is still percent-encoded, names may hold any character."""
+    """Carry out a request and return status and body; `path` is still percent-encoded."""
     parts = [unquote(part) for part in path.removeprefix(PREFIX).split("/")]
     try:
         return await _route(gateway, [method, *parts], body)

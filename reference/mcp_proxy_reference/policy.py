@@ -1,4 +1,4 @@
-"""Every decision of locked-tool discovery: pure functions, gathered in one frozen value.
+"""Policy: every decision of locked-tool discovery, as pure functions in one frozen value.
 
 A deviating or a differently worded proxy is `dataclasses.replace(Policy(), member=…)`.
 """
@@ -40,7 +40,7 @@ MAX_LIMIT = 100
 
 
 class ArgumentError(ValueError):
-    """An argument of a built-in tool is not usable; the message is one sentence for the caller."""
+    """An argument of a built-in tool is unusable; the message is a sentence for the caller."""
 
 
 def may_call(facts: Facts, _surface: str) -> bool:
@@ -70,12 +70,12 @@ def classify(facts: Facts) -> Status:
 
 
 def indexed(facts: Facts) -> bool:
-    """Whether the tool's text may be searched: only if it is approved and not in quarantine."""
+    """Whether the tool's text may be searched: it is approved and not in quarantine."""
     return not facts.quarantined and facts.approval == "approved"
 
 
 def withheld_status(facts: Facts) -> Status | None:
-    """The status of a tool outside the search index; None keeps it out of discovery altogether."""
+    """Return the status to list for a tool outside the search index; None: not listed."""
     if not facts.enabled or facts.denied:
         return None  # neither approval nor release would make it callable
     if facts.quarantined:
@@ -84,7 +84,7 @@ def withheld_status(facts: Facts) -> Status | None:
 
 
 def matches(query: str, facts: Facts) -> float:
-    """Return how well a tool outside the search index matches the query, by name only; 0: not."""
+    """Return how well the name of a tool outside the index matches; 0 for not at all."""
     name = facts.tool.name
     if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
         return EXACT
@@ -92,18 +92,18 @@ def matches(query: str, facts: Facts) -> float:
 
 
 def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Return callable hits up to the limit, and all locked ones, which use none of its places."""
+    """Return the callable hits up to the limit, and all locked hits."""
     callables = [hit for hit in hits if hit.may_call]
     return callables[:limit], [hit for hit in hits if not hit.may_call]
 
 
 def cap(limit: int) -> int:
-    """Return the maximum number of locked entries in one answer."""
+    """Return the most locked entries of one answer: the limit, at most ten."""
     return min(limit, LOCKED_CAP)
 
 
 def callable_entry(hit: Match) -> Json:
-    """Return the entry of a callable tool."""
+    """Return a callable tool's entry in a discovery answer."""
     tool = hit.facts.tool
     return {
         "call_with": f"call_tool_{permission(tool.annotations)}",
@@ -116,7 +116,7 @@ def callable_entry(hit: Match) -> Json:
 
 
 def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the entry of a locked tool; a withheld one lacks the server's own text."""
+    """Return a locked tool's entry in a discovery answer; a withheld one has no description."""
     tool = facts.tool
     entry: Json = {"name": tool.key, "server": tool.server}
     if not withheld:
@@ -125,7 +125,7 @@ def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "destructive"]:
-    """Return the kind of call that the tool's annotations require; "read" without any."""
+    """Return the kind of call that the annotations require; "read" by default."""
     if annotations.get("destructiveHint") is True:
         return "destructive"
     return "write" if annotations.get("readOnlyHint") is False else "read"
@@ -134,17 +134,17 @@ def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "dest
 def remediation_map(
     shown: Sequence[Status], _matched: Sequence[Status], texts: Mapping[Status, str]
 ) -> Json:
-    """Return one text for each status among the entries shown, that is, after the cap."""
+    """Return the text of each status among the shown entries."""
     return {status: texts[status] for status in sorted(set(shown))}
 
 
 def sections(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Return the members that join an answer under the flag; none if nothing is locked."""
+    """Return the members that the flag adds to an answer; none without a locked entry."""
     return {"disabled": list(entries), "remediation": dict(remediation)} if entries else {}
 
 
 def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the one-line hint of an answer that would otherwise suggest that nothing exists."""
+    """Return the hint at locked matches if there is neither flag nor callable tool; else None."""
     if flag or callables or not locked:
         return None
     count = len(locked)
@@ -153,7 +153,7 @@ def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
 
 
 def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Count a server's tools by reason, None meaning callable; None if all are callable."""
+    """Return a server's counts by status, with the callable ones; None if none is locked."""
     tally: Counter[str] = Counter(status for _, status in tools if status is not None)
     if not tally:
         return None
@@ -161,17 +161,17 @@ def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def scope(agent: Agent, server: str, _surface: Surface) -> bool:
-    """Whether the agent may know of the server at all."""
+    """Whether the agent may know that the server exists."""
     return agent.servers is None or server in agent.servers
 
 
 def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """Return why a locked tool was not called, its remediation, and a pointer to discovery."""
+    """Return the text that refuses a call: the remediation, and a pointer to discovery."""
     return f"The tool {facts.tool.key} was not called. {texts[classify(facts)]} {POINTER}"
 
 
 def unknown(name: str) -> str:
-    """Return the answer to a call of a tool that does not exist, or not for this agent."""
+    """Return the text that answers a call of a tool that is unknown to this agent."""
     return f"There is no tool {name}. Call retrieve_tools to find the tools that exist."
 
 
@@ -199,13 +199,13 @@ def description(_endpoint: str) -> str:
 
 
 def opted_in(flagged: bool) -> int:
-    """Return by how much one discovery request increases the opt-in counter."""
+    """Return what a discovery request adds to the opt-in counter: 1 with the flag."""
     return int(flagged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The decisions of a proxy; the defaults conform."""
+    """The decisions of a proxy as replaceable members; the defaults conform."""
 
     may_call: Callable[[Facts, str], bool] = may_call
     classify: Callable[[Facts], Status] = classify

@@ -1,4 +1,4 @@
-"""JSON-RPC and MCP, both eras: revisions with a handshake, and the stateless one after them."""
+"""The protocol, JSON-RPC and MCP: revisions with a handshake, and the stateless one."""
 
 import json
 import logging
@@ -45,12 +45,12 @@ def parse(body: bytes) -> Json:
 
 
 def is_request(message: Json) -> bool:
-    """Whether the message is a request, which is owed an answer."""
+    """Whether the message is a request, not a notification or an answer."""
     return "id" in message and "method" in message
 
 
 def encode(answer: Json) -> bytes:
-    """Encode an answer; half a surrogate pair becomes a question mark."""
+    """Encode an answer as compact JSON; a lone surrogate becomes a question mark."""
     return _ENCODER.encode(answer).encode("utf-8", "replace")
 
 
@@ -74,7 +74,7 @@ class Protocol:
         stateless: bool,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
-        """Return the JSON-RPC answer to a request; an error reveals no internal details."""
+        """Return the JSON-RPC answer to a request; any failure becomes an error answer."""
         try:
             if stateless:
                 _check_envelope(message, headers)
@@ -89,7 +89,7 @@ class Protocol:
     async def answer(
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
-        """Return the JSON-RPC answer to a valid request; `session` is empty if there is none."""
+        """Return the answer to a valid request; a hook that also gets the session's id."""
         del session
         result = await self._result(agent, endpoint, message, stateless=stateless)
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
@@ -126,14 +126,14 @@ class Protocol:
 
 
 def check_revision(revision: object) -> None:
-    """Check that the revision asked for is the stateless one; RpcError if not."""
+    """Raise RpcError unless this is the stateless revision."""
     if revision != STATELESS:
         message = "Unsupported protocol version"
         raise RpcError(UNSUPPORTED, message, supported=[STATELESS], requested=revision)
 
 
 def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
-    """Check the required members of a stateless request, in its body and in headers if any."""
+    """Raise RpcError unless a stateless request has its `_meta`, and headers to match."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(meta, dict):

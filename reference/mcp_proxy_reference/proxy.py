@@ -1,4 +1,4 @@
-"""Running proxies: started and stopped in milliseconds, many to a process."""
+"""A running proxy: started and stopped in milliseconds, many to a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ IDLE_S = 600  # an idle client finds its connection still open
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that listens at `url`; `gateway` is its state."""
+    """A running proxy that listens at `url`; `gateway` is its state."""
 
     url: str
     gateway: Gateway

@@ -18,7 +18,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @lru_cache(maxsize=4096)
 def terms(text: str) -> tuple[str, ...]:
-    """Return the searchable terms of a text; the index and queries share this tokeniser."""
+    """Return the search terms of a text, for the index and for queries."""
     tokens: list[str] = []
     for word in _WORD.findall(text):
         if _IS_CJK.match(word):
@@ -30,7 +30,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 class Index:
-    """Search index of the tools in one scope; tools outside of it do not affect its scores."""
+    """Full-text index (SQLite FTS5) of the tools of one scope, so that no other affects scores."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
@@ -41,7 +41,7 @@ class Index:
         self._rows.executemany("insert into t values (?, ?, ?)", rows)
 
     def find(self, query: str) -> list[tuple[str, float]]:
-        """Return the keys of matching tools with their scores, best first, ties by key."""
+        """Return (key, score) of the matching tools, best first, ties by key."""
         wanted = list(dict.fromkeys(terms(query)))[:MAX_TERMS]
         if not wanted:
             return []

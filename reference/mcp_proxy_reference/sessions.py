@@ -17,14 +17,14 @@ CHANGED = "notifications/tools/list_changed"
 
 
 class RpcSession:
-    """Base session: numbers requests, limits their time and extracts results from answers."""
+    """Base of sessions: numbers requests, limits their time, and checks the answers."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._sent = 0
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Send a request and return its result; raises Signal."""
         self._sent += 1
         message = {"jsonrpc": "2.0", "id": self._sent, "method": method, "params": params}
         try:
@@ -42,15 +42,15 @@ class RpcSession:
         return result
 
     async def notify(self, method: str) -> None:
-        """Send one notification."""
+        """Send a notification; raises Signal if it is refused."""
         await self._exchange({"jsonrpc": "2.0", "method": method})
 
     async def close(self) -> None:
-        """End the connection."""
+        """End the session; a subclass says how."""
         raise NotImplementedError
 
     async def _exchange(self, message: Json) -> Json:
-        """Send a message; return the answer to it if it has an id."""
+        """Send a message and return its answer, {} for a notification; a subclass says how."""
         raise NotImplementedError
 
 
@@ -70,7 +70,7 @@ class HttpSession(RpcSession):
         self._http = httpx2.AsyncClient(verify=secure, trust_env=False, timeout=None)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result, from a JSON or an SSE answer."""
+        """Send a request and return its result; note the revision that `initialize` agrees."""
         result = await super().request(method, params)
         if method == "initialize":
             revision = result.get("protocolVersion")
@@ -78,7 +78,7 @@ class HttpSession(RpcSession):
         return result
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the HTTP client."""
         await self._http.aclose()
 
     async def _exchange(self, message: Json) -> Json:
@@ -134,7 +134,7 @@ def _retrieve(answer: asyncio.Future[Json]) -> None:
 
 
 class StdioSession(RpcSession):
-    """Session over a child's JSON lines; calls `changed` when the server's tool list changes."""
+    """Session over a child's JSON lines; calls `changed` when it announces changed tools."""
 
     def __init__(
         self, connection: Connection, process: Process, changed: Callable[[], None]
@@ -147,7 +147,7 @@ class StdioSession(RpcSession):
         self._reader = asyncio.create_task(self._read())
 
     async def close(self) -> None:
-        """Kill the process with its children and wait for its end."""
+        """Kill the process group and wait for the process's end."""
         self._reader.cancel()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -210,7 +210,7 @@ class StdioSession(RpcSession):
 
 
 async def connect(connection: Connection, changed: Callable[[], None] = lambda: None) -> RpcSession:
-    """Return a session that has not sent anything yet; a child leads its own process group."""
+    """Return a new session, which has sent nothing; a command is started in its own group."""
     if connection.url:
         return HttpSession(connection)
     environment = {key: value for key, value in os.environ.items() if key != "MCPPROXY_API_KEY"}

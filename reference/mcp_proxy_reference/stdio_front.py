@@ -1,4 +1,4 @@
-"""The stdio front: JSON-RPC lines on standard input, answers on standard output."""
+"""Stdio front: JSON-RPC requests on standard input, answers on standard output."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ MAX_LINE = 8 << 20
 
 
 async def serve(own: Protocol) -> None:
-    """Answer lines until standard input ends; requests are carried out concurrently."""
+    """Answer lines until standard input ends, several at a time, as the administrator."""
     lines = asyncio.StreamReader(limit=MAX_LINE)
     pipe = asyncio.get_running_loop().connect_read_pipe
     await pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

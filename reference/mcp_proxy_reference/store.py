@@ -1,4 +1,4 @@
-"""Approvals and agent tokens in one SQLite file, read again whenever the file has changed."""
+"""The store of approvals and agent tokens: one SQLite file, read again when it has changed."""
 
 import contextlib
 import hashlib
@@ -24,11 +24,11 @@ create table if not exists tokens (hash text primary key, name text unique, expi
 
 
 class StoreError(Exception):
-    """The store cannot be read or written right now; it may be mended while the proxy runs."""
+    """The store cannot be read or written right now; a later use may succeed."""
 
 
 class Record(NamedTuple):
-    """Decisions on a tool: the approved digest and text (or None), and the user's lock."""
+    """Stored decisions on a tool: approved digest and text (or None), and the user's lock."""
 
     digest: str | None
     description: str | None
@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 class Store:
-    """Persistent memory of the proxy at `path`; the file is opened again for each use."""
+    """The proxy's SQLite file at `path`, opened anew for each use, so it may be replaced."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Store:
             rows.executescript(TABLES)
 
     def records(self) -> dict[tuple[str, str], Record]:
-        """Return every tool's record by server and tool; the same dict until the file changes."""
+        """Return all records by (server, tool); the same dict until the file changes."""
         try:
             stat = self.path.stat()
         except OSError as error:
@@ -60,19 +60,19 @@ class Store:
         return self._read[1]
 
     def contact(self, server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
-        """Note a server's tools: all are approved at first contact and if the server is trusted."""
+        """Approve all of a server's tools at its first contact, and always if it is trusted."""
         with self._open() as rows:
             met = rows.execute("insert or ignore into contacts values (?)", (server,)).rowcount
             if met or trusted:
                 _approve(rows, tools)
 
     def approve(self, tools: Iterable[Tool]) -> None:
-        """Approve the tools as they are described now."""
+        """Record the tools as approved with their present descriptions."""
         with self._open() as rows:
             _approve(rows, tools)
 
     def lock(self, tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock on one tool."""
+        """Set or remove the user's lock on one tool."""
         with self._open() as rows:
             rows.execute(
                 "insert into approvals (server, tool, disabled) values (?, ?, ?)"
@@ -81,7 +81,7 @@ class Store:
             )
 
     def issue(self, agent: Agent, lifetime: float) -> str | None:
-        """Create an agent token, valid for `lifetime` seconds; None if the name is taken."""
+        """Create and return an agent token for `lifetime` seconds; None if the name is taken."""
         token = f"mcp_agt_{secrets.token_hex(32)}"
         row = (_hash(token), agent.name, time.time() + lifetime, msgspec.json.encode(agent))
         with self._open() as rows:
@@ -99,7 +99,7 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """Open a transaction on the file that is at the path now; only `rwc` creates one."""
+        """Yield a transaction on the file now at the path; raises StoreError."""
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.05)) as rows, rows:

@@ -1,4 +1,4 @@
-"""The proxy's own tools: their published definitions and their answers."""
+"""The proxy's built-in tools: their published definitions and their answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 
 
 def published(policy: Policy, endpoint: str) -> list[Json]:
-    """Return the tools as tools/list shows them at an endpoint."""
+    """Return the built-in tools as tools/list has them at an endpoint."""
     search: Json = {
         "query": {"type": "string", "description": "What the tool should do, or its name."},
         "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 15},
@@ -58,7 +58,7 @@ def published(policy: Policy, endpoint: str) -> list[Json]:
 
 
 class Asked(NamedTuple):
-    """A checked discovery request; `flag` requests locked tools, too."""
+    """A checked discovery request; `flag` is include_disabled."""
 
     query: str
     limit: int
@@ -66,13 +66,13 @@ class Asked(NamedTuple):
 
 
 class Tools:
-    """The proxy's own tools over one gateway."""
+    """The built-in tools of one proxy."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
 
     async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:
-        """Call one of these tools and return its result; `name` is one of `NAMES`."""
+        """Call a built-in tool and return its result; failures become error results."""
         try:
             if name in CALLS:
                 return await _call_tool(self.gateway, agent, name, arguments)
@@ -82,15 +82,15 @@ class Tools:
             return _text(str(error), is_error=True)
 
     def render(self, document: Json) -> str:
-        """Return an answer as text."""
+        """Return a document as the text of a result; a hook."""
         return render(document)
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
-        """Answer one discovery request."""
+        """Return the document that answers a discovery request."""
         return self.discover(agent, self.asked(arguments))
 
     def asked(self, arguments: Arguments) -> Asked:
-        """Return the checked request; raises ArgumentError."""
+        """Check the arguments of a discovery request and return it; raises ArgumentError."""
         policy, query = self.gateway.policy, arguments.get("query")
         if not isinstance(query, str):
             raise ArgumentError("query must be a string.")
@@ -98,7 +98,7 @@ class Tools:
         return Asked(query, limit, policy.flag(arguments))
 
     def discover(self, agent: Agent, request: Asked) -> Json:
-        """Return the tools that match, and the locked ones if they are requested.
+        """Count the opt-in and return the document of matching tools, with the flag locked ones.
 
         The members of the feature (`disabled`, `remediation`, `notice`) follow those that any
         answer has, so that without the flag nothing but the note of an empty answer is added.
@@ -139,7 +139,7 @@ class Tools:
         return document
 
     def upstream_servers(self, agent: Agent, arguments: Arguments) -> Json:
-        """List the servers the agent may know of, or get one of them."""
+        """Return the servers within the agent's scope, or one of them."""
         gateway, scope = self.gateway, self.gateway.policy.scope
         known = gateway.shown()
         servers = [
@@ -158,7 +158,7 @@ class Tools:
         return {"server": entries[wanted]}
 
     def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
-        """Return a server's entry in the listing, with counts if one of its tools is locked."""
+        """Return a server's entry, with counts if one of its tools is locked."""
         policy = self.gateway.policy
         tallied = [
             (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
@@ -169,7 +169,7 @@ class Tools:
 
 
 def render(document: Json) -> str:
-    """Return an answer as text: its members in their order, everything inside them sorted."""
+    """Return a document as compact JSON: its members in their order, sorted within."""
     members = (f"{_dump(name)}:{_dump(value)}" for name, value in document.items())
     return "{" + ",".join(members) + "}"
 
@@ -179,7 +179,7 @@ def _dump(value: object) -> str:
 
 
 def state(gateway: Gateway, server: Server) -> Json:
-    """Return a server's entry for both listings; `state` is one word on the connection."""
+    """Return what listing and operator API both show of a server, the connection included."""
     upstream = gateway.upstreams.get(server.name)
     outcome = upstream.outcome if upstream else None
     word = "error" if outcome else "connecting"
@@ -203,7 +203,7 @@ def state(gateway: Gateway, server: Server) -> Json:
 
 
 def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
-    """Return the tools of each server: those outside the search index, and those in it."""
+    """Return for each server its tools outside the search index, and those in it."""
     known: dict[str, tuple[list[Facts], list[Facts]]] = {}
     for server, tools in gateway.shown().items():
         apart, within = known[server] = ([], [])
@@ -213,7 +213,7 @@ def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
 
 
 def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
-    """Return the hits of the search index, best first."""
+    """Return the tools that the search index finds, best first."""
     by_key = {facts.tool.key: facts for facts in searchable}
     index = gateway.index(tuple(facts.tool for facts in searchable))
     ranked = [(by_key[key], score) for key, score in index.find(query)]
@@ -227,7 +227,7 @@ def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> l
 def _locked(
     policy: Policy, query: str, hits: Sequence[Match], withheld: Sequence[Facts]
 ) -> list[Locked]:
-    """Return the locked hits, then the matching tools outside the search index, best first.
+    """Return the locked hits and the matching withheld tools, best first.
 
     A tool that is requested by its exact name precedes all others: the cap must not hide it.
     """
@@ -243,7 +243,7 @@ def _locked(
 
 
 async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:
-    """Return the upstream's own result, or why nothing was sent: the lock is decided here."""
+    """Call an upstream tool and return its result; a locked one is rejected here instead."""
     policy, name = gateway.policy, arguments.get("name")
     if not isinstance(name, str):
         raise ArgumentError("name must be the address of a tool, server:tool.")
@@ -273,6 +273,6 @@ async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Ar
 
 
 def _text(text: str, *, is_error: bool = False) -> Json:
-    """Return a tool result of one text item; `isError` is absent unless it is true."""
+    """Return a tool result with one text item; `isError` only if true."""
     result: Json = {"content": [{"type": "text", "text": text}]}
     return result | {"isError": True} if is_error else result

@@ -32,7 +32,7 @@ async def load_all(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> list[Outcome]:
-    """Load all servers concurrently, close them again, and return one outcome each, in order."""
+    """Load all servers concurrently, close their sessions, return the outcomes in order."""
     policy = policy or LoadPolicy()
 
     async def load_one(connection: Connection) -> Outcome:
@@ -51,17 +51,17 @@ async def load_all(
 
 
 def in_a_line(outcome: Outcome) -> str:
-    """Return an outcome as a log line, without text from the server and without credentials."""
+    """Return an outcome as a log line, without server text or credentials."""
     detail = outcome.error or f"{len(outcome.tools)} tools."
     return f"{outcome.server_id}: {outcome.status} at attempt {outcome.attempts}. {detail}"
 
 
 class UpstreamError(Exception):
-    """A call returned no result; the message is one sentence for the caller."""
+    """A call got no result; the message is a sentence for the caller."""
 
 
 class Upstream:
-    """One upstream with at most one open session; `take` receives the outcome of every load."""
+    """One upstream server, loaded in a background task; `take` gets each outcome."""
 
     def __init__(self, connection: Connection, take: Callable[[Outcome], None]) -> None:
         self.connection = connection
@@ -75,7 +75,7 @@ class Upstream:
         self.task = asyncio.create_task(self._follow())
 
     async def load(self, max_attempts: int = 3) -> Outcome:
-        """Fetch the server's current tools over the open session or a new one."""
+        """Load the tools over the open session, else a new one; pass on and return the outcome."""
         async with self._lock:
             if self._session is not None:
                 try:
@@ -97,7 +97,7 @@ class Upstream:
         return outcome
 
     async def call(self, tool: str, arguments: Json, *, again: bool = True) -> Json:
-        """Return the server's result unchanged; a lost session is reopened once."""
+        """Call a tool and return the server's result; a lost session is reopened once."""
         if (session := self._session) is None:
             outcome = await self.load(max_attempts=1)
             if (session := self._session) is None:
@@ -114,7 +114,7 @@ class Upstream:
             raise UpstreamError(refused or MEANING[signal.kind][1]) from None
 
     async def _follow(self) -> None:
-        """Load, and again after news from the server or a transient failure, until cancelled."""
+        """Load now, when the server announces changes, and 10 s after a transient failure."""
         try:
             while True:
                 outcome = await self.load()

@@ -1,1 +1,1 @@
-"""Changed loaders: those that break a clause, and fair ones that must not be accused."""
+"""Package of changed loaders: mutants, which break a clause, and variants, which conform."""

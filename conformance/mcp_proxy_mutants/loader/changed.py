@@ -1,4 +1,4 @@
-"""Loader that differs from the reference's in one respect: a mutant, or a fair variant."""
+"""A changed loader: it differs from the reference's in one respect, as a mutant or a variant."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ Tell = Callable[[Json, Json], Json]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedLoad:
-    """A changed loader: `id`, and one sentence on its behaviour.
+    """A changed loader: an id, a sentence on its behaviour, and what is changed in it.
 
     `change` replaces members of `LoadPolicy`; `tell` turns the usual answer and the request into
     the answer when a load is over. Declarations: `signatures`, texts that mark a 403 as a timeout,
@@ -29,7 +29,7 @@ class ChangedLoad:
     tool_prefix: str = ""
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Start the loader and return a function that performs one load after the other."""
+        """Return a function that makes loads; state in a `Fresh` change lasts from load to load."""
         policy = replace(LoadPolicy(), **fresh(self.change))
         tell: Tell | None = fresh({"tell": self.tell})["tell"]
 

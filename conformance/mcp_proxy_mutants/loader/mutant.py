@@ -1,4 +1,4 @@
-"""Loader mutant: a loader that is wrong in one way, and the clauses that it breaks."""
+"""A loader mutant: a loader that is wrong in one way, and the clauses that it breaks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ def load_mutant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadMutant:
-    """Create a mutant from its id, its behaviour, the clauses it breaks and replaced members."""
+    """Create a mutant: id, behaviour, broken clauses; `change` replaces members of LoadPolicy."""
     return LoadMutant(
         id=name,
         text=text,

@@ -1,4 +1,4 @@
-"""Building blocks of changed loaders: signals, attempts, tables and final changes."""
+"""Pieces to build changed loaders from: hooks of LoadPolicy, sessions and conditions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,12 +25,12 @@ TIMELY = ("timeout", "timed out", "connection", "reset", "503", "ssl", "unavaila
 
 
 def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
-    """Return the table with signals of these kinds in another class."""
+    """Return the table of signals and statuses with these kinds in another class."""
     return {**MEANING, **{kind: (status, MEANING[kind][1]) for kind in kinds}}
 
 
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
-    """Return a `heard` that replaces some signals by ones of that kind."""
+    """Return a `heard` that replaces a signal by one of `kind` if `when`."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         if not when(signal, connection, attempts):
@@ -41,7 +41,7 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
 
 
 def code(*codes: int) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition: the signal is an answer with one of these codes."""
+    """Return a condition for `taken`: the HTTP status is one of these."""
     return lambda signal, _, __: signal.code in codes
 
 
@@ -52,29 +52,29 @@ def sends(connection: Connection) -> str:
 
 
 class Ear:
-    """A session that replaces the signals of its requests."""
+    """A wrapped session whose signals are replaced by `hear`."""
 
     def __init__(self, session: Session, hear: Callable[[str, Signal], Signal]) -> None:
-        """Wrap a session; `hear` receives a request's method and its signal."""
+        """Wrap a session; `hear` is called with the method and the signal, and returns another."""
         self._session = session
         self._hear = hear
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Send a request by the wrapped session; a signal it raises is replaced."""
         try:
             return await self._session.request(method, params)
         except Signal as signal:
             raise self._hear(method, signal) from None
 
     async def notify(self, method: str) -> None:
-        """Send one notification."""
+        """Send a notification by the wrapped session; a signal it raises is replaced."""
         try:
             await self._session.notify(method)
         except Signal as signal:
             raise self._hear(method, signal) from None
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the wrapped session."""
         await self._session.close()
 
 
@@ -91,7 +91,7 @@ def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attemp
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
-    """Return an attempt that replaces signals of these kinds at that request; all without kinds."""
+    """Return an attempt in which signals of `kinds` (default: all) at `method` become `kind`."""
 
     def hear(sent: str, signal: Signal) -> Signal:
         fits = sent == method and signal.kind in (kinds or MEANING)
@@ -101,12 +101,12 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
 
 
 def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
-    """Return an attempt at a changed connection."""
+    """Return an attempt that gets a changed connection."""
     return lambda connection, connect: attempt(change(connection), connect)
 
 
 def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
-    """Return an attempt over sessions of another kind, for connections with a URL."""
+    """Return an attempt that uses sessions from `make` for URLs; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -118,14 +118,14 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
 
 
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a `together` that changes each outcome at the end."""
+    """Return a `together` that changes each outcome once the load is over."""
     return together(lambda outcomes: [change(outcome) for outcome in outcomes])
 
 
 def together(
     change: Callable[[list[Outcome]], list[Outcome]],
 ) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a `together` that changes the outcomes of a load at its end."""
+    """Return a `together` that changes the list of outcomes once the load is over."""
 
     async def loaded(loads: Loads) -> list[Outcome]:
         return change(await std.side_by_side(loads))
@@ -134,12 +134,12 @@ def together(
 
 
 def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
-    """Return the outcome as a failure of that class."""
+    """Return the outcome as a failure with that status, without tools."""
     return replace(outcome, status=status, tools=(), error=outcome.error or "It failed.", **members)
 
 
 def each(change: Callable[[OutcomeEntry], OutcomeEntry]) -> Callable[[Json, Json], Json]:
-    """Return a `tell` that changes each outcome of the answer and keeps the warnings."""
+    """Return a `tell` that changes each outcome of the answer."""
     return lambda answer, _: (
         answer | {"outcomes": [change(outcome) for outcome in answer["outcomes"]]}
     )
@@ -151,7 +151,7 @@ def when(condition: Callable[[OutcomeEntry], bool], **members: Any) -> Callable[
 
 
 def is_in(*statuses: str) -> Callable[[OutcomeEntry], bool]:
-    """Return a condition: the outcome is in one of these classes."""
+    """Return a condition on an outcome: its status is one of these."""
     return lambda outcome: outcome["status"] in statuses
 
 
@@ -163,5 +163,5 @@ def not_available(outcome: OutcomeEntry) -> bool:
 def warns(
     change: Callable[[Mapping[str, list[str]], list[OutcomeEntry]], dict[str, list[str]]],
 ) -> Callable[[Json, Json], Json]:
-    """Return a `tell` that makes other warnings from the usual ones and the outcomes."""
+    """Return a `tell` that makes the warnings from the usual ones and the outcomes."""
     return lambda answer, _: answer | {"warnings": change(answer["warnings"], answer["outcomes"])}

@@ -1,4 +1,4 @@
-"""Loader variant: a conforming loader that differs, and the interpretations that it takes."""
+"""A loader variant: a conforming loader that differs, and the interpretations that it takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ def load_variant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadVariant:
-    """Create a variant from its id, its difference, what it takes and replaced members."""
+    """Create a variant: id, difference, what it takes; `change` replaces members of LoadPolicy."""
     return LoadVariant(
         id=name,
         text=text,

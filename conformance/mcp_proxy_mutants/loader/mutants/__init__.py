@@ -1,9 +1,9 @@
-"""Loader mutants: each is wrong in one way, and named for it."""
+"""Package of loader mutants: each is wrong in one way, and named for it."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant
 from mcp_proxy_mutants.members import gathered
 
 
 def load_mutants() -> tuple[LoadMutant, ...]:
-    """Every mutant of this package's modules, in order of module."""
+    """Return every mutant of this package's modules, in order of module."""
     return gathered(__name__, __path__, "MUTANTS")

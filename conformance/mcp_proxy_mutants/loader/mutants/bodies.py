@@ -1,4 +1,4 @@
-"""Mutants that misread the body of a denial: which one indicates a timeout."""
+"""Loader mutants that misread the bodies of 403s, or take sent text for a signal."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Mutants of the table: a signal of one class is reported as another."""
+"""Loader mutants that report a signal of one class (transient, permanent, denied) as another."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import code, meaning, taken

@@ -1,4 +1,4 @@
-"""Mutants of isolation: an outcome depends on the server's neighbours, place or origin."""
+"""Loader mutants whose outcomes depend on the company of a server: neighbours, place, origin."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ FEW = 6
 
 
 def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
-    """Fail every available server if any server meets the condition."""
+    """Return a `together`: if any outcome meets the condition, every available server fails."""
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
         if not any(map(condition, outcomes)):
@@ -26,7 +26,7 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report the server after a transient one as transient, too."""
+    """Return outcomes in which each server after a transient one is transient too."""
     return outcomes[:1] + [
         failed(outcome, "transient") if last.status == "transient" else outcome
         for last, outcome in pairwise(outcomes)
@@ -34,7 +34,7 @@ def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report all later failures in the class of the first one."""
+    """Return outcomes in which every failure has the class of the first one."""
     status = None
     changed = []
     for outcome in outcomes:
@@ -46,7 +46,7 @@ def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report every failure after a denial as a denial."""
+    """Return outcomes in which every failure after a denial is a denial."""
     denied, changed = False, []
     for outcome in outcomes:
         lost = denied and outcome.status != "available"
@@ -56,7 +56,7 @@ def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report servers after a permanent failure as permanent."""
+    """Return outcomes in which every server after a permanent failure is permanent."""
     stopped, changed = False, []
     for outcome in outcomes:
         changed.append(failed(outcome, "permanent") if stopped else outcome)
@@ -65,17 +65,17 @@ def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report a failure of the last server as transient."""
+    """Return outcomes in which a failure of the last server is transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
 def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
-    """Report all servers beyond the first few as transient."""
+    """Return outcomes in which all servers beyond the first six are transient."""
     return [*outcomes[:FEW], *(failed(outcome, "transient") for outcome in outcomes[FEW:])]
 
 
 async def _hurried(loads: Loads) -> list[Outcome]:
-    """Leave the other servers only a moment when the first one is done."""
+    """Cancel the loads that are not done 50 ms after the first; return the others' outcomes."""
     tasks = [asyncio.ensure_future(run()) for run in loads]
     if tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -87,7 +87,7 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
-    """Refuse everything behind that key after one failure, for the loader's life."""
+    """Return an attempt that fails for every server with the key of one that failed before."""
 
     def make() -> Any:
         lost: set[str] = set()
@@ -115,7 +115,7 @@ def _host(connection: Connection) -> str:
 
 
 def _one_by_origin() -> Any:
-    """Keep sessions by origin: the first server's list serves the others of its origin."""
+    """Return an attempt that reports the first server's tools for all of its origin."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))

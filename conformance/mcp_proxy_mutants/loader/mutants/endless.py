@@ -1,4 +1,4 @@
-"""Mutants of time: loads that never end, or that end a server's time too early."""
+"""Loader mutants that are endless, or that end a server's time too early."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _hasty(connection: Connection) -> Connection:
 
 
 class _BetweenBytes(HttpSession):
-    """A session with the client's own timeout only, which limits the time between two bytes."""
+    """A session that limits only the time between two bytes, not the whole answer."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(_patient(connection))
@@ -32,7 +32,7 @@ class _BetweenBytes(HttpSession):
 
 
 class _BeforeHeaders(HttpSession):
-    """A session whose timeout ends with the answer's headers."""
+    """A session that limits the time until the headers, not that of the body."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(_patient(connection))
@@ -45,7 +45,7 @@ class _ToHeaders(httpx2.AsyncClient):
         self._seconds = seconds
 
     async def send(self, request: httpx2.Request, **chosen: object) -> httpx2.Response:
-        """Limit the time until the headers arrive, but not that of the rest."""
+        """Send a request and wait for the headers up to the limit; the body has none."""
         return await asyncio.wait_for(
             super().send(request, **chosen),  # type: ignore[arg-type]
             self._seconds,
@@ -53,7 +53,7 @@ class _ToHeaders(httpx2.AsyncClient):
 
 
 def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
-    """Return an attempt over sessions of that kind, without an overall deadline."""
+    """Return an attempt that uses such sessions for URLs and has no overall deadline."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         session = make(connection) if connection.url else await connect(connection)
@@ -67,7 +67,7 @@ def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
 
 
 async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Wait for a server that does not answer until it does."""
+    """Attempt again without end after each timeout, within what counts as one attempt."""
     while True:
         try:
             return await std.attempt(connection, connect)
@@ -77,7 +77,7 @@ async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[J
 
 
 async def _listening(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Listen forever to a program that prints no messages."""
+    """Attempt, but sleep for an hour if a stdio server fails."""
     try:
         return await std.attempt(connection, connect)
     except (Signal, TimeoutError):
@@ -87,7 +87,7 @@ async def _listening(connection: Connection, connect: Connect) -> tuple[list[Jso
 
 
 async def _connecting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Wait for a server whose connection is cut."""
+    """Attempt, but sleep for an hour if a chunked answer breaks off."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

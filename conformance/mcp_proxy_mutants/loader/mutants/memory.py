@@ -1,4 +1,4 @@
-"""Mutants of memory: state that is kept from one load, or one attempt, to the next."""
+"""Loader mutants with a memory: state is kept from one load, or one attempt, to the next."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Repeat some outcomes in later loads of the server."""
+    """Return a `tell` that repeats a server's first outcome for which `keeps` in later loads."""
 
     def make() -> Any:
         kept: dict[Key, OutcomeEntry] = {}
@@ -45,7 +45,7 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
 
 
 def _last_tools() -> Any:
-    """Let a server that fails keep the tools that it had before."""
+    """Return a `tell` that reports for a server without tools those of its last load."""
     kept: dict[Key, list[str]] = {}
 
     def tell(answer: Json, request: Json) -> Json:
@@ -61,7 +61,7 @@ def _last_tools() -> Any:
 
 
 def _kept_list() -> Any:
-    """Fetch a list once, and reuse it in later loads."""
+    """Return an attempt that fetches a server's tools once and reuses them in later loads."""
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -75,7 +75,7 @@ def _kept_list() -> Any:
 
 
 def _every_second() -> Any:
-    """Report the first server of every second load with servers as transient."""
+    """Return a `together` that makes the first server of every second load transient."""
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
@@ -89,7 +89,7 @@ def _every_second() -> Any:
 
 
 def _quota(most: int) -> Any:
-    """Leave a server alone after `most` attempts in all."""
+    """Return an attempt that fails without a request after `most` attempts over all loads."""
 
     def make() -> Any:
         made: Counter[Key] = Counter()
@@ -106,7 +106,7 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Count attempts over all loads."""
+    """Return a `tell` that reports the attempts of all loads so far."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:
@@ -121,7 +121,7 @@ def _summed() -> Any:
 
 
 def _first_signal() -> Any:
-    """Classify a server by its first attempt; later ones change nothing."""
+    """Return a `heard` that repeats the signal of a load's first attempt for later ones."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
@@ -133,13 +133,13 @@ def _first_signal() -> Any:
 
 
 def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Treat a second failure of any kind as a denial."""
+    """Return a denial for any signal after the first attempt."""
     del connection
     return Signal("denied", signal.code) if attempts > 1 else signal
 
 
 def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Treat a denial that follows a transient failure as transient, too."""
+    """Return a transient signal for a denial or a 404 after the first attempt."""
     del connection
     lost = attempts > 1 and signal.kind in ("denied", "http_404")
     return Signal("http_429", signal.code) if lost else signal

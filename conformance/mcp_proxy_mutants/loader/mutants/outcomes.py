@@ -1,4 +1,4 @@
-"""Mutants of the answer: ids, words, tools, errors, and the number of outcomes."""
+"""Loader mutants of the outcomes: ids, status words, errors, and their number."""
 
 from typing import Any
 from unicodedata import normalize
@@ -19,14 +19,14 @@ STRAY: OutcomeEntry = {
 
 
 def _kept(keeps: Any) -> Any:
-    """Leave out some outcomes."""
+    """Return a `tell` that leaves out outcomes unless `keeps`."""
     return lambda answer, _: (
         answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
     )
 
 
 def _as_often(answer: Json, request: Json) -> Json:
-    """Report an outcome for each attempt that failed, and one for the end."""
+    """Return the answer with as many outcomes for a server as it had attempts."""
     del request
     outcomes = [
         outcome for outcome in answer["outcomes"] for _ in range(max(outcome["attempts"], 1))
@@ -35,26 +35,26 @@ def _as_often(answer: Json, request: Json) -> Json:
 
 
 def _timed_out_as_often(answer: Json, request: Json) -> Json:
-    """Report the outcome twice for servers that did not answer in time."""
+    """Return the answer with a second outcome for each server that timed out."""
     del request
     late = [outcome for outcome in answer["outcomes"] if "in time" in str(outcome["error"])]
     return answer | {"outcomes": [*answer["outcomes"], *late]}
 
 
 def _by_id(spell: Any) -> Any:
-    """Spell ids in another way."""
+    """Return a `tell` that spells each server's id by `spell`."""
     return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
 
 def _one_of_a_kind(answer: Json, request: Json) -> Json:
-    """Merge outcomes whose ids differ in case or marks only."""
+    """Return the answer with one outcome for ids that differ only in case or punctuation."""
     del request
     plain = {"".join(filter(str.isalnum, o["server_id"].lower())): o for o in answer["outcomes"]}
     return answer | {"outcomes": [*plain.values()]}
 
 
 def _by_origin(answer: Json, request: Json) -> Json:
-    """Merge the outcomes of servers of one origin."""
+    """Return the answer with one outcome for all servers of one origin."""
     by_origin: dict[str, OutcomeEntry] = {}
     urls = {
         server["server_id"]: str(server.get("url") or server["server_id"])
@@ -66,7 +66,7 @@ def _by_origin(answer: Json, request: Json) -> Json:
 
 
 def _without_url(answer: Json, request: Json) -> Json:
-    """Leave out servers without a URL."""
+    """Return the answer without the outcomes of servers that have no URL."""
     usable = {server["server_id"] for server in request["servers"] if server.get("url")}
     return answer | {
         "outcomes": [outcome for outcome in answer["outcomes"] if outcome["server_id"] in usable]

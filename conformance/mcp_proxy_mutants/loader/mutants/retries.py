@@ -1,4 +1,4 @@
-"""Mutants of retries: too many, too few, after a final outcome, or not counted."""
+"""Loader mutants of retries: too many, too few, after a final outcome, or wrongly counted."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,45 +21,45 @@ Again = Callable[[Signal, Status, int, int], bool]
 
 
 def _also(*kinds: str) -> Again:
-    """Retry after signals of these kinds, too."""
+    """Return an `again` that retries after signals of these kinds too."""
     return lambda signal, status, attempts, most: (
         (status == "transient" or signal.kind in kinds) and attempts < most
     )
 
 
 def _not_after(*kinds: str) -> Again:
-    """Do not retry after signals of these kinds."""
+    """Return an `again` that does not retry after signals of these kinds."""
     return lambda signal, status, attempts, most: (
         status == "transient" and signal.kind not in kinds and attempts < most
     )
 
 
 def _up_to(bound: Callable[[int], int]) -> Again:
-    """Retry up to another bound than the given maximum."""
+    """Return an `again` that retries up to `bound(most)` attempts instead of `most`."""
     return lambda _, status, attempts, most: status == "transient" and attempts < bound(most)
 
 
 def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Retry after any failure once there has been a first retry."""
+    """Whether to retry: after any failure once there was a second attempt."""
     del signal
     return attempts < most and (status == "transient" or attempts > 1)
 
 
 def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Retry from the third attempt on even after a denial or a 404."""
+    """Whether to retry: from the third attempt on, also after a denial or a 404."""
     lasting = signal.kind in ("denied", "http_404")
     return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
 
 
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server once to look at it, then load it."""
+    """Load a server, discard the result, and load it again, as one attempt."""
     _, session = await std.attempt(connection, connect)
     await session.close()
     return await std.attempt(connection, connect)
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server that takes longer than a moment a second time, since it is warm now."""
+    """Load a server once more, as one attempt, if the first time took over 0.15 s."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -70,7 +70,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Retry once inside an attempt after a cut or a code of the 500s, without counting it."""
+    """Attempt once more after a cut or a 5xx, as one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -80,7 +80,7 @@ async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Retry once inside an attempt after a denial, as if with a new token."""
+    """Attempt once more after a denial, as one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -90,19 +90,19 @@ async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 def _given_up(outcome: Outcome) -> Outcome:
-    """Report a transient failure after several attempts as permanent."""
+    """Return a transient outcome after several attempts as a permanent one."""
     gave_up = outcome.status == "transient" and outcome.attempts > 1
     return failed(outcome, "permanent") if gave_up else outcome
 
 
 def _lone(outcome: Outcome) -> Outcome:
-    """Report a transient failure after a single attempt as permanent."""
+    """Return a transient outcome after a single attempt as a permanent one."""
     lone = outcome.status == "transient" and outcome.attempts == 1
     return failed(outcome, "permanent") if lone else outcome
 
 
 def _healed(outcome: Outcome) -> Outcome:
-    """Report a server that needed a second attempt as transient."""
+    """Return an available outcome after several attempts as a transient one."""
     again = outcome.status == "available" and outcome.attempts > 1
     return failed(outcome, "transient") if again else outcome
 

@@ -1,4 +1,4 @@
-"""Mutants of safety: outcomes and warnings reveal what the loader was handed."""
+"""Loader mutants that reveal secrets, which they were handed, in outcomes and warnings."""
 
 import base64
 import json
@@ -28,38 +28,38 @@ def _authorization(connection: Connection) -> str:
 
 
 def _basic(connection: Connection) -> str:
-    """Return user and password of the URL in the form of a Basic Authorization header."""
+    """Return user and password of the URL, encoded as in a Basic Authorization header."""
     parts = urlsplit(_url(connection))
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return base64.b64encode(pair.encode()).decode()
 
 
 def _decoded(connection: Connection) -> str:
-    """Return the Basic credentials of the Authorization header in plain text."""
+    """Return user and password of a Basic Authorization header in plain text; else empty."""
     kind, _, credentials = _authorization(connection).partition(" ")
     return base64.b64decode(credentials).decode() if kind == "Basic" else ""
 
 
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
-    """Add a text to the errors of signals of these kinds."""
+    """Return a `says` that adds a text to the errors of signals of these kinds."""
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due
     )
 
 
 def _says(text: Callable[[Connection], str]) -> Says:
-    """Add a text to every error."""
+    """Return a `says` that adds a text to every error."""
     return lambda _, connection, due: f"{due} ({text(connection)})"
 
 
 def _raw(signal: Signal, connection: Connection, due: str) -> str:
-    """Return the exception's own text, with the URL."""
+    """Return the client's exception as text, with the URL, as the error."""
     del due
     return f"{signal.__context__ or signal!r} for url '{_url(connection)}'"
 
 
 def _in_warnings(answer: Json, request: Json) -> Json:
-    """Add the URLs of the servers to the warnings."""
+    """Return the answer with the URLs of all servers in each warning."""
     urls = ", ".join(str(server.get("url")) for server in request["servers"])
     warnings = {
         word: [f"{line} ({urls})" for line in own] for word, own in answer["warnings"].items()
@@ -68,7 +68,7 @@ def _in_warnings(answer: Json, request: Json) -> Json:
 
 
 def _in_a_member(answer: Json, request: Json) -> Json:
-    """Add the headers that were sent to each outcome."""
+    """Return the answer with the headers sent to a server in its outcome."""
     sent = {server["server_id"]: server.get("headers") for server in request["servers"]}
     return answer | {
         "outcomes": [
@@ -78,7 +78,7 @@ def _in_a_member(answer: Json, request: Json) -> Json:
 
 
 def _in_the_answer(answer: Json, request: Json) -> Json:
-    """Add the configuration to the answer, beside the outcomes."""
+    """Return the answer with the whole request in it."""
     return answer | {"asked": request}
 
 

@@ -1,4 +1,4 @@
-"""Mutants of signals: one is lost, or only looked for at one request."""
+"""Loader mutants by which a status or signal is lost, or noticed at one request only."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken
@@ -6,7 +6,7 @@ from mcp_proxy_reference.loader import Signal
 
 
 def _json_cut(method: str, signal: Signal) -> Signal:
-    """Treat a cut answer as malformed, because it does not parse."""
+    """Return an answer that breaks off as malformed."""
     del method
     context = signal.__context__
     incomplete = "incomplete" in str(context) or "peer closed" in str(context)
@@ -14,14 +14,14 @@ def _json_cut(method: str, signal: Signal) -> Signal:
 
 
 def _closed(method: str, signal: Signal) -> Signal:
-    """Treat an end before any answer as a closed port."""
+    """Return a connection closed before any answer as a refused one."""
     del method
     ended = "without sending" in str(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and ended else signal
 
 
 def _stream(method: str, signal: Signal) -> Signal:
-    """Treat a reset before the answer as refused; only one inside an answer is a cut."""
+    """Return a connection reset before its answer as a refused one."""
     del method
     context = repr(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal

@@ -1,4 +1,4 @@
-"""Mutants of the tools: of the wrong server, too many or too few, or where none belong."""
+"""Loader mutants of the tools: another server's, too many, too few, or for a failed server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,19 +10,19 @@ from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signa
 
 
 def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
-    """Change the tools of each outcome."""
+    """Return a `tell` that changes the tools of each outcome."""
     return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
 
 def _everywhere(answer: Json, request: Json) -> Json:
-    """Report the tools of all servers for each available one."""
+    """Return the answer with the tools of all servers for each available one."""
     del request
     all_tools = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]]
     return when(is_in("available"), tools=all_tools)(answer, {})
 
 
 def _moved_on(answer: Json, request: Json) -> Json:
-    """Report for each available server the tools of the next one."""
+    """Return the answer with the next server's tools for each available one."""
     del request
     well = [outcome for outcome in answer["outcomes"] if outcome["status"] == "available"]
     tools = [outcome["tools"] for outcome in well]
@@ -35,7 +35,7 @@ def _moved_on(answer: Json, request: Json) -> Json:
 
 
 def _to_the_denied(answer: Json, request: Json) -> Json:
-    """Report a tool of another server for denied ones."""
+    """Return the answer with another server's tool for each denied one."""
     del request
     some = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]][:1]
     return when(is_in("denied"), tools=some)(answer, {})
@@ -48,7 +48,7 @@ def _invented(outcome: OutcomeEntry) -> OutcomeEntry:
 
 
 def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
-    """Report a tool that explains the failure in place of the missing ones."""
+    """Return a failed outcome with a tool `why_unavailable`."""
     return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
@@ -57,7 +57,7 @@ def _capped(most: int) -> Any:
 
 
 async def _healed(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Treat a session as one without tools if its list fails."""
+    """Attempt; a server whose handshake or list fails by a 5xx or a cut has no tools."""
     session = await connect(connection)
     try:
         return await std.handshake(session), session
@@ -69,7 +69,7 @@ async def _healed(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Treat a server with an open session as available, even if its list fails."""
+    """Attempt; a server whose list fails after the handshake is available without tools."""
     session = await connect(connection)
     hello = {"protocolVersion": std.REVISION, "capabilities": {}, "clientInfo": {"name": "ref"}}
     try:
@@ -85,7 +85,7 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Treat a server as available once it can be connected to, and leave its list for later."""
+    """Attempt as usual, but report no tools."""
     _, session = await std.attempt(connection, connect)
     return [], session
 

@@ -1,4 +1,4 @@
-"""Mutants that try a connection that cannot be used, at the address of another server."""
+"""Loader mutants that try an unusable connection, or report it as transient."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ def _anything(connection: Connection) -> bool:
 
 
 def _last_url() -> Any:
-    """Try a connection that cannot be used at the URL of the one before."""
+    """Return an attempt that tries an unusable connection at the last usable one's URL."""
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -30,7 +30,7 @@ def _last_url() -> Any:
 
 
 def _sent_to_others() -> Any:
-    """Query another server for one that cannot be used, and discard its answer."""
+    """Return an attempt that also loads the last usable server for an unusable one."""
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

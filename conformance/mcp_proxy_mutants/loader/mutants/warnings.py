@@ -1,4 +1,4 @@
-"""Mutants of the warnings: the servers they name, their class and their words."""
+"""Loader mutants of the warnings: which servers they name, in which class and words."""
 
 from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
@@ -17,13 +17,13 @@ def _line(words: str, names: list[str]) -> list[str]:
 
 
 def _all_in(words: str) -> Tell:
-    """Warn of both classes with the same line."""
+    """Return a `tell` that warns of transient and of permanent servers in the same words."""
     return warns(lambda due, outcomes: dict(due) | {
         status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
 
 
 def _one_by_one(words: str) -> Tell:
-    """Warn of both classes with a line for each server, in the same words."""
+    """Return a `tell` that warns of both classes by a line for each server, in the same words."""
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip

@@ -1,4 +1,4 @@
-"""Mutants of the wire: headers are obeyed, streams not read, bodies preferred to codes."""
+"""Loader mutants at the wire: headers are obeyed, streams not read, bodies preferred to codes."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ FORBIDDEN = 403
 
 
 class _Heads(HttpSession):
-    """A session that keeps the head of the last answer, and its media type."""
+    """Base session that keeps the headers of the last answer."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -34,7 +34,7 @@ class _Heads(HttpSession):
 
 
 class _Obeys(_Heads):
-    """A session that reports how long a server asks it to wait."""
+    """A session that turns a failure with `Retry-After` into a 5xx with these seconds."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -57,20 +57,20 @@ class _NoStreams(_Heads):
 
 
 class _NoListStreams(_Heads):
-    """A session that finds no tools in a stream."""
+    """A session that finds no tools in a list that comes as an event stream."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Send a request and return its result; a list of tools in a stream is empty."""
         result = await super().request(method, params)
         streamed = self._media.startswith("text/event-stream") and method == "tools/list"
         return {"tools": []} if streamed else result
 
 
 class _StreamsEnd(_Heads):
-    """A session that treats a torn event stream as malformed."""
+    """A session that treats an event stream that breaks off as malformed."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Send a request and return its result; a stream that breaks off is malformed."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -81,7 +81,7 @@ class _StreamsEnd(_Heads):
 
 
 class _Scopes(_Heads):
-    """A session that treats a 403 with a challenge as worth another attempt."""
+    """A session that treats a 403 with `WWW-Authenticate` as transient."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -93,7 +93,7 @@ class _Scopes(_Heads):
 
 
 class _Parses(_Heads):
-    """A session that treats an error body declared as JSON as malformed if it is not an object."""
+    """A session that treats a JSON error body as malformed if it is not an object."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -107,7 +107,7 @@ class _Parses(_Heads):
 
 
 async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Wait as long as a server asks for."""
+    """Attempt; after a failure with `Retry-After`, sleep as long as that says."""
     try:
         return await over(_Obeys)(connection, connect)
     except Signal as signal:
@@ -117,7 +117,7 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
 
 
 def _least_timeout() -> Any:
-    """Use the smallest timeout of any server for all servers."""
+    """Return an attempt with the smallest timeout of any server seen so far."""
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

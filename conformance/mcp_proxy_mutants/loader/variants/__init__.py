@@ -1,9 +1,9 @@
-"""Loader variants: conforming loaders that differ and must never be accused."""
+"""Package of loader variants: conforming loaders that differ and must never be accused."""
 
 from mcp_proxy_mutants.loader.variant import LoadVariant
 from mcp_proxy_mutants.members import gathered
 
 
 def load_variants() -> tuple[LoadVariant, ...]:
-    """Every variant of this package's modules, in order of module."""
+    """Return every variant of this package's modules, in order of module."""
     return gathered(__name__, __path__, "VARIANTS")

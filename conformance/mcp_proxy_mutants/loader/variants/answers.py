@@ -1,4 +1,4 @@
-"""Variants of the answer: prefixes, orders, errors, numbers, warnings and omissions."""
+"""Loader variants of the answer: prefixes, orders, errors, numbers, warnings and omissions."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ PREFIX = "mcp__"
 
 
 def _in_order(answer: Json, request: Json) -> Json:
-    """Sort outcomes by id, the last first."""
+    """Return the answer with its outcomes in falling order of id."""
     del request
     outcomes = sorted(
         answer["outcomes"], key=lambda outcome: str(outcome["server_id"]), reverse=True
@@ -20,7 +20,7 @@ def _in_order(answer: Json, request: Json) -> Json:
 
 
 def _plain(answer: Json, request: Json) -> Json:
-    """Report servers as available or failed, and nothing else."""
+    """Return the answer with only the statuses available and failed, and no warnings."""
     del request
     return {
         "outcomes": [
@@ -36,7 +36,7 @@ def _plain(answer: Json, request: Json) -> Json:
 
 
 def _quoted(signal: Signal, connection: Connection, text: str) -> str:
-    """Add the server's text and the client's exception to the error."""
+    """Return the error with the server's body and the exception's type added."""
     del connection
     body = signal.body.decode(errors="replace").strip()
     exception = type(signal.__context__ or signal).__name__
@@ -44,7 +44,7 @@ def _quoted(signal: Signal, connection: Connection, text: str) -> str:
 
 
 def _in_lines(signal: Signal, connection: Connection, text: str) -> str:
-    """Report the error in three lines: text, server, signal."""
+    """Return the error in three lines: text, server, kind of signal."""
     return f"{text}\nServer: {connection.server_id}\nSignal: {signal.kind}\n"
 
 
@@ -53,7 +53,7 @@ def _named(outcomes: list[OutcomeEntry], *statuses: str) -> list[str]:
 
 
 def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Warn with a mark and the server's name."""
+    """Return warnings with a line for each server: a symbol and its id."""
     del due
     marks = {"transient": "\N{HOURGLASS}", "permanent": "\N{CROSS MARK}", "denied": "\N{LOCK}"}
     return {
@@ -62,7 +62,7 @@ def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
 
 
 def _in_two(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Warn of denials together with the permanent failures."""
+    """Return warnings in German, denied servers among the permanent ones."""
     del due
     later, lost = _named(outcomes, "transient"), _named(outcomes, "permanent", "denied")
     return {

@@ -1,4 +1,4 @@
-"""Variants of classes, where the source leaves them open."""
+"""Loader variants that choose other classes where the source leaves them open."""
 
 from collections import Counter
 from typing import Any
@@ -39,7 +39,7 @@ class _Deaf(Ear):
     """A session that ignores the failures of its notifications."""
 
     async def notify(self, method: str) -> None:
-        """Send one notification."""
+        """Send a notification by the wrapped session; a failure is ignored."""
         try:
             await self._session.notify(method)
         except Signal:
@@ -66,7 +66,7 @@ class _Impatient(HttpSession):
 
 
 async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt a load in which failed notifications change nothing."""
+    """Attempt a load that ignores failures of notifications."""
 
     async def connected(to: Connection) -> Session:
         return _Deaf(await connect(to), lambda _, signal: signal)
@@ -75,7 +75,7 @@ async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], S
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
-    """Treat answers of these codes as timeouts if every mark is in their body, else as denials."""
+    """Return a `heard`: at these codes a timeout if all marks are in the body, else a denial."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts
@@ -93,7 +93,7 @@ def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _in_turns() -> Any:
-    """Alternate the class of signals that the mapping does not name."""
+    """Return a `heard` that alternates unmapped signals between denied and permanent."""
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
@@ -112,7 +112,7 @@ def _empty(outcome: Outcome) -> Outcome:
 
 
 def _unknown_transport(answer: Json, request: Json) -> Json:
-    """Report an unknown transport as transient: the next version may know it."""
+    """Return the answer with servers of an unknown transport as transient."""
     known = (None, "streamable-http", "stdio")
     names = {
         server["server_id"] for server in request["servers"] if server.get("transport") not in known

@@ -1,4 +1,4 @@
-"""Variants of the conversation: one page, a probe, no handshake, a request sent once more."""
+"""Loader variants of the conversation: one page, a probe, no handshake, a repeated request."""
 
 from mcp_proxy_mutants.loader.pieces import Attempt, over
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
@@ -11,38 +11,38 @@ META = "io.modelcontextprotocol/"
 
 
 class _Kept:
-    """A session that passes everything on."""
+    """A session that delegates everything to the wrapped one; base of the others."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Pass the request on to the wrapped session and return its result."""
         return await self._session.request(method, params)
 
     async def notify(self, method: str) -> None:
-        """Send one notification."""
+        """Pass the notification on to the wrapped session."""
         await self._session.notify(method)
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the wrapped session."""
         await self._session.close()
 
 
 class _OnePage(_Kept):
-    """A session that drops the cursor of the next page."""
+    """A wrapped session whose lists have one page: `nextCursor` is dropped."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Return the result of the request without `nextCursor`."""
         result = await super().request(method, params)
         return {name: value for name, value in result.items() if name != "nextCursor"}
 
 
 class _OnceMore(_Kept):
-    """A session that requests the list once more after a code of the 500s."""
+    """A wrapped session that repeats a `tools/list` once after a 5xx."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Return the result of the request; repeat a `tools/list` once after a 5xx."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -52,14 +52,14 @@ class _OnceMore(_Kept):
 
 
 class _Modern(HttpSession):
-    """A session of the revision that has no handshake."""
+    """An HTTP session in the stateless revision 2026-07-28, without a handshake."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._headers["mcp-protocol-version"] = STATELESS
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request with its client metadata and return its result."""
+        """Send a request with the stateless revision's `_meta` and header; return its result."""
         meta = {
             f"{META}protocolVersion": STATELESS,
             f"{META}clientInfo": {"name": "mcp-proxy-reference", "version": "1"},
@@ -70,7 +70,7 @@ class _Modern(HttpSession):
 
 
 def _in(make: type[_Kept]) -> Attempt:
-    """Return an attempt in a session of that kind."""
+    """Return an attempt whose sessions are wrapped by `make`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -84,7 +84,7 @@ def _in(make: type[_Kept]) -> Attempt:
 async def _without_handshake(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Request the list at once, without a handshake, where there is a URL."""
+    """Load the tools over HTTP by the stateless revision, without `initialize`; stdio as usual."""
     if not connection.url:
         return await std.attempt(connection, connect)
     session = _Modern(connection)
@@ -96,7 +96,7 @@ async def _without_handshake(
 
 
 async def _discovering(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Probe the server for its revision, then continue with the handshake in any case."""
+    """Send `server/discover` first (HTTP only), ignore the answer, then attempt as usual."""
     if connection.url:
         probe = _Modern(connection)
         try:

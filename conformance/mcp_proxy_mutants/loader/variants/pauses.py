@@ -1,4 +1,4 @@
-"""Variants of pauses, of the number of attempts and of the order of loads."""
+"""Loader variants of pauses between attempts, of their number and of the order of loads."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ SMALL, MOMENT_S = 2, 0.6
 
 
 async def _one_by_one(loads: Loads) -> list[Outcome]:
-    """Load each server when the one before is done."""
+    """Run the loads one after the other; return their outcomes."""
     return [await run() for run in loads]
 
 

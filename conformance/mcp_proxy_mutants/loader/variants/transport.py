@@ -1,4 +1,4 @@
-"""Variants of the transport: streams, redirects, extra requests, cookies and sessions."""
+"""Loader variants of the transport: streams, redirects, extra requests, cookies, sessions."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ class _Following(HttpSession):
 
 
 class _StreamsFirst(HttpSession):
-    """A session that prefers streams."""
+    """A session whose Accept header prefers event streams."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -34,7 +34,7 @@ class _StreamsFirst(HttpSession):
 
 
 class _OneByOne(HttpSession):
-    """A session that makes a connection for each request."""
+    """A session that makes a new connection for each request."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -42,7 +42,7 @@ class _OneByOne(HttpSession):
 
 
 class _LooksBack(HttpSession):
-    """A session that sends a GET after a refusal, and requests metadata after a 401."""
+    """A session that sends a GET after a 4xx, and after a 401 asks for OAuth metadata."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -62,7 +62,7 @@ class _LooksBack(HttpSession):
 
 
 class _Counting(httpx2.AsyncByteStream):
-    """A body that counts its bytes as they arrive."""
+    """A response body that counts its bytes as they arrive."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
@@ -74,12 +74,12 @@ class _Counting(httpx2.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """Close the body."""
+        """Close the wrapped body."""
         await self._body.aclose()
 
 
 class _TakesUp(HttpSession):
-    """A session that resumes a stream that ended before it began."""
+    """A session that sends a GET when a stream ended without a byte, to resume it."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -104,7 +104,7 @@ class _TakesUp(HttpSession):
 
 
 class _Listens(HttpSession):
-    """A session that checks for a moment whether a server that denied has disconnected."""
+    """A session that waits a moment after a denial: a lost connection makes it transient."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -130,7 +130,7 @@ class _Listens(HttpSession):
 
 
 class _Adorned(HttpSession):
-    """A session that adds the kept session id of its origin to requests."""
+    """A session that sends the session id kept for its origin, and keeps new ones."""
 
     def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
         super().__init__(connection)
@@ -148,7 +148,7 @@ class _Adorned(HttpSession):
 
 
 def _shared_sessions() -> Any:
-    """Open servers of one origin one after the other, with the same session id."""
+    """Return an attempt that shares a session id among servers of one origin, one by one."""
     kept: dict[str, str] = {}
     locks: dict[str, asyncio.Lock] = {}
     adorned = over(lambda connection: _Adorned(connection, kept))
