@@ -78,6 +78,10 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     points_to_flag: bool | None = None
 
 
+Kind = Literal["string", "integer", "number", "boolean", "array", "object", "null", "absent"]
+"""The JSON type of a member, or that there is none of that name."""
+
+
 class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The expectation; a member left out is not judged. Sets of statuses may hold `absent`."""
 
@@ -94,6 +98,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     note_count: Bounds | None = None
     counts: dict[str, dict[str, int | tuple[int, ...]] | None] | None = None
     rejection: Rejection | None = None
+    members: dict[Literal["answer", "tools", "disabled", "servers"], dict[str, Kind]] | None = None
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -79,9 +79,48 @@ def _discovered(case: Case, bench: Bench) -> Comparison:
             _placed(other, (NOWHERE,), answer, bench, compared, flag=flag)
     if then.disabled_count is not None:
         _counted(then.disabled_count, answer, bench, compared, flag=flag, odd=odd, limit=limit)
+    listed = {"answer": [("the answer", answer.body)]} | {
+        place: [(f"{entry.key}", entry.members) for entry in entries]
+        for place, entries in (("tools", answer.tools), ("disabled", answer.disabled))
+    }
+    _members(case, listed, compared)
     _texts(then, answer, bench, compared, flag=flag)
     _note(then, answer, bench, compared, limit=limit)
     return compared
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+    "array": (list,), "object": (dict,), "null": (type(None),),
+}  # fmt: skip
+
+
+def _members(
+    case: Case, listed: Mapping[str, list[tuple[str, Mapping[str, Any]]]], compared: Comparison
+) -> None:
+    """Compare the members at each place with the kinds that the case expects of them.
+
+    `listed` has, for each place, what stands there by name. A case with `members` expects nothing
+    else, so they break all its clauses.
+
+    Raises:
+        Inconclusive: Nothing stands at the place.
+    """
+    for place, kinds in (case.then.members or {}).items():
+        if not listed[place]:
+            raise Inconclusive(f"nothing is listed under {place}", cause="control")
+        for name, members in listed[place]:
+            for member, kind in kinds.items():
+                compared.truth(f"{member} of {name}", members.get(member, NOWHERE),
+                               holds=_is_of(kind, member, members), allowed=kind,
+                               breaks=case.clauses)  # fmt: skip
+
+
+def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
+    if kind == NOWHERE or member not in members:
+        return (kind == NOWHERE) == (member not in members)
+    value = members[member]
+    return isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _placed(
@@ -412,6 +451,8 @@ def _listed(case: Case, bench: Bench) -> Comparison:
     compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
     listing = bench.list()
+    named = [(server.name, server.members) for server in listing.servers.values()]
+    _members(case, {"servers": named}, compared)
     for server, wanted in (case.then.counts or {}).items():
         for tool, reason in bench.armed.skipped.items():
             if tool.server == server:

@@ -122,6 +122,19 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
             yield Gap("case", case.id, fault, "give it `clauses`")
 
 
+def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
+    """Every clause that a check cites is in the newest version of a profile of its folder."""
+    newest = {version.id: version for version in sorted(data.profiles, key=lambda p: p.version)}
+    for check in data.checks:
+        folder = check.module.partition("/")[0]
+        judging = [version for version in newest.values() if folder in version.folders]
+        for name in check.clauses:
+            if judging and not any(name in version.holds for version in judging):
+                fault = f"{check.name} cites {name}, which {judging[0].name} does not list"
+                repair = f"list it there; if {judging[0].name} is frozen, in a version after it"
+                yield Gap("clause", name, fault, repair)
+
+
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
     """Yield each required clause that fewer than two mutants break."""
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
@@ -210,6 +223,7 @@ def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
 RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
     clauses_without_checks,
     checks_of_nothing,
+    clauses_beside_the_profiles,
     clauses_too_seldom_broken,
     counterexamples_of_nothing,
     checks_without_proofs,

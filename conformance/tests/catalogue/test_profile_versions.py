@@ -66,7 +66,8 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
     both = profile("discovery@1+robustness@1")
 
     assert both.name == "discovery@1+robustness@1"
-    assert profile("discovery+robustness").name == "discovery@1+robustness@2"
+    newest = profile("discovery").name
+    assert profile("discovery+robustness").name == f"{newest}+robustness@2"
     assert LATER not in both.clauses
     assert profile(both.name) == both
 
@@ -109,7 +110,7 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
     assert report.profile.name == profile_of(report) == "discovery@1+robustness@1"
     assert clauses == list(profile("discovery@1+robustness@1").clauses)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
-    assert "no version '9' of discovery; known: discovery@1." in done.output
+    assert "no version '9' of discovery; known: discovery@1" in done.output
 
 
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from action_runner import ACTION, Job, action, commands
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.selftest.live_trial import seeded
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_mutants.proxy.changed import Changed
@@ -171,7 +172,11 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
 
     outputs = dict(job.outputs)
     verdict, code = outputs.pop("verdict"), outputs.pop("exit-code")
-    assert (job.code, code, verdict) == (0, "0", "consistent with discovery-live@1")
+    assert (job.code, code, verdict) == (
+        0,
+        "0",
+        f"consistent with {profile('discovery-live').name}",
+    )
     assert [Path(path).stat().st_size > 0 for path in outputs.values()] == [True] * 5
     assert job.summary == Path(outputs["markdown"]).read_text(encoding="utf-8")
     assert [(command, properties["title"]) for command, properties, _ in commands(job.printed)] == [

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
@@ -73,7 +74,7 @@ def test_every_clause_is_observed_within_the_budget(
     code, report, printed = run(tmp_path, "--url", started.access.url, *knowledge)
 
     assert (code, set(verdicts(report).values())) == (0, {"pass"})
-    assert report["headline"] == "consistent with discovery-live@1"
+    assert report["headline"] == f"consistent with {profile('discovery-live').name}"
     assert report["timing"]["requests"] <= 300
     assert "conformant" not in printed
     assert report["target"]["version"].startswith("mcp-proxy-reference")

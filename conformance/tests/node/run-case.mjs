@@ -23,6 +23,12 @@ const same = (some, others) => isDeepStrictEqual(sorted(some), sorted(others));
 const keysOf = (entries) => entries.map((one) => one.key);
 const statusesOf = (entries) => entries.map((one) => one.status);
 const within = ({ equals, min = equals ?? 0, max = equals ?? Infinity }, n) => min <= n && n <= max;
+const kindOf = (value) => {
+  if (value === undefined) return 'absent';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
+};
 const numbersIn = (text) => (text.toLowerCase().match(/\w+/g) ?? [])
   .map((word) => (/^\d+$/.test(word) ? Number(word) : NUMBERS.indexOf(word)))
   .filter((number) => number >= 0);
@@ -176,6 +182,15 @@ const JUDGES = {
       ? [block[reason]].flat().includes(seen?.[reason] ?? 0) : seen?.[reason] === undefined);
     return [`.${server}`, server in counts && (block ? REASONS.every(fits) : seen === undefined), seen];
   }),
+  members: ({ told, tools, disabled, servers }, wanted) => (
+    Object.entries(wanted).flatMap(([place, kinds]) => {
+      const there = { answer: [told], tools, disabled, servers }[place];
+      if (!there.length) return [[`.${place}`, false, 'nothing']];
+      return there.flatMap((entry) => Object.entries(kinds).map(([member, kind]) => {
+        const seen = kindOf(entry[member]), whole = kind === 'number' && seen === 'integer';
+        return [`.${place}.${member}`, whole || seen === kind, entry[member]];
+      }));
+    })),
   rejection: ({ text, reached }, wanted) => Object.entries(wanted).map(([member, value]) => {
     const points = text.includes(FLAG) || text.includes(DISCOVERY);
     const judged = { reaches_upstream: reached === value, points_to_flag: points === value };

@@ -169,12 +169,13 @@ export async function start(stage, command) {
       const { text, error } = kind === 'list'
         ? await ask(agent, 'upstream_servers', { operation: 'list' })
         : await ask(agent, DISCOVERY, given);
-      const { servers, tools, disabled, remediation, notice: note } = error ? {} : JSON.parse(text);
+      const told = error ? {} : JSON.parse(text);
+      const { servers, tools, disabled, remediation, notice: note } = told;
       const read = (entries) => (entries ?? []).map((one) => (
         { ...one, key: one.name.includes(':') ? one.name : `${one.server}:${one.name}` }));
       const counts = Object.fromEntries((servers ?? []).map((one) => [one.name, one.tools]));
-      return { error, text, note, counts, remediation: remediation ?? {}, tools: read(tools),
-        disabled: read(disabled) };
+      return { error, text, told, note, counts, remediation: remediation ?? {}, tools: read(tools),
+        disabled: read(disabled), servers: servers ?? [] };
     },
   };
 }

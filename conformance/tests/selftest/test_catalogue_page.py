@@ -84,7 +84,7 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
     for words in (
         "- Level: **required**, a breach fails the target.",
         "- Source: discovery-spec, FR-006\n",
-        "- Profiles: `discovery@1`, `discovery-live@1`\n",
+        f"- Profiles: `{profile('discovery').name}`, `{profile('discovery-live').name}`\n",
         "- Interpretation [cap-fills](#ruling-cap-fills): Exceeding the cap",
         "::test_the_cap_holds_on_every_endpoint` | Every endpoint",
         "[limits-1-at-1](#case-limits-1-at-1)",

@@ -47,6 +47,12 @@ def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
     looked_at(case, bench).conclude()
 
 
+@each_case("members")
+def test_answers_have_members_of_the_expected_types(bench: Bench, case: Case) -> None:
+    """Each member that a case names has its JSON type, or is absent."""
+    looked_at(case, bench).conclude()
+
+
 @each_case("rejection")
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
     """The refusal gives its reason and the next step, and the call does not reach the upstream."""

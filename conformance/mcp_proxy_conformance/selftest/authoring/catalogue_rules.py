@@ -48,7 +48,11 @@ def _clause(
         yield from _source(document, at, clause.source, known)
     if clause.untested is None and clause.id not in known.judged:
         fault = f"no profile lists {clause.id} in its newest version"
-        yield document.found((*at, "id"), fault, "list it in one, or say why it is `untested`")
+        repair = (
+            "list it in one, and in discovery-live if an endpoint that is only read can show it;"
+            " or say why it is `untested`"
+        )
+        yield document.found((*at, "id"), fault, repair)
     if not clause.id.startswith(f"{row.id}."):
         fault = f"{clause.id} is listed under {row.id}"
         yield document.found((*at, "id"), fault, f"rename it to {row.id}.…, or move it")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
 from mcp_proxy_conformance.catalogue.sentence import Sentence, sentences
@@ -26,7 +25,10 @@ Clauses in italics are advisory.
 def sentence_page() -> str:
     """Return the page, which has a table for each source text."""
     lines = [HEAD]
-    for text, rows in groupby(sentences(), key=lambda row: row.text):
+    by_text: dict[str, list[Sentence]] = {}
+    for row in sentences():
+        by_text.setdefault(row.text, []).append(row)
+    for text, rows in by_text.items():
         lines += [f"## {text}", "", "| place | sentence | judged | clauses | not judged |"]
         lines += ["|---|---|---|---|---|", *map(_row, rows), ""]
     return "\n".join(lines)
