@@ -16,6 +16,7 @@ from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, Redactor
 from mcp_proxy_conformance.wire.printed import ends_of, without_secrets
 
 SQLITE = b"SQLite format 3\x00"
+PRINTED = re.compile(r"(adapter|target-\d+)\.(log|out)")
 BESIDE = ("-journal", "-wal", "-shm")
 """Suffixes of the temporary files that SQLite puts beside a database."""
 
@@ -29,18 +30,28 @@ def things(folder: Path) -> set[str]:
     the rest of its name.
     """
     names: set[str] = set()
-    for path in _files(folder):
+    for path in files(folder):
         if path.name.endswith(BESIDE):
             continue
-        name = re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
+        name = masked(path, folder)
         names |= {name, *(f"{name}#{table}" for table in _tables(path))}
     return names
+
+
+def masked(path: Path, folder: Path) -> str:
+    """Return a file's name within the folder, numbers in it masked."""
+    return re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
+
+
+def is_printed(path: Path, folder: Path) -> bool:
+    """Whether the suite itself wrote that file, of what a target or its adapter printed."""
+    return path.parent == folder and PRINTED.fullmatch(path.name) is not None
 
 
 def marks(folder: Path) -> Marks:
     """Return size and modification time (ns) of every file, by which a write can be noticed."""
     by_path: Marks = {}
-    for path in _files(folder):
+    for path in files(folder):
         with contextlib.suppress(OSError):
             status = path.stat()
             by_path[str(path)] = (status.st_size, status.st_mtime_ns)
@@ -78,7 +89,7 @@ def remove(folder: Path) -> None:
             )
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files(folder: Path) -> Iterator[Path]:
     """Yield every file in a folder, without recursion: a target decides how deep it is."""
     left = [folder]
     while left:

@@ -1,7 +1,9 @@
 """Mutants of state: requests that write, miscount or change something."""
 
+import base64
 import json
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
@@ -9,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
-from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_mutants.proxy.gateway_changes import decide, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.store import Store
 
 SCORE = 3
 
@@ -181,7 +184,123 @@ def _stateless_uncounted(gateway: Gateway) -> None:
     decide(gateway, reply=reply)
 
 
+def _sql(store: Store, statement: str, *values: Any) -> None:
+    uri = f"{store.path.absolute().as_uri()}?mode=rw"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows, rows:
+        rows.execute(statement, values)
+
+
+def _counter_in_header(gateway: Gateway) -> None:
+    """Write the counter to the header of the database, and never read it."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            _sql(request.store, f"pragma user_version = {gateway.opt_ins}")
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def _counter_of_tokens(document: Json, request: Request) -> Json:
+    """Count the use of the flag in the rows of agents' tokens."""
+    if request.flag:
+        count = "coalesce(json_extract(agent, '$.opt_ins'), 0) + 1"
+        changed = f"cast(json_set(agent, '$.opt_ins', {count}) as blob)"
+        _sql(request.store, f"update tokens set agent = {changed} where name = ?",  # noqa: S608
+             request.agent.name)  # fmt: skip
+    return document
+
+
+def _statuses_among_contacts(document: Json, request: Request) -> Json:
+    """Write what was revealed to a table that is there already, and only once."""
+    for entry in document.get("disabled", []):
+        row = f"{entry['server']}:{entry['name']}={entry['status']}"
+        _sql(request.store, "insert or ignore into contacts values (?)", row)
+    return document
+
+
+def _written_at_exit(gateway: Gateway) -> None:
+    """Write statuses that were revealed to an existing table when the program ends."""
+    shown: dict[str, str] = {}
+    close = gateway.aclose
+
+    def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        shown[facts.tool.key] = status
+        return std.locked_entry(facts, status, withheld)
+
+    async def aclose() -> None:
+        await close()
+        for tool, status in shown.items():
+            _sql(gateway.store, "insert or ignore into contacts values (?)", f"{tool} {status}")
+
+    put(gateway, aclose=aclose)
+    decide(gateway, locked_entry=locked_entry)
+
+
+def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
+    """Return a swap that keeps a file with a line for each call, the same but for some of them."""
+
+    def swap(gateway: Gateway) -> None:
+        path = _folder(gateway) / "calls.log"
+        path.touch()
+
+        def answer(document: Json, request: Request) -> Json:
+            with path.open("a", encoding="utf-8") as log:
+                log.write(f"{time.time()} {write(request)}\n")
+            return document
+
+        decide(gateway, answer=answer)
+
+    return swap
+
+
+def _coded_query(request: Request) -> str:
+    return base64.b64encode(request.query.encode()).decode() if request.flag else "call"
+
+
+def _caller(request: Request) -> str:
+    return f"call of {request.agent.name}" if request.flag else "call"
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "counter-in-the-header",
+        "The opt-in counter is written to the header of the database, and never read.",
+        "FR-013.in-memory",
+        "FR-012.no-new-state",
+        swap=_counter_in_header,
+    ),
+    mutant(
+        "counter-in-the-tokens",
+        "The use of the flag is counted in the stored tokens of agents.",
+        "FR-013.in-memory",
+        "FR-012.no-new-state",
+        answer=_counter_of_tokens,
+    ),
+    mutant(
+        "statuses-among-contacts",
+        "The statuses that the flag revealed are stored in a table that exists already.",
+        "FR-012.no-new-state",
+        answer=_statuses_among_contacts,
+    ),
+    mutant(
+        "statuses-written-at-exit",
+        "The statuses that the flag revealed are stored in an existing table at the end.",
+        "FR-012.no-new-state",
+        swap=_written_at_exit,
+    ),
+    mutant(
+        "coded-queries-in-the-log",
+        "A log of calls has the query of those with the flag, in base64.",
+        "FR-013.in-memory",
+        swap=_diary(_coded_query),
+    ),
+    mutant(
+        "callers-in-the-log",
+        "A log of calls has the agent's name of those with the flag only.",
+        "FR-013.in-memory",
+        swap=_diary(_caller),
+    ),
     mutant(
         "opt-ins-logged",
         "Each use of the flag is written to a file.",

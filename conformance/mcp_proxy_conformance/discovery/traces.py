@@ -1,0 +1,193 @@
+"""Traces of calls with the flag in what a target stores, beside those of the same calls without."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.targets.stored import Places, changed, spelled, stored, traced
+from mcp_proxy_conformance.verdict.comparison import Comparison
+
+AGENT = "wicketbrim"
+SMITHY = world(
+    server(
+        "forge",
+        tool("zorvik_list", "Zorvik lists sable oaken things."),
+        tool("tarnix_push", "Tarnix pushes amber lurid things.", locked=CONFIG),
+        tool("mobel_drop"),
+    ),
+    agents={AGENT: ("forge",)},
+)
+USUAL = ("zorvik", "oaken sable", "quolvexi brandu")
+"""Queries of calls without the flag; the last one matches nothing."""
+USING = ("wembridas quolti",)
+"""Queries of calls with the flag that match nothing: only their use could be stored."""
+REVEALING = ("tarnix", "lurid amber")
+TIMES = 6
+TWINS = 2
+"""Further targets that must keep what the first one kept."""
+WATCH_S = 3.0
+"""Seconds of default calls in which content that changes by itself is to show."""
+MOBEL, ZORVIK = key("forge:mobel_drop"), key("forge:zorvik_list")
+
+USUAL_QUERY, QUERY, CALLER, SET, STATUS = "default query", "query", "caller", "flag", "status"
+TRACES = {
+    USUAL_QUERY: re.compile(b"|".join(spelled(query).pattern for query in USUAL[1:])),
+    QUERY: re.compile(b"|".join(spelled(query).pattern for query in (*USING, REVEALING[1]))),
+    CALLER: spelled(AGENT),
+    SET: re.compile(rb"%s\W{0,8}(?:true|1)" % FLAG.encode()),
+    STATUS: spelled("disabled_by_config"),
+}
+USE, REVEALED = "FR-013.in-memory", "FR-012.no-new-state"
+BY_USE, BY_ANSWER, AT_EXIT = (
+    "bytes change by use",
+    "bytes change by answers",
+    "bytes change at exit",
+)
+BY_BYTES = (BY_USE, BY_ANSWER, AT_EXIT)
+BREAKS = {
+    BY_USE: (REVEALED, USE),
+    BY_ANSWER: (REVEALED,),
+    AT_EXIT: (REVEALED,),
+    QUERY: (USE,),
+    CALLER: (USE,),
+    SET: (USE,),
+    STATUS: (REVEALED,),
+}
+Kept = tuple[str, str]
+"""A place in the state folder, and what is kept there: a trace, or other bytes than before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What the calls of one trial left: `kept` by the last ones, `logs` of the calls before."""
+
+    kept: set[Kept] = field(default_factory=set)
+    logs: set[str] = field(default_factory=set)
+
+    @property
+    def beside_logs(self) -> set[Kept]:
+        """What is kept elsewhere than in a log that holds the queries of default calls, too."""
+        return {(place, what) for place, what in self.kept if _table(place) not in self.logs}
+
+    @property
+    def in_logs(self) -> set[Kept]:
+        """The flag and what it revealed in a log that holds the queries of default calls."""
+        told = {(place, what) for place, what in self.kept if what in (SET, STATUS)}
+        return told - self.beside_logs
+
+
+def trial(bench: Bench, flag: Any) -> Trial:
+    """Make default calls, then calls of that form, and read the folder after each round.
+
+    Raises:
+        Inconclusive: The calls go wrong, or a lock of the user is seen nowhere in the folder.
+    """
+    looks = [_written(bench)]
+
+    def look() -> None:
+        looks.append(_read(bench))
+
+    for _ in range(2):
+        _call(bench, USUAL, ABSENT)
+        look()
+    _restart(bench)
+    look()
+    _call(bench, USUAL, ABSENT)
+    look()
+    usual = set().union(*(changed(*pair) for pair in pairwise(looks)))
+    before = len(looks) - 1
+    _call(bench, USING, flag)
+    look()
+    _call(bench, REVEALING, flag)
+    look()
+    _restart(bench)
+    look()
+    kept = {
+        (place, what) for at in looks[before + 1 :] for place, what in traced(looks[before], at)
+    }
+    for step, what in enumerate(BY_BYTES, start=before):
+        kept |= {(place, what) for place in changed(looks[step], looks[step + 1]) - usual}
+    logs = {_table(p) for at in looks for p, content in at.items() if USUAL_QUERY in content.traces}
+    return Trial(kept={one for one in kept if one[1] in BREAKS}, logs=logs)
+
+
+def kept_by_the_flag(bench: Bench) -> Comparison:
+    """Compare what calls with the flag leave with what the same calls leave without it.
+
+    What is suspected must be left by further targets as well, and not by one without the flag, that
+    is watched for longer: a program may write at times of its own.
+    """
+    kept = trial(bench, flag=True).beside_logs
+    for _ in range(TWINS):
+        if kept:
+            with bench.twin() as twin:
+                kept &= trial(twin, flag=True).beside_logs
+    if kept:
+        with bench.twin() as twin:
+            kept -= trial(twin, ABSENT).kept
+            moving = _moving(twin)
+            kept = {(p, what) for p, what in kept if what not in BY_BYTES or p not in moving}
+    comparison = Comparison()
+    for place, what in sorted(kept):
+        comparison.truth(
+            place, f"{what}, by calls with the flag only", holds=False,
+            allowed="nothing that default calls do not leave", breaks=BREAKS[what],
+        )  # fmt: skip
+    for clause in {USE, REVEALED} - set(comparison.broken):
+        comparison.truth("state folder", "as after default calls", holds=True,
+                         allowed="", breaks=[clause])  # fmt: skip
+    return comparison
+
+
+def _moving(bench: Bench) -> set[str]:
+    """The places that change in some seconds of default calls."""
+    looks, end = [_read(bench)], time.monotonic() + WATCH_S
+    while time.monotonic() < end:
+        _call(bench, (*USUAL, *USING, *REVEALING), ABSENT)
+        looks.append(_read(bench))
+    return set().union(*(changed(*pair) for pair in pairwise(looks)))
+
+
+def _table(place: str) -> str:
+    """Return the file, and of a database the table, that a place is in."""
+    file, sign, column = place.rpartition("#")
+    return f"{file}#{column.partition('.')[0]}" if sign else place
+
+
+def _written(bench: Bench) -> Places:
+    """Lock a tool by the user, and require that this is seen in the folder."""
+    before = _read(bench)
+    bench.operator.lock(USER, MOBEL.server, [MOBEL.tool])
+    bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
+    after = bench.until(lambda: _read(bench), lambda latest: latest != before)
+    bench.require(after != before, "nothing changed in the state folder when a tool was locked")
+    bench.settle()
+    return _read(bench)
+
+
+def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
+    views = [bench, *(bench.as_agent(agent) for agent in bench.world.agents)]
+    for query in queries * TIMES:
+        for view in views:
+            answer = view.discover(query, include_disabled=flag)
+            bench.require(answer.error is None, f"discovery is answered with {answer.error}")
+            due = flag is True and query == REVEALING[0]
+            bench.require(not due or answer.disabled, "the flag revealed no locked tool")
+
+
+def _restart(bench: Bench) -> None:
+    if "restart" in bench.operator.target.capabilities:
+        bench.operator.restart()
+        bench.require(bench.ready(ZORVIK), "no tool is callable after a restart", "not_reached")
+        bench.settle()
+
+
+def _read(bench: Bench) -> Places:
+    return stored(bench.operator.folder / "target", TRACES)

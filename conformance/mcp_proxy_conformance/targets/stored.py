@@ -1,0 +1,153 @@
+"""Stored content: the columns of the databases and the bytes of the files in a state folder."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import contextlib
+import hashlib
+import lzma
+import re
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.targets.folder import BESIDE, SQLITE, files, is_printed, masked
+
+MOST_FILE, MOST_ALL, MOST_ROWS = 32 * 1024 * 1024, 128 * 1024 * 1024, 50_000
+"""Bytes that are read of one file and of a folder, and rows of one table; the rest is not read."""
+HEADERS = ("user_version", "application_id")
+PACKED: Mapping[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(31),
+    b"\x78\x01": zlib.decompressobj,
+    b"\x78\x5e": zlib.decompressobj,
+    b"\x78\x9c": zlib.decompressobj,
+    b"\x78\xda": zlib.decompressobj,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\x00": lzma.LZMADecompressor,
+}
+"""First bytes of a compressed file or cell, and what reads it."""
+
+Traces = Mapping[str, re.Pattern[bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """Content of one place: its digest, and the names of the traces that it holds.
+
+    A database's own bytes have no digest: they change with every transaction, even an empty one.
+    """
+
+    digest: bytes
+    traces: frozenset[str]
+
+
+Places = dict[str, Stored]
+"""By place: `file`, or `file#table.column` of an SQLite database, numbers in file names masked."""
+
+
+def stored(folder: Path, traces: Traces) -> Places:
+    """Return all content of a folder but what the suite itself put there of a target's output."""
+    places: dict[str, list[Stored]] = {}
+    left = MOST_ALL
+    for path in sorted(files(folder)):
+        if is_printed(path, folder):
+            continue
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            raw = file.read(min(MOST_FILE, left))
+            left -= len(raw)
+            name = masked(path, folder)
+            for place, content, counts in _contents(path, raw):
+                digest = hashlib.sha256(content).digest() if counts else b""
+                found = frozenset(trace for trace in traces if _holds(content, traces[trace]))
+                places.setdefault(f"{name}{place}", []).append(Stored(digest=digest, traces=found))
+    return {place: _joined(parts) for place, parts in places.items()}
+
+
+def changed(before: Places, after: Places) -> set[str]:
+    """Return the places of both whose content differs."""
+    return {p for p in before.keys() & after.keys() if before[p].digest != after[p].digest}
+
+
+def traced(before: Places, after: Places) -> set[tuple[str, str]]:
+    """Return the place and name of each trace that is held afterwards only."""
+    none = Stored(digest=b"", traces=frozenset())
+    return {
+        (place, trace)
+        for place, content in after.items()
+        for trace in content.traces - before.get(place, none).traces
+    }
+
+
+def spelled(text: str) -> re.Pattern[bytes]:
+    """Return a pattern of a text of letters and spaces as files may spell it, in any case.
+
+    Plain or in JSON, with its spaces escaped for a URL, in UTF-16, in hexadecimal digits, or within
+    base64, where a text can begin at any of three places.
+    """
+    raw = text.encode()
+    plain = rb"(?: |\+|%20|\\u0020)".join(map(re.escape, raw.split(b" ")))
+    wide = [text.encode("utf-16-le"), text.encode("utf-16-be")]
+    inner = [base64.b64encode(b"\0" * at + raw)[-(-at * 4 // 3) :] for at in range(3)]
+    based = [part.rstrip(b"=")[:-1] for part in inner]
+    forms = [*map(re.escape, [*wide, raw.hex().encode()]), plain]
+    exact = b"|".join(map(re.escape, based))
+    return re.compile(b"(?i:" + b"|".join(forms) + b")|" + exact)
+
+
+def _joined(parts: list[Stored]) -> Stored:
+    digest = hashlib.sha256(b"".join(sorted(part.digest for part in parts))).digest()
+    return Stored(digest=digest, traces=frozenset[str]().union(*(p.traces for p in parts)))
+
+
+def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield place within the file, content, and whether its digest counts."""
+    is_database = raw.startswith(SQLITE)
+    yield "", raw, not (is_database or path.name.endswith(BESIDE))
+    if is_database:
+        with contextlib.suppress(OSError, sqlite3.Error):
+            yield from ((f"#{place}", content, True) for place, content in _columns(path))
+
+
+def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the content of each column of a database, of its schema and its header."""
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
+        rows.text_factory = bytes
+        header = [rows.execute(f"pragma {name}").fetchone() for name in HEADERS]
+        yield "header", repr(header).encode()
+        tables = rows.execute(
+            "select name, sql from sqlite_master where type = 'table' order by name"
+        ).fetchall()
+        yield "schema", b"\n".join(sql or b"" for _, sql in tables)
+        for name, _ in tables:
+            with contextlib.suppress(sqlite3.Error):
+                yield from _of_table(rows, name.decode())
+
+
+def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes]]:
+    quoted = '"' + table.replace('"', '""') + '"'
+    found = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name
+    names = [column[0] for column in found.description]
+    columns: list[list[bytes]] = [[] for _ in names]
+    for row in found:
+        for cells, value in zip(columns, row, strict=True):
+            cells.append(value if isinstance(value, bytes) else str(value).encode())
+    for name, cells in zip(names, columns, strict=True):
+        yield f"{table}.{name}", b"\0".join(sorted(cells))
+
+
+def _holds(content: bytes, trace: re.Pattern[bytes]) -> bool:
+    return trace.search(content) is not None or any(
+        trace.search(unpacked) is not None for unpacked in _unpacked(content)
+    )
+
+
+def _unpacked(content: bytes) -> Iterator[bytes]:
+    """Yield a compressed content as far as it can be read, in bounds."""
+    for magic, reader in PACKED.items():
+        if content.startswith(magic):
+            with contextlib.suppress(zlib.error, OSError, EOFError, lzma.LZMAError):
+                yield reader().decompress(content, MOST_FILE)

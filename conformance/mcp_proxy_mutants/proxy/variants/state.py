@@ -1,0 +1,87 @@
+"""Variants of what a proxy stores for reasons of its own."""
+
+import asyncio
+import json
+
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_mutants.proxy.variant import Variant, variant
+from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.gateway import Gateway
+
+EVERY_S, REPLACED_S = 0.1, 0.03
+LARGE = 3
+
+
+def log_of_calls(gateway: Gateway) -> None:
+    """Keep a log with the caller, the arguments and the answer of every discovery."""
+    path = gateway.store.path.with_name("calls.jsonl")
+
+    def answer(document: Json, request: Request) -> Json:
+        call = {"caller": request.agent.name, "arguments": dict(request.arguments)}
+        with path.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(call | {"answer": document}) + "\n")
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def log_of_arguments(gateway: Gateway) -> None:
+    """Keep the arguments of every discovery, hundreds of calls at a time."""
+    path = gateway.store.path.with_name("calls.json")
+    calls: list[Json] = []
+
+    def answer(document: Json, request: Request) -> Json:
+        calls.append(dict(request.arguments))
+        if len(calls) % LARGE == 0:
+            path.write_text(json.dumps(calls), encoding="utf-8")
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def heartbeat(gateway: Gateway) -> None:
+    """Replace a file of its own time and again, by a temporary one beside it."""
+    path = gateway.store.path.with_name("heartbeat.json")
+    path.write_text("{}", encoding="utf-8")
+    running: list[asyncio.Task[None]] = []
+
+    async def beat() -> None:
+        fresh = path.with_name("heartbeat.json.tmp.0")
+        while True:
+            await asyncio.sleep(EVERY_S)
+            fresh.write_text(json.dumps({"beat": asyncio.get_running_loop().time()}))
+            try:
+                await asyncio.sleep(REPLACED_S)
+            finally:
+                fresh.replace(path)
+
+    def answer(document: Json, _request: Request) -> Json:
+        if not running:
+            running.append(asyncio.create_task(beat()))
+        return document
+
+    decide(gateway, answer=answer)
+
+
+VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "log-of-calls",
+        "Every discovery is logged to a file, with its arguments and its answer.",
+        "log-of-all-calls",
+        "FR-013.in-memory~log",
+        swap=log_of_calls,
+    ),
+    variant(
+        "log-of-arguments",
+        "The arguments of every third discovery and those before it are written to a file.",
+        "log-of-all-calls",
+        "FR-013.in-memory~log",
+        swap=log_of_arguments,
+    ),
+    variant(
+        "heartbeat",
+        "A file is replaced ten times a second, by a temporary one beside it.",
+        swap=heartbeat,
+    ),
+)
