@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
@@ -69,9 +69,8 @@ def _proven(bench: Bench, agent: str) -> Bench | None:
 
 
 def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """Return the views from other endpoints that offer discovery, and of agents of every server.
+    """Return the views from other places that offer discovery, and of agents of every server.
 
     Keys are names for reports. With `tool`, only endpoints that offer that built-in tool count.
     """
-    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
-    return views | {f"as agent {view.agent}": view for view in everywhere(bench)}
+    return places(bench, tool) | {f"as agent {view.agent}": view for view in everywhere(bench)}

@@ -10,6 +10,8 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.repeats import expect_single, loads
+from mcp_proxy_conformance.discovery.structured import expect_same_counts
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault
@@ -77,8 +79,14 @@ class Answer:
         return str(self.statuses().get(key, usual))
 
     def text_without_echo(self) -> str:
-        """Return the whole answer as text, without the request's query where it is a whole word."""
-        text = self.reply.result.decode("utf-8", "replace") + "\n" + self.reply.text
+        """Return the whole result as text, without the request's query where it is a whole word.
+
+        Text items, structured content and `_meta` are in it as sent and with escapes resolved.
+        """
+        raw = self.reply.result.decode("utf-8", "replace")
+        text = f"{raw}\n{self.reply.text}"
+        if "\\u" in raw:
+            text += "\n" + json.dumps(self.reply.value(), ensure_ascii=False)
         if not self.query:
             return text
         kept, done, at = list[str](), 0, text.find(self.query)
@@ -130,6 +138,7 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
     body = _body(reply)
     if body is None:
         return Answer(reply=reply, query=query, error=_error_text(reply), body={})
+    expect_single(reply.text, body, members)
     note = body.get(members.note)
     if note is not None and not isinstance(note, str):
         raise Misshapen(
@@ -156,6 +165,8 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
 def read_listing(reply: ToolReply, members: Members) -> Listing:
     """Return the listing in normal form; raises Misshapen."""
     body = read_body(reply)
+    expect_single(reply.text, body, members)
+    expect_same_counts(reply, body, members)
     listed = body.get(members.servers)
     if not isinstance(listed, list):
         raise Misshapen(f'the server listing has no list "{members.servers}": {as_json(body)}')
@@ -166,6 +177,8 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
     """Return the view of one server, sent by itself or as a list of one; raises Misshapen."""
     body = read_body(reply)
+    expect_single(reply.text, body, members)
+    expect_same_counts(reply, body, members)
     inspected = body.get(members.inspected)
     if isinstance(inspected, list) and len(inspected) == 1:
         inspected = inspected[0]
@@ -236,7 +249,7 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
         return None
     text = reply.text
     try:
-        body = json.loads(text)
+        body = loads(text)
     except (ValueError, RecursionError):
         raise Misshapen(f"the text item is not a JSON document: {quoted(text[:SHOWN])}") from None
     if not isinstance(body, dict):

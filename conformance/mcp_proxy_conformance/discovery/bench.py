@@ -23,25 +23,34 @@ from mcp_proxy_conformance.discovery.calibration import Path, told
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.client import Client, Wire
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
 __all__ = ["ABSENT", "Bench", "Called"]
 
 T = TypeVar("T")
+STATELESS_S = 2.0
+"""Seconds to wait for the first answer in the stateless revision, which a target need not have."""
 
 
 class Bench:
-    """One check's view of a started target: as that `agent`, at that `endpoint`."""
+    """One check's view of a started target: as that `agent`, at that `endpoint`, on that `wire`."""
 
     def __init__(
-        self, started: Started, armed: Armed, agent: str | None = None, endpoint: str = ""
+        self,
+        started: Started,
+        armed: Armed,
+        agent: str | None = None,
+        endpoint: str = "",
+        wire: Wire = "auto",
     ) -> None:
         """Created by the plugin, once for each check."""
         self.started = started
         self.armed = armed
         self.agent = agent
         self.endpoint = endpoint
+        self.wire = wire
 
     @property
     def world(self) -> World:
@@ -65,11 +74,29 @@ class Bench:
 
     def as_agent(self, name: str) -> Bench:
         """Return a view of the same target by one of the world's agents."""
-        return Bench(self.started, self.armed, name, self.endpoint)
+        return Bench(self.started, self.armed, name, self.endpoint, self.wire)
 
     def at(self, endpoint: str) -> Bench:
         """Return a view of the same target at one of its endpoints."""
-        return Bench(self.started, self.armed, self.agent, endpoint)
+        return Bench(self.started, self.armed, self.agent, endpoint, self.wire)
+
+    def over(self, wire: Wire) -> Bench:
+        """Return a view of the same target in the protocol's stateless or handshake revisions."""
+        return Bench(self.started, self.armed, self.agent, self.endpoint, wire)
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the target also speaks the stateless revision; asked once of a started target."""
+        if not self.started.seen & {"stateless", "handshake only"}:
+            spoken = "stateless"
+            try:
+                with self.started.client(wire="stateless").sibling() as client:
+                    client.timeout = STATELESS_S
+                    client.open()
+            except (ProtocolFault, Unreachable):
+                spoken = "handshake only"
+            self.started.seen.add(spoken)
+        return "stateless" in self.started.seen
 
     def discover(
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
@@ -82,6 +109,7 @@ class Bench:
             limit=limit,
             endpoint=endpoint or self.endpoint,
             agent=self.agent,
+            wire=self.wire,
         )
         expect_declared(answer, self.started.target.capabilities)
         return answer
@@ -92,7 +120,7 @@ class Bench:
         The request is repeated after every operator action, between two observations of `until`,
         and when the check is called again; a failure only ever rests on the check's own answers.
         """
-        place = (self.agent, self.endpoint, query, repr(include_disabled), repr(limit))
+        place = (self.agent, self.endpoint, self.wire, query, repr(include_disabled), repr(limit))
         answer = self.started.answers.get(place)
         if answer is None:
             answer = self.discover(query, include_disabled=include_disabled, limit=limit)
@@ -128,7 +156,7 @@ class Bench:
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
         """Call a tool once through the proxy, C in the clause tables."""
-        return call(self.started, key, arguments, surface=surface, agent=self.agent)
+        return call(self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire)
 
     def refusal(self, key: ToolKey) -> str:
         """Return the text of a refused call, shared like `asked`; inconclusive if it gets through.
@@ -151,7 +179,7 @@ class Bench:
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Client:
-        return self.started.client(self.agent, endpoint or self.endpoint)
+        return self.started.client(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Run all acts concurrently, each thread with sessions of its own."""
@@ -298,7 +326,7 @@ class Bench:
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
         """Whether the feature works on this started target; once observed, not probed again."""
-        place = f"{what} {self.agent} {self.endpoint}"
+        place = f"{what} {self.agent} {self.endpoint} {self.wire}"
         if place not in self.started.seen and look():
             self.started.seen.add(place)
         return place in self.started.seen

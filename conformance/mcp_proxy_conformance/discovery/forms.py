@@ -57,7 +57,7 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
     arguments |= {FLAG: True} if form == OPTED_IN else {}
-    client = bench.started.client(bench.agent, bench.endpoint)
+    client = bench.started.client(bench.agent, bench.endpoint, bench.wire)
     if not apart:
         reply = client.call_tool(bench.surface.discovery_tool, arguments)
     else:

@@ -45,6 +45,19 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
     return list(endpoints)
 
 
+def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
+    """Return the views from `elsewhere`, the last in the stateless revision if it is spoken.
+
+    Without another endpoint, that revision is looked at where the bench looks. Keys are names for
+    reports.
+    """
+    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
+    if bench.wire != "auto" or not bench.is_stateless:
+        return views
+    name, view = views.popitem() if views else ("", bench)
+    return views | {f"{name}{STATELESS}".strip(): view.over("stateless")}
+
+
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
     """Return the tool's entry by every place of `conversations` that offers it.
 

@@ -10,8 +10,10 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.structured import expect_agreement
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.reply import ToolReply
 
@@ -71,12 +73,13 @@ def call(
     *,
     surface: int = 0,
     agent: str | None = None,
+    wire: Wire = "auto",
 ) -> Called:
     """Call a tool through the proxy, and observe whether its upstream counted it."""
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
-    reply = started.client(agent, template.endpoint).call_tool(tool, filled)
+    reply = started.client(agent, template.endpoint, wire).call_tool(tool, filled)
     return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
 
 
@@ -88,6 +91,7 @@ def discover(
     limit: Any = ABSENT,
     endpoint: str = "",
     agent: str | None = None,
+    wire: Wire = "auto",
 ) -> Answer:
     """Make one discovery call; an ABSENT argument is not sent.
 
@@ -102,8 +106,12 @@ def discover(
     if limit is not ABSENT:
         arguments[names.limit] = limit
     try:
-        reply = started.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
+        reply = started.client(agent, endpoint, wire).call_tool(names.discovery_tool, arguments)
         answer = read_answer(reply, query, names.members, started.known)
+        bound = limit if isinstance(limit, (int, float)) else None
+        flagged = include_disabled is True
+        expect_agreement(reply, answer.body, names.members, started.known, flagged=flagged,
+                         limit=bound)  # fmt: skip
     except (Misshapen, ProtocolFault) as error:
         too_large = isinstance(error, ProtocolFault) and error.kind == "size"
         named = too_large or (isinstance(error, Misshapen) and error.clauses)

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.expectation import lay_out
 from mcp_proxy_conformance.discovery.forms import unequal
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.targets.adapter import Unsupported
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
@@ -83,8 +83,8 @@ def views(case: Case, bench: Bench) -> list[View]:
 def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
     tool = bench.surface.listing.tool if case.when.do == "list" else ""
     if case.when.agent is None:
-        for endpoint in elsewhere(bench, tool):
-            yield View(f"at {endpoint}", bench.at(endpoint))
+        for name, view in places(bench, tool).items():
+            yield View(name, view)
 
 
 def _ways(case: Case, bench: Bench) -> Iterator[View]:

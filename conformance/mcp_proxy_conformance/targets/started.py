@@ -142,7 +142,7 @@ class Started:
         return self.adapter.start(self.world, places, self.folder / "target")
 
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
-        """Return this thread's client for an agent (None: the admin) and an endpoint path."""
+        """Return this thread's client for an agent (None: the admin), an endpoint and a wire."""
         place = (threading.get_ident(), agent or "", endpoint, wire)
         with self._lock:
             client = self._clients.get(place)

@@ -71,14 +71,24 @@ def revealing(bench: Bench) -> list[str]:
 
 
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
-    """The members that carry locked tools under the flag, where a default answer has them."""
+    """The members that carry locked tools under the flag, where a default answer has them.
+
+    They are looked for in the text's document and in `_meta`; those of structured content are
+    compared with the text's as each answer is read.
+    """
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
-    bodies = {
-        in_words({"query": query}): bench.asked(query, include_disabled=flag).body
-        for query in queries
+    replies = {
+        in_words({"query": query}): bench.asked(query, include_disabled=flag) for query in queries
     }
-    bodies |= {place: answer.body for place, answer in everywhere_else(bench, flag).items()}
-    return {place: names & set(body) for place, body in bodies.items() if names & set(body)}
+    replies |= everywhere_else(bench, flag)
+    shown = {place: names & {*reply.body, *filled(reply)} for place, reply in replies.items()}
+    return {place: found for place, found in shown.items() if found}
+
+
+def filled(answer: Answer) -> set[str]:
+    """The members of the result's `_meta`, at any depth, that hold a list or an object."""
+    meta = answer.reply.value().get("_meta") if answer.error is None else None
+    return {name for name, value in members(meta) if value and isinstance(value, Mapping | list)}
 
 
 @requirement("FR-002.no-section")
@@ -103,6 +113,45 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
     shown = sections(bench, queries, flag)
 
     assert shown == {}
+
+
+def parts_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
+    """By request, the status words and remediation texts in default answers with a callable tool.
+
+    `beside`: of the queries that find callable tools beside locked ones, else of all others. The
+    words of a note do not count.
+    """
+    flagged = answers(bench, True).values()
+    texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
+    words = [*STATUSES, *filter(str.strip, sorted(texts))]
+    parts: dict[str, list[str]] = {}
+    for name, view in ({"": bench} | onlookers(bench)).items():
+        for word in bench.world.queries():
+            answer = view.asked(word, include_disabled=flag)
+            if answer.tools and bool(view.revealed(word)) is beside:
+                text = answer.text_without_echo().replace(answer.note or "\0", "")
+                place = ", ".join(filter(None, (in_words({"query": word}), name)))
+                parts[place] = [part for part in words if part in text]
+    return parts
+
+
+@requirement("FR-002.no-section")
+@on(MIXED)
+@pytest.mark.parametrize("flag", [ABSENT, False])
+def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
+    bench: Bench, flag: object
+) -> None:
+    """No status and no remediation joins an answer because locked tools match as well."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    usual = parts_of_section(bench, flag, beside=False)
+    bench.require(usual, "no query found callable tools alone")
+    static = {part for parts in usual.values() for part in parts}
+
+    parts = parts_of_section(bench, flag, beside=True)
+
+    bench.require(parts, "no query found callable tools beside locked ones")
+    joined = {place: [part for part in own if part not in static] for place, own in parts.items()}
+    assert {place: own for place, own in joined.items() if own} == {}
 
 
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:

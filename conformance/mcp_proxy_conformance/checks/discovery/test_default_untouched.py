@@ -15,7 +15,7 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool,
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, differences
 from mcp_proxy_conformance.discovery.forms import asked, unequal
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
@@ -41,8 +41,9 @@ def differing_bytes(
     unlike = unequal(view, requests, apart=apart)
     viewer = f"agent {view.agent}" if view.agent else ""
     endpoint = f"at {view.endpoint}" if view.endpoint else ""
+    wire = view.wire if view.wire != "auto" else ""
     places: dict[Place, ByteDifference] = {
-        (viewer, endpoint, request, change.place): change
+        (viewer, endpoint, wire, request, change.place): change
         for request, changes in unlike.items()
         for change in changes
     }
@@ -113,16 +114,16 @@ def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
-    """The flag false and absent get the same bytes at every other endpoint with discovery."""
-    endpoints = elsewhere(bench)
-    if not endpoints:
-        raise NotApplicable("discovery is offered at one endpoint only")
+    """The flag false and absent get the same bytes at other endpoints, and without a session."""
+    views = places(bench)
+    if not views:
+        raise NotApplicable("discovery is offered at one endpoint and in one kind of revision only")
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
     with_false, without_flag = Bytes(), Bytes()
-    for endpoint in endpoints:
-        false, absent = differing_bytes(bench.at(endpoint), requests)
+    for view in views.values():
+        false, absent = differing_bytes(view, requests)
         with_false |= false
         without_flag |= absent
 

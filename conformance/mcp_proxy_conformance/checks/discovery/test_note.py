@@ -21,7 +21,6 @@ from mcp_proxy_conformance.discovery.note import (
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.result import NotApplicable
-from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 SHARED = "kelmund"
@@ -176,7 +175,6 @@ def _faults(answer: Answer, member: str) -> list[str]:
     """The ways in which the note of this member is not a single line that appears once."""
     ways = {
         "several lines": len(_lines(answer.note)) > 1,
-        "member that appears twice": member in _twice(answer.reply.document),
         "repeated elsewhere": bool(repeated([answer.note], _rest(answer, member))),
     }
     return [way for way, holds in ways.items() if holds]
@@ -184,11 +182,6 @@ def _faults(answer: Answer, member: str) -> list[str]:
 
 def _lines(note: str | None) -> list[str]:
     return (note or "").strip().splitlines()
-
-
-def _twice(document: bytes) -> tuple[str, ...]:
-    """The member names that an object of the document has more than once."""
-    return spans.parse(document).duplicates()
 
 
 def _rest(answer: Answer, note: str) -> dict[str, Any]:

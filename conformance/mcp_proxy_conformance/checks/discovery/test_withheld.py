@@ -179,13 +179,13 @@ def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[t
 
 
 def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> dict[str, list[str]]:
-    """By request, the planted words in the answers, echoes of the query cut out."""
+    """By request, the planted words in the answers that are not words of the query."""
     planted, leaks = _planted(bench), dict[str, list[str]]()
     for query in sorted(queries):
         for flag in flags:
             answer = bench.asked(query, include_disabled=flag, limit=100)
             raw = answer.reply.raw.decode("utf-8", "replace")
-            suspects = [word for word in planted if word in raw]
+            suspects = [word for word in planted if word in raw and word not in query]
             text = answer.text_without_echo() if suspects and answer.error is None else ""
             if leaked := [word for word in suspects if word in text]:
                 sent = {} if flag is ABSENT else {"include_disabled": flag}

@@ -1,6 +1,7 @@
 """Variants of the answer: its members, their order and their spelling."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import sections
 from mcp_proxy_reference.search import terms
+from mcp_proxy_reference.tools import render
 
 
 def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
@@ -55,6 +57,18 @@ def more_echo(document: Json, request: Request) -> Json:
     """Repeat the limit once and the query twice."""
     echo = {"query": request.query, "limit": request.arguments.get("limit")}
     return document | {"request": echo, "message": f"You asked: {request.query}"}
+
+
+def echo_in_words(document: Json, request: Request) -> Json:
+    """Repeat the query as a part of longer words."""
+    return document | {"cache_key": f"search_{request.query}_{request.limit}"}
+
+
+def said_again(document: Json) -> str:
+    """Render a document whose entries and blocks repeat some members with the same value."""
+    return re.sub(
+        r'("status":"\w+"|"disabled_by_\w+":\d+|"callable":\d+)', r"\1,\1", render(document)
+    )
 
 
 def echo_of_arguments(document: Json, request: Request) -> Json:
@@ -182,6 +196,18 @@ VARIANTS: tuple[Variant, ...] = (
         "The answer repeats the limit once and the query twice.",
         "echo",
         answer=more_echo,
+    ),
+    variant(
+        "echo-in-words",
+        "The answer repeats the query within a longer word.",
+        "echo",
+        answer=echo_in_words,
+    ),
+    variant(
+        "members-again",
+        "Entries and blocks of counts repeat some members with the same value.",
+        "repeated-members",
+        render=said_again,
     ),
     variant(
         "echo-of-arguments",

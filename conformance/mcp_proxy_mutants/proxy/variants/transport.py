@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_mutants.proxy.result_changes import Told, beside
 from mcp_proxy_mutants.proxy.variant import Fresh, Variant, variant
 from mcp_proxy_reference.facts import Agent, Json
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.policy import FLAG_SCHEMA, MAX_LIMIT
+from mcp_proxy_reference.policy import FLAG_SCHEMA, MAX_LIMIT, REMEDIATION
 
 Respond = Callable[[], Awaitable[Json]]
 SLOWER_S = 0.01
@@ -79,6 +80,14 @@ async def structured(_agent: Agent, _session: str, message: Json, respond: Respo
     return answer
 
 
+def in_part(told: Told) -> Json:
+    """Return the callable tools as structured content, and in `_meta` words of the feature."""
+    names = ("tools", "total", "servers")
+    part = {name: told.document[name] for name in names if name in told.document}
+    words = {"proxy/statuses": list(REMEDIATION), "disabled": False, "remediation": None}
+    return {"structuredContent": part, "_meta": words}
+
+
 async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """Publish further built-in tools."""
     answer = await respond()
@@ -136,7 +145,19 @@ VARIANTS: tuple[Variant, ...] = (
         "byte-identity",
         reply=Fresh(Envelope),
     ),
-    variant("structured", "Answers have structured content besides the text.", reply=structured),
+    variant(
+        "structured",
+        "Answers have structured content besides the text.",
+        "structured-content",
+        reply=structured,
+    ),
+    variant(
+        "structured-in-part",
+        "Structured content has the callable tools only, and `_meta` words of the feature.",
+        "structured-content",
+        "other-use-of-words",
+        swap=beside(in_part),
+    ),
     variant(
         "more-tools",
         "There are further built-in tools, some of which mention words of the feature.",

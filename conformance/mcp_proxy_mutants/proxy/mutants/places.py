@@ -1,0 +1,252 @@
+"""Mutants in one place of an answer: structured content, `_meta`, a member that occurs twice."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.result_changes import Told, beside
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.tools import render
+
+
+def _spelled(pattern: str, by: str) -> Callable[[Json], str]:
+    """Return a rendering in which every match of the pattern is replaced."""
+    return lambda document: re.sub(pattern, by, render(document))
+
+
+def _structured(change: Callable[[Told], Json]) -> Callable[[Told], Json]:
+    """Put the document into the structured content, with some members replaced."""
+    return lambda told: {"structuredContent": told.document | change(told)}
+
+
+def _entries(told: Told) -> Json:
+    locked = [std.locked_entry(facts, std.classify(facts), False) for facts in told.locked()]
+    return {"disabled": locked} if told.flagged and "disabled" in told.document else {}
+
+
+def _next_ten(told: Told) -> Json:
+    shown = {entry["name"] for entry in told.document.get("disabled", [])}
+    more = [entry for entry in _entries(told).get("disabled", []) if entry["name"] not in shown]
+    return {"disabled": more[: std.LOCKED_CAP]} if shown and more else {}
+
+
+def _described(told: Told) -> Json:
+    texts = {facts.tool.key: facts.tool.description for facts in told.locked()}
+    entries = [
+        {"description": texts.get(entry["name"], "A tool."), **entry}
+        for entry in told.document.get("disabled", [])
+    ]
+    return {"disabled": entries} if told.flagged and entries else {}
+
+
+def _for_users(told: Told) -> Json:
+    entries = [
+        entry | {"status": entry["status"].replace("by_config", "by_user")}
+        for entry in told.document.get("disabled", [])
+    ]
+    return {"disabled": entries} if told.flagged and entries else {}
+
+
+def _user_map(told: Told) -> Json:
+    texts = told.document.get("remediation", {})
+    return (
+        {"remediation": dict.fromkeys(texts, std.REMEDIATION["disabled_by_user"])}
+        if (told.flagged and texts)
+        else {}
+    )
+
+
+def _whole_map(told: Told) -> Json:
+    whole = {str(status): text for status, text in std.REMEDIATION.items()}
+    return {"remediation": whole} if told.flagged and "remediation" in told.document else {}
+
+
+def _zeros(told: Told) -> Json:
+    servers = [
+        {"tools": {"callable": 1, "disabled_by_user": 0}, **entry}
+        for entry in told.document.get("servers", [])
+    ]
+    return {"servers": servers} if servers else {}
+
+
+def _all_as_users(told: Told) -> Json:
+    servers = [
+        entry | ({"tools": {"disabled_by_user": sum(entry["tools"].values())}}
+                 if "tools" in entry else {})
+        for entry in told.document.get("servers", [])
+    ]  # fmt: skip
+    return {"servers": servers} if servers else {}
+
+
+def _by_reason(told: Told) -> Json:
+    """Tell in `_meta` how many matches are locked, by reason."""
+    reasons = Counter(map(std.classify, told.locked())) if told.usual else {}
+    return {"_meta": {"proxy/locked": dict(reasons)}} if reasons else {}
+
+
+def _names(told: Told) -> Json:
+    """Tell in `_meta` of the stateless revision which matches are locked."""
+    names = [facts.tool.name for facts in told.locked()] if told.usual and told.stateless else []
+    return {"_meta": {"proxy/hidden": names}} if names else {}
+
+
+def _overflow(told: Told) -> Json:
+    names = [facts.tool.key for facts in told.locked()] if told.flagged else []
+    return {"_meta": {"proxy/more": names}} if len(names) > std.LOCKED_CAP else {}
+
+
+def _texts(told: Told) -> Json:
+    """Bring the texts of withheld tools in `_meta` of the stateless revision."""
+    texts = [facts.tool.description for facts in told.locked() if not std.indexed(facts)]
+    return {"_meta": {"proxy/texts": texts}} if told.flagged and told.stateless and texts else {}
+
+
+def _false_told(told: Told) -> Json:
+    false = told.stateless and told.arguments.get("include_disabled") is False
+    return {"_meta": {"proxy/flag": False}} if false else {}
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "status-twice",
+        "Config-locked entries have a user's status before their own.",
+        "FR-003.members",
+        render=_spelled(
+            r'"status":"disabled_by_config"',
+            '"status":"disabled_by_user","status":"disabled_by_config"',
+        ),
+    ),
+    mutant(
+        "description-twice",
+        "Locked entries end with a second description.",
+        "FR-003.members",
+        render=_spelled(
+            r'("status":"disabled_by_\w+")\}', r'\1,"description":"This tool is locked."}'
+        ),
+    ),
+    mutant(
+        "map-twice",
+        "The map is sent before the entries and after them.",
+        "FR-005.once",
+        render=lambda document: (
+            render(document)
+            if "remediation" not in document
+            else f'{{"remediation":{json.dumps(document["remediation"])},{render(document)[1:]}'
+        ),
+    ),
+    mutant(
+        "text-twice",
+        "The map has two texts for config locks.",
+        "FR-005.once",
+        render=_spelled(
+            r'"disabled_by_config":"', '"disabled_by_config":"Locked.","disabled_by_config":"'
+        ),
+    ),
+    mutant(
+        "section-twice",
+        "An empty section precedes the locked entries.",
+        "FR-004.once",
+        render=_spelled(r'"disabled":\[', '"disabled":[],"disabled":['),
+    ),
+    mutant(
+        "count-twice",
+        "A block counts config locks as none, and then as they are.",
+        "FR-010.sum",
+        render=_spelled(
+            r'"disabled_by_config":(\d)', r'"disabled_by_config":0,"disabled_by_config":\1'
+        ),
+    ),
+    mutant(
+        "block-twice",
+        "A server with locked tools has an empty block before its counts.",
+        "FR-010.block",
+        render=_spelled(r'"tools":\{', '"tools":{},"tools":{'),
+    ),
+    mutant(
+        "structured-uncapped",
+        "Structured content lists every locked match.",
+        "FR-006.cap",
+        swap=beside(_structured(_entries)),
+    ),
+    mutant(
+        "structured-next-ten",
+        "Structured content lists the locked matches after the first ten.",
+        "FR-006.cap",
+        swap=beside(_structured(_next_ten)),
+    ),
+    mutant(
+        "more-in-meta",
+        "The names of all locked matches are in `_meta`.",
+        "FR-006.cap",
+        swap=beside(_overflow),
+    ),
+    mutant(
+        "structured-empty-section",
+        "Structured content has an empty section without the flag.",
+        "FR-002.no-section",
+        swap=beside(_structured(lambda told: {"disabled": []} if told.usual else {})),
+    ),
+    mutant(
+        "reasons-in-meta",
+        "Without the flag, `_meta` has the number of locked matches by reason.",
+        "FR-002.no-section",
+        swap=beside(_by_reason),
+    ),
+    mutant(
+        "names-in-stateless-meta",
+        "In the stateless revision, `_meta` names locked matches without the flag.",
+        "FR-002.no-locked-names",
+        swap=beside(_names),
+    ),
+    mutant(
+        "false-in-stateless-meta",
+        "In the stateless revision, `_meta` repeats the flag given as false.",
+        "FR-002.absent-is-false",
+        swap=beside(_false_told),
+    ),
+    mutant(
+        "texts-in-stateless-meta",
+        "In the stateless revision, `_meta` has the texts of withheld tools.",
+        "FR-003.canary",
+        swap=beside(_texts),
+    ),
+    mutant(
+        "structured-described",
+        "Structured content describes withheld tools.",
+        "FR-003.withheld",
+        swap=beside(_structured(_described)),
+    ),
+    mutant(
+        "structured-for-users",
+        "Structured content gives config locks the status of user locks.",
+        "FR-003.members",
+        swap=beside(_structured(_for_users)),
+    ),
+    mutant(
+        "structured-user-map",
+        "The map in structured content has the user's text for every status.",
+        "FR-005.once",
+        swap=beside(_structured(_user_map)),
+    ),
+    mutant(
+        "structured-whole-map",
+        "The map in structured content has all six statuses.",
+        "FR-005.keys",
+        swap=beside(_structured(_whole_map)),
+    ),
+    mutant(
+        "structured-zero-blocks",
+        "Structured content has a block for servers whose tools are all callable.",
+        "SC-005.absent",
+        swap=beside(_structured(_zeros)),
+    ),
+    mutant(
+        "structured-counts-for-users",
+        "Structured content counts every locked tool as disabled by the user.",
+        "FR-010.block",
+        swap=beside(_structured(_all_as_users)),
+    ),
+)

@@ -1,0 +1,89 @@
+"""Changes to the results of built-in tools: what stands beside their text, by revision."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Agent, Facts, Json
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.protocol import META
+from mcp_proxy_reference.search import terms
+
+Reply = Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One result of a built-in tool, and the request that it answers."""
+
+    gateway: Gateway
+    agent: Agent
+    tool: str
+    arguments: Mapping[str, Any]
+    stateless: bool
+    document: Json
+
+    @property
+    def discovers(self) -> bool:
+        """Whether it is a discovery answer."""
+        return self.tool == "retrieve_tools"
+
+    @property
+    def flagged(self) -> bool:
+        """Whether it is a discovery answer under the flag."""
+        return self.discovers and self.arguments.get("include_disabled") is True
+
+    @property
+    def usual(self) -> bool:
+        """Whether it is a discovery answer without the flag."""
+        return self.discovers and not self.arguments.get("include_disabled")
+
+    def locked(self) -> list[Facts]:
+        """Return the locked tools in the agent's scope that share a term with the query."""
+        wanted = set(terms(str(self.arguments.get("query", ""))))
+        return [
+            facts
+            for server, known in self.gateway.known().items()
+            if std.scope(self.agent, server, "search")
+            for facts in known
+            if not std.may_call(facts, "discovery")
+            and wanted & set(terms(f"{facts.tool.name} {facts.tool.description}"))
+        ]
+
+
+def beside(change: Callable[[Told], Json]) -> Callable[[Gateway], None]:
+    """Return a swap that adds members to results whose text is a document; `_meta` is merged."""
+
+    def swap(gateway: Gateway) -> None:
+        async def reply(
+            agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+        ) -> Json:
+            answer = await respond()
+            result = answer.get("result", {})
+            if message["method"] != "tools/call" or result.get("isError"):
+                return answer
+            try:
+                document = json.loads(result["content"][0]["text"])
+            except (LookupError, ValueError):
+                return answer
+            params = message["params"]
+            more = change(
+                Told(
+                    gateway=gateway,
+                    agent=agent,
+                    tool=params["name"],
+                    arguments=params.get("arguments") or {},
+                    stateless=f"{META}protocolVersion" in (params.get("_meta") or {}),
+                    document=document,
+                )
+            )
+            if "_meta" in more:
+                more = more | {"_meta": {**(result.get("_meta") or {}), **more["_meta"]}}
+            return answer | {"result": result | more}
+
+        decide(gateway, reply=reply)
+
+    return swap

@@ -1,0 +1,128 @@
+"""Places of an answer beside its text's document: repeated members, structured content."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.surface import Members
+from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
+from mcp_proxy_conformance.discovery.structured import expect_agreement
+from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.wire import Reply, ToolReply, jsonrpc
+from mcp_proxy_conformance.wire.transcript import Message
+
+NAMES = Members()
+ENTRY = '{"name":"drop","server":"forge","status":"disabled_by_user"}'
+
+
+def reply(text: str, **beside: Any) -> ToolReply:
+    """Return a reply of this text, with other members beside its content."""
+    result = json.dumps({"content": [{"type": "text", "text": text}], **beside}).encode()
+    message = Message(
+        id=1, edge="client", direction="sent", at=0.0, peer="p", body=b"", note="", headers=()
+    )
+    return ToolReply.of(
+        Reply(envelope=jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":%b}' % result), status=200,
+              headers=(), seconds=0.0, sent=message, received=message)
+    )  # fmt: skip
+
+
+def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside: Any) -> set[str]:
+    """Return the clauses that reading the answer finds broken."""
+    try:
+        sent = reply(text, **beside)
+        if listing:
+            read_listing(sent, NAMES)
+            return set()
+        answer = read_answer(sent, "drop", NAMES, Known())
+        expect_agreement(sent, answer.body, NAMES, Known(), flagged=flagged, limit=2)
+    except Misshapen as error:
+        return {*error.clauses}
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        (f'{{"tools":[],"tools":[],"disabled":[{ENTRY}]}}', set()),
+        (f'{{"disabled":[{ENTRY[:-1]},"status":"disabled_by_user"}}]}}', set()),
+        (f'{{"disabled":[{ENTRY[:-1]},"status":"disabled_by_config"}}]}}', {"FR-003.members"}),
+        (f'{{"disabled":[{ENTRY[:-1]},"x":{{"a":1,"a":2}}}}]}}', {"FR-003.members"}),
+        (f'{{"disabled":[],"disabled":[{ENTRY}]}}', {"FR-004.once"}),
+        ('{"remediation":{},"remediation":{}}', {"FR-005.once"}),
+        ('{"remediation":{"a":"x","a":"y"}}', {"FR-005.once"}),
+        ('{"remediation":{"a":"x","a":"x"}}', set()),
+        ('{"notice":"x","notice":"x"}', {"FR-009.one-line"}),
+        ('{"tools":[{"inputSchema":{"a":1,"a":2}}]}', {"no name"}),
+    ],
+)
+def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: set[str]) -> None:
+    """Equal values are one; the section, the map and the note are sent once."""
+    assert clauses(text) == (set() if broken == {"no name"} else broken)
+
+
+@pytest.mark.parametrize(
+    ("entry", "broken"),
+    [
+        ('"tools":{"callable":1,"callable":1}', set()),
+        ('"tools":{"callable":1,"callable":2}', {"FR-010.sum"}),
+        ('"tools":{"callable":1},"tools":{"callable":1}', {"FR-010.block"}),
+        ('"env":{"A":"1","A":"2"}', set()),
+    ],
+)
+def test_a_repeated_count_is_seen_in_a_listing(entry: str, broken: set[str]) -> None:
+    """Of a server's entry only the block of counts matters."""
+    assert clauses(f'{{"servers":[{{"name":"forge",{entry}}}]}}', listing=True) == broken
+
+
+SECTION = [json.loads(ENTRY)]
+BODY = {"tools": [], "disabled": SECTION, "remediation": {"disabled_by_user": "Ask."}}
+
+
+@pytest.mark.parametrize(
+    ("content", "broken"),
+    [
+        ({}, set()),
+        (BODY, set()),
+        ({"tools": []}, set()),
+        ({"disabled": [{"name": "drop"}]}, set()),
+        ({"disabled": [{**SECTION[0], "status": "disabled_by_config"}]}, {"FR-003.members"}),
+        ({"disabled": [{**SECTION[0], "inputSchema": {"type": "object"}}]}, {"FR-003.members"}),
+        ({"disabled": [{**SECTION[0], "description": "Drop."}]}, {"FR-003.withheld"}),
+        ({"disabled": [{"name": n, "server": "s"} for n in "ab"]}, {"FR-006.cap"}),
+        ({"remediation": {"disabled_by_user": "Ask them."}}, {"FR-005.once"}),
+        ({"remediation": {"pending_approval": "Approve."}}, {"FR-005.keys"}),
+        ({"tools": SECTION}, {"FR-004.once"}),
+        ({"notice": "1 is locked."}, {"FR-009.one-line"}),
+    ],
+)
+def test_structured_content_may_say_less_and_nothing_else(
+    content: dict[str, Any], broken: set[str]
+) -> None:
+    """An omission is no contradiction."""
+    assert clauses(json.dumps(BODY), structuredContent=content) == broken
+
+
+def test_structured_content_has_no_section_without_the_flag() -> None:
+    """Not even an empty one."""
+    content: dict[str, Any] = {"tools": [], "disabled": []}
+
+    broken = clauses('{"tools":[]}', flagged=False, structuredContent=content)
+
+    assert broken == {"FR-002.no-section"}
+
+
+def test_structured_content_of_a_listing_has_the_same_counts() -> None:
+    """A block where the text has none adds bytes to a fully callable server."""
+    text = '{"servers":[{"name":"a"},{"name":"b","tools":{"callable":1}}]}'
+    entries = [{"name": "a", "tools": {}}], [{"name": "b", "tools": {"callable": 2}}]
+
+    broken = [
+        clauses(text, listing=True, structuredContent={"servers": servers}) for servers in entries
+    ]
+
+    assert broken == [{"SC-005.absent"}, {"FR-010.block"}]
