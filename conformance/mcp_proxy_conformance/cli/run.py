@@ -27,8 +27,9 @@ KINDS = {"endpoint": "Judge what a live endpoint says about locked tools."}
 def run(context: click.Context, /, **options: Any) -> None:
     """Judge a target. Options may come before or after the kind.
 
-    Without a kind, the target is the one that --target-file or ./mcp-proxy-conformance.toml
-    describes, else the bundled reference proxy.
+    The target file, --target-file or ./mcp-proxy-conformance.toml, gives what the command line
+    leaves out: names, capabilities, times, and the kind. Without both, the bundled reference proxy
+    is judged.
     """
     context.obj = options
     if context.invoked_subcommand is None:
