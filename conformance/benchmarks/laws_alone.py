@@ -35,14 +35,14 @@ LISTED = Path(__file__).with_suffix(".toml")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LawVerdict:
     """What laws said of a changed proxy: the required clauses they accuse it by, and a path."""
 
     clauses: tuple[str, ...]
     path: str = ""
 
 
-def tried(trial: Trial, examples: int) -> Told:
+def tried(trial: Trial, examples: int) -> LawVerdict:
     """Play the worlds until a law convicts by a clause that is broken; all of them on fair proxies.
 
     On a mutant each law of its clauses is tried, on fair proxies every law.
@@ -62,7 +62,7 @@ def tried(trial: Trial, examples: int) -> Told:
                     break
     finally:
         target.close()
-    return Told(tuple(sorted(accused)), next(iter(accused.values()), ""))
+    return LawVerdict(tuple(sorted(accused)), next(iter(accused.values()), ""))
 
 
 def of_discovery(trial: Trial) -> bool:

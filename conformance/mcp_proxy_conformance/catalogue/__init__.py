@@ -1,1 +1,1 @@
-"""Requirements, clauses, profiles, worlds, stages and cases as data."""
+"""Package of the catalogue: requirements, clauses, profiles, worlds, stages and cases as data."""

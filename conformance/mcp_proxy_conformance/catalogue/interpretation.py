@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 
 class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The interpretation chosen for a sentence that can be read in more than one way.
+    """One row: an ambiguous sentence, its possible readings, and the one that is chosen.
 
     `no_variant` says why no variant of the reference takes the other reading; `later` holds only
     while its clauses have no checks.

@@ -38,7 +38,7 @@ def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(document), indent=1))
     else:
         for finding in linted.findings:
-            click.echo(finding.told())
+            click.echo(finding.in_words())
         for path in linted.passed_over:
             click.echo(
                 inert(f"{shown(path)}: not checked, since it is not a known kind of file"), err=True

@@ -31,7 +31,7 @@ COMPARED: dict[str, Callable[[side_by_side.Reports], str]] = {
 _PATH = click.Path(path_type=Path)
 
 
-class _Telling(click.Group):
+class _CommandWithSubcommands(click.Group):
     """A command with arguments and options of its own that also has subcommands."""
 
     allow_extra_args = False
@@ -60,7 +60,7 @@ class _Telling(click.Group):
 
 
 @click.group(
-    cls=_Telling,
+    cls=_CommandWithSubcommands,
     invoke_without_command=True,
     epilog=examples(
         "report mcp-proxy-conformance-out/report.json --format html --out report.html",

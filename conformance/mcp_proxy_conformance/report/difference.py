@@ -1,4 +1,4 @@
-"""Differences between observed and allowed values, and the sentences in which a failure is told."""
+"""Differences between observed and allowed values, and the sentences about a failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Difference:
 
 
 def sentences(findings: Sequence[Finding]) -> list[str]:
-    """Return the sentences on findings: what is wrong, in the clause's words, and each place.
+    """Return lines on findings: the clause's `broken` phrase, and each differing place.
 
     The first place stands in the line of what is wrong, each other one in a line of its own.
     Places beyond `MOST` are counted.

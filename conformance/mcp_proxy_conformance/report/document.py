@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
-from mcp_proxy_conformance.verdict.cited import ArmedTold, Direction, Edge
+from mcp_proxy_conformance.verdict.cited import CitedLocks, Direction, Edge
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -50,7 +50,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
     place: str
     stage: str
-    armed: ArmedTold
+    armed: CitedLocks
 
 
 class ReportedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A report as schemas/report.schema.json describes it; every renderer takes one.
+    """The content of a report.json, as schemas/report.schema.json describes it.
 
     `messages` are those that results cite, by place and number. `timing` holds whatever differs
     between two equal runs, and is the one member without a shape.

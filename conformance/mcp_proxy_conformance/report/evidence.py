@@ -119,7 +119,7 @@ class ShownMessage:
 
     number: int
     way: str
-    told: str
+    description: str
     is_guilty: bool
     before: str
     marked: str
@@ -164,7 +164,9 @@ def _row(number: int, place: str, message: ReportedMessage, observed: str | None
     return ShownMessage(
         number=number,
         way=way,
-        told=" ".join(filter(None, [upstream, message.note, f"({place.rpartition('/')[2]})"])),
+        description=" ".join(
+            filter(None, [upstream, message.note, f"({place.rpartition('/')[2]})"])
+        ),
         is_guilty=observed is not None,
         before=("… " if start else "") + body[start:split],
         marked=body[split : min(stop, end)],

@@ -114,7 +114,7 @@ def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
 
 
 def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
-    """Combine the results of a clause to the worst of their verdicts."""
+    """Return a clause's verdict: the worst of its results', with the reason of the first such."""
     clause = catalogue().clause(clause_id)
     verdicts = [
         (verdict, result)

@@ -73,7 +73,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Make a text inert before it is escaped; markup that a macro made stays as it is."""
+    """Escape control characters of a text in the template; markup that a macro made stays."""
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

@@ -93,7 +93,7 @@ def _verdict(result: Result) -> tuple[str, str] | None:
 def _waived(result: Result, report: Report) -> str:
     """Return the deviations that waive the result, on one line; empty if none does."""
     known = waived_by(result, report.waivers)
-    return "; ".join(" ".join(f"waived by {waiver.told()}".split()) for waiver in known)
+    return "; ".join(" ".join(f"waived by {waiver.in_words()}".split()) for waiver in known)
 
 
 def _text(result: Result, report: Report) -> str:

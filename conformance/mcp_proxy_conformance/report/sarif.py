@@ -131,7 +131,7 @@ def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
     """Return the reasons why a waived result does not count; empty for any other."""
     if result.verdict != "waived":
         return {}
-    reasons = [inert(waiver.told()) for waiver in known] or [inert(result.reason)]
+    reasons = [inert(waiver.in_words()) for waiver in known] or [inert(result.reason)]
     return {
         "suppressions": [
             {"kind": "external", "status": "accepted", "justification": reason}

@@ -43,7 +43,7 @@ LAST = 500
 
 
 def summary(report: Report, path: Path, *, why: str) -> list[Line]:
-    """List the table, what does not apply, known failures, advisory failures, and the target.
+    """Return the lines after the failures: table, open and known failures, target, counts.
 
     `why` says how to see more of the advisory failures.
     """

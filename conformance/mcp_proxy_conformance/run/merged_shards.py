@@ -16,7 +16,7 @@ from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
 from mcp_proxy_conformance.report.from_record import made
 from mcp_proxy_conformance.report.reader import BadReport
 from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
-from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts, beyond
 from mcp_proxy_conformance.verdict.result import Result
@@ -135,7 +135,7 @@ def _share(report: Report, part: Part) -> Share:
     addresses = {address: at for at, address in enumerate(part.order)}
     places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}
     results: dict[int, list[Result]] = defaultdict(list)
-    stages: dict[int, list[StageTold]] = defaultdict(list)
+    stages: dict[int, list[CitedStage]] = defaultdict(list)
     for result in report.results:
         results[addresses.get(result.reproduce, BEFORE)].append(_result(result, report.timing))
     for stage in report.stages:
@@ -160,9 +160,9 @@ def _result(result: Result, timing: Json) -> Result:
     return msgspec.structs.replace(result, timing=spent if isinstance(spent, dict) else {})
 
 
-def _stage(stage: Stage, name: str, timing: Json) -> StageTold:
+def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
     seconds = _seconds(_group(timing, "stages").get(stage.place))
-    return StageTold(
+    return CitedStage(
         place=stage.place, name=name, stage=stage.stage, armed=stage.armed, seconds=seconds
     )
 

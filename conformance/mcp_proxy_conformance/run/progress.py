@@ -133,7 +133,7 @@ class Progress:
         self._over(f"{self._done}/{self._all} {nodeid.rpartition('::')[2]}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a failed report, but of teardown."""
+        """Count a check that failed in its set-up or its call."""
         self._open += report.failed and report.when != "teardown"
 
     def pytest_runtest_logfinish(self) -> None:

@@ -46,7 +46,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A requested run.
+    """The request for a run: subject, profile and options.
 
     `subject`: the implementation under test; a description names a target or a loader, `file` is
     the target file that it was read from. `profile`: None is the profile for targets of this kind.

@@ -38,7 +38,7 @@ class Interruption:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Raise a KeyboardInterrupt of the loop anew, with a traceback of this frame.
+        """Raise a KeyboardInterrupt of the loop again from here, with this frame's traceback.
 
         CPython 3.11 has no line number for some places where a signal arrives, and pytest breaks
         when it prints such a traceback.
@@ -52,7 +52,7 @@ class Interruption:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Raise a KeyboardInterrupt of the collection anew, as in the loop."""
+        """Raise a KeyboardInterrupt of the collection again from here, as for the loop."""
         return (yield from self.pytest_runtestloop())
 
 

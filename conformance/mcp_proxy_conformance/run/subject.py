@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.record import beyond, not_declared
@@ -98,7 +98,7 @@ class Subject:
         del place
         return Rests(ending=ending)
 
-    def stage(self, name: str) -> StageTold | None:
+    def stage(self, name: str) -> CitedStage | None:
         """Return the record of the stage in use at the place of that name; None without one."""
         del name
         return None
@@ -107,7 +107,7 @@ class Subject:
         """Take note that a check of that place has ended; by default nothing."""
 
     @property
-    def stages(self) -> Sequence[StageTold]:
+    def stages(self) -> Sequence[CitedStage]:
         """The records of all started stages."""
         return ()
 

@@ -45,19 +45,19 @@ class RewritingAdapter:
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Delegate to the target's adapter; put a new server before a new access."""
+        """Set the lock by the target's adapter; return a new access by way of a new server."""
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Delegate to the target's adapter; put a new server before a new access."""
+        """Remove the lock by the target's adapter; a new access goes by way of a new server."""
         return self._moved(self._inner.unlock(kind, server, tools))
 
     def restart(self) -> Access | None:
-        """Delegate to the target's adapter; put a new server before a new access."""
+        """Restart by the target's adapter; a new access goes by way of a new server."""
         return self._moved(self._inner.restart())
 
     def refresh(self, server: str) -> Access | None:
-        """Delegate to the target's adapter; put a new server before a new access."""
+        """Refresh by the target's adapter; a new access goes by way of a new server."""
         return self._moved(self._inner.refresh(server))
 
     def counter(self) -> int:
@@ -65,7 +65,7 @@ class RewritingAdapter:
         return self._inner.counter()
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Delegate to the target's adapter; put a new server before a new access."""
+        """Delegate to the target's adapter; a new access goes by way of a new server."""
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 
     def alive(self) -> bool:
@@ -117,7 +117,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Way:
+class _TargetConnection:
     """A kept connection to the target, opened again if it is lost."""
 
     place: _Place
@@ -149,7 +149,7 @@ def _handler(
 
         def setup(self) -> None:
             super().setup()
-            self.way = _Way(place)
+            self.way = _TargetConnection(place)
 
         def finish(self) -> None:
             super().finish()
@@ -236,7 +236,7 @@ def _own_request(
     routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
     sent = {n: routed.get(n.lower(), v) for n, v in headers.items()}
     raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()
-    with contextlib.closing(_Way(place)) as way:
+    with contextlib.closing(_TargetConnection(place)) as way:
         answer = way.send("POST", path, raw, sent)
         kind, body = answer.getheader("content-type") or "", answer.read()
     lines = body.split(b"\n") if kind.startswith("text/event-stream") else [b"data:" + body]

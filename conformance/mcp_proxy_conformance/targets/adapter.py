@@ -35,7 +35,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 class AdapterError(Exception):
-    """The adapter or the target broke during set-up; one sentence, without blame on a clause."""
+    """The adapter or the target broke, which says nothing about any clause."""
 
 
 class TargetNotStarted(AdapterError):

@@ -48,7 +48,7 @@ class AdapterOk(msgspec.Struct, frozen=True, kw_only=True):
     count: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer line of an adapter; exactly one of its last four members is present."""
 
     id: int
@@ -240,9 +240,9 @@ class CommandAdapter:
         except ProgramEnded as end:
             raise self._break(f"it {end} before it answered {op}") from None
 
-    def _read(self, op: str, line: bytes) -> Said:
+    def _read(self, op: str, line: bytes) -> AdapterAnswer:
         try:
-            answer = msgspec.json.decode(line, type=Said)
+            answer = msgspec.json.decode(line, type=AdapterAnswer)
         except RecursionError:
             raise self._misread(op, line, f", which nests too deeply; {WANTED}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -130,7 +130,7 @@ def _command(command: tuple[str, ...]) -> Target:
 
 
 def operator_surface() -> Surface:
-    """Return the surface that the reference and the real Go proxy share."""
+    """Return the tool and endpoint names that the reference and the real Go proxy share."""
     arguments = {"name": "{server}:{tool}", "args_json": "{arguments}"}
     return Surface(
         calls=tuple(

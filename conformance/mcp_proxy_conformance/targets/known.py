@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 
 
 class Known:
-    """The tools that entries may be about; made once for a world, queried for each entry."""
+    """Matches names in a target's answers with the tools of a world."""
 
     def __init__(self, keys: Iterable[ToolKey] = ()) -> None:
         self._keys = frozenset(keys)

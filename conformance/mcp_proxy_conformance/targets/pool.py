@@ -49,7 +49,7 @@ class Ready(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One target that the run will need: its world, and the place under which it is requested.
+    """A target that the run will need: its world, and the place by which checks request it.
 
     `at` is the number of checks before the first that requests it; a `spare` one is not requested
     by every check of its place.
@@ -62,7 +62,7 @@ class Wanted:
 
 
 class Pool(Generic[P]):
-    """Starts and prepares wanted targets before they are requested, as many as each allows."""
+    """Starts and prepares targets ahead of their use, as many at once as the target allows."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Pool(Generic[P]):
         return future.result()
 
     def _count(self) -> None:
-        """Count one more check, and update the mean duration from the last one."""
+        """Count a request of a check, and update the mean duration of checks."""
         self._requested += 1
         now = time.monotonic()
         if self._last is not None:

@@ -159,12 +159,12 @@ class Started:
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
-        """Every tool that ever exists in this world."""
+        """Every tool that ever exists in this world, by its key."""
         return self.world.tools()
 
     @cached_property
     def known(self) -> Known:
-        """The world's tools, recognised in whatever form the target gives their names."""
+        """Matcher of names in the target's answers with the world's tools."""
         return Known(self.tools)
 
     def stdio(self) -> StdioClient:

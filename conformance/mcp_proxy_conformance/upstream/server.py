@@ -55,7 +55,7 @@ class UpstreamServer(ServerState):
 
     @property
     def command(self) -> list[str]:
-        """A command line that serves it on stdio, quick to start and without imports."""
+        """The command line of a shim by which this server is reached over stdio; quick to start."""
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:

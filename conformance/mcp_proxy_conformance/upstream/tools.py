@@ -27,7 +27,7 @@ class UpstreamTool:
     annotations: Mapping[str, Any] | None = None
 
     def render(self) -> bytes:
-        """Return the tool's entry in `tools/list`."""
+        """Return the tool's entry in `tools/list` as encoded JSON."""
         entry: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
@@ -72,7 +72,7 @@ class ServerState:
             return tuple(self._tools.values())
 
     def set_tools(self, tools: Iterable[UpstreamTool]) -> None:
-        """Replace all tools."""
+        """Replace all tools, and call `changed`; raises ValueError for a name that occurs twice."""
         listed = tuple(tools)
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
@@ -103,7 +103,7 @@ class ServerState:
         self.set_tools(changed if t.name == name else t for t in self.tools)
 
     def remove_tool(self, name: str) -> None:
-        """Stop listing a tool; calls of it are refused, and still counted."""
+        """Stop listing a tool; later calls of it are refused, and still counted."""
         self._known(name)
         self.set_tools(t for t in self.tools if t.name != name)
 
@@ -136,7 +136,7 @@ class ServerState:
             return page + 1 if page and self._asked and not asked else 0
 
     def called(self, name: str) -> bool:
-        """Count a call; returns whether the tool exists."""
+        """Count a call; return whether the tool exists."""
         with self._lock:
             self._calls[name] += 1
             return name in self._tools

@@ -27,7 +27,7 @@ class CitedMessage(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
 
 
-class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
+class CitedLocks(msgspec.Struct, frozen=True, kw_only=True):
     """Result of proving a stage's locks: the tools called and refused, and the locks not proven.
 
     `skipped` are combinations that the operator side legally refused, `unproven` locks whose effect
@@ -40,7 +40,7 @@ class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
     unproven: dict[str, str]
 
 
-class StageTold(msgspec.Struct, frozen=True, kw_only=True):
+class CitedStage(msgspec.Struct, frozen=True, kw_only=True):
     """One started target of a stage: `place` is its own name, `name` is shared by all of its kind.
 
     `seconds` is how long arming took; `credentials` are headers that grant access to the target.
@@ -49,6 +49,6 @@ class StageTold(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     name: str
     stage: str
-    armed: ArmedTold
+    armed: CitedLocks
     seconds: float
     credentials: tuple[dict[str, str], ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Profile, catalogue
-from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
@@ -37,7 +37,7 @@ class RunState:
     """
 
     results: list[Result] = field(default_factory=list)
-    stages: list[StageTold] = field(default_factory=list)
+    stages: list[CitedStage] = field(default_factory=list)
     messages: dict[str, CitedMessage] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -74,7 +74,7 @@ class TargetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run as its report needs it.
+    """A run in the form from which its report is made.
 
     `beyond`: clauses that are not judged, whatever cites them; `credentials`: headers that grant
     access to the target, besides those of the stages; `unsettled`: why a run that leaves clauses
@@ -87,7 +87,7 @@ class RunRecord:
     state: RunState
     deviations: tuple[Deviation, ...] = ()
     beyond: Mapping[str, NotApplicable] = field(default_factory=dict)
-    stages: tuple[StageTold, ...] = ()
+    stages: tuple[CitedStage, ...] = ()
     credentials: tuple[Mapping[str, str], ...] = ()
     green: Outcome = GREEN
     unsettled: str = ""

@@ -23,10 +23,10 @@ class Carrier(Protocol):
     revision: str
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and wait for its answer."""
+        """Send a request, params already encoded, and return its answer."""
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification."""
+        """Send a notification, params already encoded; no answer is returned."""
 
     def granted(self, reply: Reply, revision: str) -> None:
         """Store the revision, and the session's id if there is one, from the handshake's answer."""
@@ -87,7 +87,7 @@ class Conversation:
         raw_params: bytes | None = None,
         timeout: float | None = None,
     ) -> Reply:
-        """Send a request and wait for its answer. `raw_params` are sent byte for byte."""
+        """Send a request, opening the session if needed, and return its answer."""
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
         if self._held is not None:
@@ -165,7 +165,7 @@ class Conversation:
 
 
 def let_in(reply: Reply) -> dict[str, Any]:
-    """Return the target's description of itself; raises ProtocolFault if it refuses the client."""
+    """Return the result of a handshake; raises ProtocolFault if the target refused the client."""
     if reply.error is not None:
         raise refused(reply, "a successful handshake", "an error")
     return reply.value()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Overdue(TimeoutError):
-    """The deadline has passed."""
+    """The deadline has passed; raised by Deadline and so by every wait under it."""
 
 
 class Deadline:
@@ -66,12 +66,12 @@ class DeadlineSocket:
         self.received = 0
 
     def sendall(self, data: bytes) -> None:
-        """Send all of it before the deadline."""
+        """Send all the bytes; raises TimeoutError at the deadline."""
         self._sock.settimeout(self.deadline.left())
         self._sock.sendall(data)
 
     def recv(self, most: int) -> bytes:
-        """Receive available bytes before the deadline; b"" at the end of the connection."""
+        """Receive available bytes; b"" at the connection's end; TimeoutError at the deadline."""
         self._sock.settimeout(self.deadline.left())
         data = self._sock.recv(most)
         self.received += len(data)

@@ -23,7 +23,7 @@ _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
 
 def fresh_id() -> int:
-    """Return an id that this process has never used: a reply cache would fake byte identity."""
+    """Return an id not used in this process: answers to equal ids could come from a cache."""
     return next(_ids)
 
 
@@ -87,7 +87,7 @@ class Envelope:
 
 
 def parse(raw: bytes) -> Envelope:
-    """Read one message.
+    """Parse one JSON-RPC message into an Envelope.
 
     Raises:
         ProtocolFault: Not one JSON-RPC 2.0 message, an ambiguous one, or too large.

@@ -68,7 +68,7 @@ class Reply:
         return data
 
     def fault(self, expected: str, observed: str) -> ProtocolFault:
-        """Return the fault to raise if this answer is not what the method promises."""
+        """Return a ProtocolFault about this answer, for the caller to raise."""
         return ProtocolFault("result", expected, observed, self.raw, status=self.status)
 
 
@@ -78,7 +78,7 @@ class ToolReply(Reply):
 
     @classmethod
     def of(cls, reply: Reply) -> ToolReply:
-        """Convert a reply to one to `tools/call`."""
+        """Return the reply as a ToolReply, whose content is checked only on access."""
         return cls(**{each.name: getattr(reply, each.name) for each in fields(reply)})
 
     def _text_literals(self) -> tuple[spans.Node, ...]:

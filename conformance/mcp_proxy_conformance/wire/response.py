@@ -115,7 +115,7 @@ class Response:
     """
 
     def __init__(self, sock: DeadlineSocket) -> None:
-        """Read the head.
+        """Read up to the end of the final response's head.
 
         Raises:
             Closed: The connection ended before any byte arrived.

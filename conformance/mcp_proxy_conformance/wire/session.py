@@ -63,7 +63,7 @@ class Session:
         return self.revision in revisions.STATELESS_REVISIONS
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and wait for its answer."""
+        """Send a request and return its answer, resuming a stream that ends before it."""
         request_id = jsonrpc.fresh_id()
         if self.stateless:
             params = revisions.with_meta(params, self.name)

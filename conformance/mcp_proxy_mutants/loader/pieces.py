@@ -30,7 +30,7 @@ def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
 
 
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
-    """Return a `heard` that replaces a signal by one of `kind` if `when`."""
+    """Return a hook `heard` that replaces a signal by one of `kind` if `when`."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         if not when(signal, connection, attempts):
@@ -118,14 +118,14 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
 
 
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a `together` that changes each outcome once the load is over."""
+    """Return a hook `together` that changes each outcome once the load is over."""
     return together(lambda outcomes: [change(outcome) for outcome in outcomes])
 
 
 def together(
     change: Callable[[list[Outcome]], list[Outcome]],
 ) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a `together` that changes the list of outcomes once the load is over."""
+    """Return a hook `together` that changes the list of outcomes once the load is over."""
 
     async def loaded(loads: Loads) -> list[Outcome]:
         return change(await std.side_by_side(loads))
@@ -139,14 +139,14 @@ def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
 
 
 def each(change: Callable[[OutcomeEntry], OutcomeEntry]) -> Callable[[Json, Json], Json]:
-    """Return a `tell` that changes each outcome of the answer."""
+    """Return a hook `tell` that changes each outcome of the answer."""
     return lambda answer, _: (
         answer | {"outcomes": [change(outcome) for outcome in answer["outcomes"]]}
     )
 
 
 def when(condition: Callable[[OutcomeEntry], bool], **members: Any) -> Callable[[Json, Json], Json]:
-    """Return a `tell` that replaces members of the outcomes that meet a condition."""
+    """Return a hook `tell` that replaces members of the outcomes that meet a condition."""
     return each(lambda outcome: outcome | members if condition(outcome) else outcome)
 
 
@@ -163,5 +163,5 @@ def not_available(outcome: OutcomeEntry) -> bool:
 def warns(
     change: Callable[[Mapping[str, list[str]], list[OutcomeEntry]], dict[str, list[str]]],
 ) -> Callable[[Json, Json], Json]:
-    """Return a `tell` that makes the warnings from the usual ones and the outcomes."""
+    """Return a hook `tell` that makes the warnings from the usual ones and the outcomes."""
     return lambda answer, _: answer | {"warnings": change(answer["warnings"], answer["outcomes"])}

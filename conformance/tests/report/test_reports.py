@@ -30,7 +30,7 @@ from mcp_proxy_conformance.report.document import (
 )
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.verdict import result as verdict
-from mcp_proxy_conformance.verdict.cited import ArmedTold
+from mcp_proxy_conformance.verdict.cited import CitedLocks
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
@@ -96,7 +96,7 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
     "results/items": verdict.Result,
     "results/items/findings/items": Finding,
     "stages/items": Stage,
-    "stages/items/armed": ArmedTold,
+    "stages/items/armed": CitedLocks,
     "messages/additionalProperties": ReportedMessage,
     "waivers/items": Waiver,
     "shard": Part,

@@ -28,7 +28,7 @@ from mcp_proxy_conformance.run.parallel.shares import (
     gather,
     shares_in,
 )
-from mcp_proxy_conformance.verdict.cited import ArmedTold, CitedMessage, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard, TargetFacts
 from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_conformance.verdict.result import Result
@@ -66,8 +66,8 @@ def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
         edge="client", direction="sent", at=0.0, peer="", note="", body=reason, cut=0,
         headers=(("Via", f"for {key}"),),
     )  # fmt: skip
-    armed = ArmedTold(called=[], refused=[], skipped={}, unproven={})
-    stage = StageTold(
+    armed = CitedLocks(called=[], refused=[], skipped={}, unproven={})
+    stage = CitedStage(
         place="crowd", name="crowd", stage="crowd", armed=armed, seconds=0.0,
         credentials=({"X-Key": key},),
     )  # fmt: skip

@@ -62,4 +62,4 @@ def test_no_bytes_break_it(data: bytes, suffix: str, tmp_path: Path) -> None:
         for finding in findings
         if finding.line < 1 or not finding.fault or not finding.repair
     ] == []
-    assert [finding for finding in findings if "\n" in finding.told()] == []
+    assert [finding for finding in findings if "\n" in finding.in_words()] == []

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.targets.command import Said
+from mcp_proxy_conformance.targets.command import AdapterAnswer
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
@@ -22,7 +22,9 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
 
     for _, line in lines:
         jsonschema.validate(json.loads(line), schema, cls=jsonschema.Draft202012Validator)
-    answers = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
+    answers = [
+        msgspec.json.decode(line, type=AdapterAnswer) for arrow, line in lines if arrow == "←"
+    ]
     operations = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
 
     assert {

@@ -120,7 +120,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
         headers=tuple(headers.items()),
     )  # fmt: skip
 
-    stage = record.told()
+    stage = record.cited()
     made = replace(run(messages={"s/1": message.cited()}), stages=(stage,))
     cited = report_of(made).messages["s/1"]
 

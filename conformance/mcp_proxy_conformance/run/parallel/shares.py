@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.outcome import WORST_FIRST, Outcome
 from mcp_proxy_conformance.verdict.record import RunState, Shard
 from mcp_proxy_conformance.verdict.result import Result
@@ -40,7 +40,7 @@ class CheckResults(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
     at: int
     results: tuple[Result, ...] = ()
     messages: dict[str, CitedMessage] = {}
-    stages: tuple[StageTold, ...] = ()
+    stages: tuple[CitedStage, ...] = ()
     wire: str = ""
 
 
@@ -162,11 +162,11 @@ class _Names:
     """Gives the stages of all shares unique names, and their messages names to match."""
 
     def __init__(self) -> None:
-        self._stages: dict[tuple[int, str], StageTold] = {}
+        self._stages: dict[tuple[int, str], CitedStage] = {}
         self._places: dict[tuple[int, str], str] = {}
         self._numbers: Counter[str] = Counter()
 
-    def add(self, number: int, stage: StageTold) -> None:
+    def add(self, number: int, stage: CitedStage) -> None:
         """Record a stage of a share under a unique name; a later record replaces it."""
         key = number, stage.place
         if key not in self._places:
@@ -180,6 +180,6 @@ class _Names:
         place, slash, rest = name.rpartition("/")
         return f"{self._places.get((number, place), place)}{slash}{rest}"
 
-    def stages(self) -> list[StageTold]:
+    def stages(self) -> list[CitedStage]:
         """Return the stages, renamed, in the order in which they were added."""
         return list(self._stages.values())

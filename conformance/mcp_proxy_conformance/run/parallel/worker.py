@@ -20,7 +20,7 @@ from mcp_proxy_conformance.run.parallel.shares import (
 )
 from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.signals import heed
-from mcp_proxy_conformance.verdict.cited import StageTold
+from mcp_proxy_conformance.verdict.cited import CitedStage
 from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.redaction import encodable
 
@@ -38,7 +38,7 @@ class Worker:
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
-        self._sent: dict[str, StageTold] = {}
+        self._sent: dict[str, CitedStage] = {}
         self._writer = Writer(run.out / SHARES, name)
         self._writer.write(Began(os.getpid()))
         heed(config, signal.SIGINT, signal.SIGTERM)
@@ -90,7 +90,7 @@ class Worker:
         path = self._run.out / SHARES / STOPPED
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
-    def _changed(self, place: Place | None) -> tuple[StageTold, ...]:
+    def _changed(self, place: Place | None) -> tuple[CitedStage, ...]:
         """Return the check's stage, as a tuple, if its record is new or has changed; else ()."""
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:

@@ -61,7 +61,7 @@ class LoadBench:
         return self._laws.compared(name)
 
     def judged(self, case: LoadCase) -> Comparison:
-        """Compare the load of that case with what the case allows.
+        """Return the comparison of a case's load with what the case allows.
 
         A case with a signature is loaded once for each signature that the loader declares.
         """

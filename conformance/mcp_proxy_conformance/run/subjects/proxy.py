@@ -21,7 +21,7 @@ from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_conformance.verdict.cited import ArmedTold, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, VIOLATED, Outcome, broke
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
@@ -47,14 +47,14 @@ class StageRecord:
     stage: str
     ready: Ready[Armed]
 
-    def told(self) -> StageTold:
+    def cited(self) -> CitedStage:
         """Return the stage as a report cites it, with its present credentials."""
         armed, access = self.ready.prepared, self.ready.started.access
-        return StageTold(
+        return CitedStage(
             place=self.place,
             name=self.name,
             stage=self.stage,
-            armed=ArmedTold(
+            armed=CitedLocks(
                 called=sorted(map(str, armed.called)),
                 refused=sorted(map(str, armed.refused)),
                 skipped={str(k): v for k, v in sorted(armed.skipped.items())},
@@ -128,9 +128,9 @@ class DrivenProxy(Subject):
         return self._laws
 
     @property
-    def stages(self) -> Sequence[StageTold]:
+    def stages(self) -> Sequence[CitedStage]:
         """The records of all started stages, with present credentials."""
-        return [record.told() for record in self._records.values()]
+        return [record.cited() for record in self._records.values()]
 
     def probe(self) -> Probed:
         """Start a small world; stop the run if the target does not start or lacks the feature."""
@@ -252,10 +252,10 @@ class DrivenProxy(Subject):
             cut=cut,
         )
 
-    def stage(self, name: str) -> StageTold | None:
+    def stage(self, name: str) -> CitedStage | None:
         """Return the stage last used at the place of that name; None if none was."""
         record = self._current.get(name)
-        return None if record is None else record.told()
+        return None if record is None else record.cited()
 
     def done_with(self, place: Place) -> None:
         """Count down a place's checks; after the last one end its targets."""

@@ -21,7 +21,7 @@ class LintFinding(msgspec.Struct, frozen=True, kw_only=True, order=True):
     fault: str
     repair: str
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return `FILE:LINE POINTER: fault; repair`, on one line."""
         place = f"{self.file}:{self.line}{f' {self.pointer}' if self.pointer else ''}"
         return _line(f"{place}: {self.fault}; {self.repair}")

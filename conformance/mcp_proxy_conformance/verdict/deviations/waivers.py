@@ -44,7 +44,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the issue is a link to the web."""
         return self.issue.startswith(("https://", "http://"))
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return the waiver as `FILE:LINE: reason (issue, until date)`."""
         return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
 

@@ -11,7 +11,7 @@ FORBIDDEN = 403
 
 
 def _read(holds: Callable[[bytes], bool]) -> Hear:
-    """Return a `heard` for 403s: transient if `holds` accepts the body, else a denial."""
+    """Return a hook `heard` for 403s: transient if `holds` accepts the body, else a denial."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts

@@ -15,7 +15,7 @@ FEW = 6
 
 
 def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
-    """Return a `together`: if any outcome meets the condition, every available server fails."""
+    """Return a hook `together`: if an outcome meets the condition, all available ones fail."""
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
         if not any(map(condition, outcomes)):

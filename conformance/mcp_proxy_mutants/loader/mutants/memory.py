@@ -24,7 +24,7 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Return a `tell` that repeats a server's first outcome for which `keeps` in later loads."""
+    """Return a hook `tell` that repeats the first outcome for which `keeps` in later loads."""
 
     def make() -> Any:
         kept: dict[Key, OutcomeEntry] = {}
@@ -45,7 +45,7 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
 
 
 def _last_tools() -> Any:
-    """Return a `tell` that reports for a server without tools those of its last load."""
+    """Return a hook `tell` that keeps a server's tools of its last load if it has none now."""
     kept: dict[Key, list[str]] = {}
 
     def tell(answer: Json, request: Json) -> Json:
@@ -75,7 +75,7 @@ def _kept_list() -> Any:
 
 
 def _every_second() -> Any:
-    """Return a `together` that makes the first server of every second load transient."""
+    """Return a hook `together`: the first server of every second load is transient."""
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
@@ -106,7 +106,7 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Return a `tell` that reports the attempts of all loads so far."""
+    """Return a hook `tell` that reports the attempts of all loads so far."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:
@@ -121,7 +121,7 @@ def _summed() -> Any:
 
 
 def _first_signal() -> Any:
-    """Return a `heard` that repeats the signal of a load's first attempt for later ones."""
+    """Return a hook `heard` that repeats the signal of a load's first attempt."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:

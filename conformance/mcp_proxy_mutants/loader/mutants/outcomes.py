@@ -19,7 +19,7 @@ STRAY: OutcomeEntry = {
 
 
 def _kept(keeps: Any) -> Any:
-    """Return a `tell` that leaves out outcomes unless `keeps`."""
+    """Return a hook `tell` that leaves out the outcomes unless `keeps`."""
     return lambda answer, _: (
         answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
     )
@@ -42,7 +42,7 @@ def _timed_out_as_often(answer: Json, request: Json) -> Json:
 
 
 def _by_id(spell: Any) -> Any:
-    """Return a `tell` that spells each server's id by `spell`."""
+    """Return a hook `tell` that spells each server's id by `spell`."""
     return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
 

@@ -21,21 +21,21 @@ Again = Callable[[Signal, Status, int, int], bool]
 
 
 def _also(*kinds: str) -> Again:
-    """Return an `again` that retries after signals of these kinds too."""
+    """Return a hook `again` that retries after signals of these kinds too."""
     return lambda signal, status, attempts, most: (
         (status == "transient" or signal.kind in kinds) and attempts < most
     )
 
 
 def _not_after(*kinds: str) -> Again:
-    """Return an `again` that does not retry after signals of these kinds."""
+    """Return a hook `again` that does not retry after signals of these kinds."""
     return lambda signal, status, attempts, most: (
         status == "transient" and signal.kind not in kinds and attempts < most
     )
 
 
 def _up_to(bound: Callable[[int], int]) -> Again:
-    """Return an `again` that retries up to `bound(most)` attempts instead of `most`."""
+    """Return a hook `again` that retries up to `bound(most)` attempts instead of `most`."""
     return lambda _, status, attempts, most: status == "transient" and attempts < bound(most)
 
 
@@ -52,14 +52,14 @@ def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> b
 
 
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server, discard the result, and load it again, as one attempt."""
+    """Load a server twice and return the second result; this counts as one attempt."""
     _, session = await std.attempt(connection, connect)
     await session.close()
     return await std.attempt(connection, connect)
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server once more, as one attempt, if the first time took over 0.15 s."""
+    """Load a server again if that took over 0.15 s; this counts as one attempt."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -70,7 +70,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt once more after a cut or a 5xx, as one attempt."""
+    """Attempt, and once more after a cut or a 5xx, which is not counted."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -80,7 +80,7 @@ async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt once more after a denial, as one attempt."""
+    """Attempt, and once more after a denial, which is not counted."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

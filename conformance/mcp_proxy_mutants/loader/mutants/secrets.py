@@ -41,14 +41,14 @@ def _decoded(connection: Connection) -> str:
 
 
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
-    """Return a `says` that adds a text to the errors of signals of these kinds."""
+    """Return a hook `says` that adds a text to the errors of signals of these kinds."""
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due
     )
 
 
 def _says(text: Callable[[Connection], str]) -> Says:
-    """Return a `says` that adds a text to every error."""
+    """Return a hook `says` that adds a text to every error."""
     return lambda _, connection, due: f"{due} ({text(connection)})"
 
 

@@ -6,7 +6,7 @@ from mcp_proxy_reference.loader import Signal
 
 
 def _json_cut(method: str, signal: Signal) -> Signal:
-    """Return an answer that breaks off as malformed."""
+    """Return `malformed` for the signal of an answer that breaks off; any other unchanged."""
     del method
     context = signal.__context__
     incomplete = "incomplete" in str(context) or "peer closed" in str(context)
@@ -14,14 +14,14 @@ def _json_cut(method: str, signal: Signal) -> Signal:
 
 
 def _closed(method: str, signal: Signal) -> Signal:
-    """Return a connection closed before any answer as a refused one."""
+    """Return `refused` for a connection that closed without an answer; any other unchanged."""
     del method
     ended = "without sending" in str(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and ended else signal
 
 
 def _stream(method: str, signal: Signal) -> Signal:
-    """Return a connection reset before its answer as a refused one."""
+    """Return `refused` for a reset before the answer; any other signal unchanged."""
     del method
     context = repr(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal

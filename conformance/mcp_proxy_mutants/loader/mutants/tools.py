@@ -10,7 +10,7 @@ from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signa
 
 
 def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
-    """Return a `tell` that changes the tools of each outcome."""
+    """Return a hook `tell` that changes the tools of each outcome."""
     return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
 

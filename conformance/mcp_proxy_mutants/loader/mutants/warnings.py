@@ -17,13 +17,13 @@ def _line(words: str, names: list[str]) -> list[str]:
 
 
 def _all_in(words: str) -> Tell:
-    """Return a `tell` that warns of transient and of permanent servers in the same words."""
+    """Return a hook `tell` that warns of both classes of failures in the same words."""
     return warns(lambda due, outcomes: dict(due) | {
         status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
 
 
 def _one_by_one(words: str) -> Tell:
-    """Return a `tell` that warns of both classes by a line for each server, in the same words."""
+    """Return a hook `tell` that warns of each server in the same words, whatever its class."""
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip

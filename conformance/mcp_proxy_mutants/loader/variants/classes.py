@@ -75,7 +75,7 @@ async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], S
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
-    """Return a `heard`: at these codes a timeout if all marks are in the body, else a denial."""
+    """Return a hook `heard`: at these codes all marks in the body mean a timeout, else a denial."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts
@@ -93,7 +93,7 @@ def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _in_turns() -> Any:
-    """Return a `heard` that alternates unmapped signals between denied and permanent."""
+    """Return a hook `heard` that alternates unmapped signals: denied, then permanent."""
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
