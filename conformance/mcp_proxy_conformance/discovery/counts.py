@@ -18,6 +18,8 @@ from mcp_proxy_conformance.wire.jsonrpc import kind_of
 
 REASONS = STATUSES
 KEYS = (CALLABLE, *REASONS)
+USERS = ("disabled_by_user", "pending_approval")
+"""The reasons that users can lift."""
 
 
 def block(entry: ServerEntry) -> dict[str, Any]:
@@ -57,6 +59,20 @@ def judged(bench: Bench) -> tuple[str, ...]:
         raise NotApplicable(f"a lock was left out on every server: {left_out}")
     bench.require(locked, "no server with locked tools has all its locks proven")
     return tuple(names)
+
+
+def shut(bench: Bench) -> tuple[str, ...]:
+    """Return the servers that are off or in quarantine, which is proven, as are all other locks."""
+    doubtful = {key.server for key in (*bench.armed.unproven, *bench.armed.skipped)}
+    locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
+    proven = {key.server for lock in locks for key in bench.locked(**lock)}
+    return tuple(server.name for server in bench.world.servers if server.name in proven - doubtful)
+
+
+def of_users(states: Iterable[ToolState]) -> dict[str, int]:
+    """Return how many of a server's tools may be counted under each reason of users."""
+    states = tuple(states)
+    return {word: sum(word in counted_as(state) for state in states) for word in USERS}
 
 
 def states_of(bench: Bench, server: str) -> tuple[ToolState, ...]:

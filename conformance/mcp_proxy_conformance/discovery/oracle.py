@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolState
@@ -56,15 +57,17 @@ def allowed_statuses(state: ToolState) -> frozenset[str]:
 def counted_as(state: ToolState) -> frozenset[str]:
     """Return the words under which the server's counts may hold the tool, once (FR-010.sum).
 
-    Judged for enabled servers only: the tools of a disabled one may be unknown, and then absent.
-    Counts need not have a sixth status, so a quarantined tool may be counted under any word but
-    `callable`, except that config comes first and excludes a user's reason (SC-003.listing).
+    A server that is off or in quarantine need not have counts, nor count its tools under its own
+    word, which the older text lacks for quarantine. A tool of a quarantined server may be counted
+    under any word but `callable`, except that config comes first and excludes a user's reason
+    (SC-003.listing); one of a server that is off, under the server's word or the tool's own.
     """
-    if state.server_off:
-        return frozenset({"server_disabled", ABSENT})
     if state.quarantined:
         own = {"disabled_by_user", "pending_approval"} if state.config else set()
         return frozenset({*STATUSES, ABSENT} - own)
+    if state.server_off:
+        of_tool = allowed_statuses(replace(state, server_off=False)) - {CALLABLE}
+        return of_tool | {"server_disabled", ABSENT}
     return allowed_statuses(state) - {ABSENT}
 
 

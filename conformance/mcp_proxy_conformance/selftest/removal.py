@@ -114,7 +114,10 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
         lambda: target(("quarantine",)),
         of("FR-001.reveals-quarantined", "FR-010.quarantined"),
     ),
-    "servers that are off": (lambda: target(("server",)), of("FR-001.server-off")),
+    "servers that are off": (
+        lambda: target(("server",)),
+        of("FR-001.server-off", "FR-010.server-off"),
+    ),
     "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
     "every lock": (
         lambda: replace(

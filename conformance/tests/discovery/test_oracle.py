@@ -93,6 +93,16 @@ def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
     assert oracle.counted_as(state) == {word}
 
 
+def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reason() -> None:
+    """FR-010, EC-3: if at all, and never as callable; SC-003: never as the user's, if denied."""
+    off = {"server_disabled", "absent"}
+
+    assert oracle.counted_as(ToolState(server_off=True)) == off
+    assert oracle.counted_as(ToolState(server_off=True, user=True)) == off | {"disabled_by_user"}
+    denied = ToolState(server_off=True, user=True, config=True)
+    assert oracle.counted_as(denied) == off | {"disabled_by_config"}
+
+
 def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
     """FR-010: the older text has no sixth word."""
     assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}

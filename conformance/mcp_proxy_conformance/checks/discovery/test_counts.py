@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -14,12 +15,14 @@ from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
     block,
+    integral,
     judged,
+    shut,
     states_of,
     tallies_allowed,
     tally,
 )
-from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -146,6 +149,49 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
     assert tallies == {n: {"server_quarantined": len(states_of(bench, n))} for n in servers}
 
 
+@requirement("FR-010.server-off")
+@on(COMBOS, needs=("server_off",))
+def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -> None:
+    """A switched-off server counts none of its tools as callable, locked otherwise or not."""
+    servers = _off(bench)
+    bench.require(bench.block_alive, "no counts block was seen")
+
+    callables = {place: counts.get("callable", 0) for place, counts in _shown(bench, servers)}
+
+    assert callables == dict.fromkeys(callables, 0)
+
+
+@requirement("FR-010.server-off~word")
+@on(COMBOS, needs=("server_off",))
+def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> None:
+    """A switched-off server that has a block counts all its tools under `server_disabled`."""
+    blocks = {place: counts for place, counts in _shown(bench, _off(bench)) if counts}
+    if not blocks:
+        raise NotApplicable("a switched-off server has no counts")
+
+    others = {place: tuple({*counts} - {"server_disabled"}) for place, counts in blocks.items()}
+
+    assert others == dict.fromkeys(others, ())
+
+
+@requirement("FR-004.once")
+@on(COMBOS)
+def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
+    """On servers that are off or in quarantine, the counts add up to no more than the tools."""
+    bench.needs_one_of("quarantine", "server_off")
+    servers = shut(bench)
+    bench.require(servers, "no server is proven to be off or in quarantine")
+
+    sums = {
+        place: sum(filter(integral, counts.values())) for place, counts in _shown(bench, servers)
+    }
+    if not any(sums.values()):
+        raise NotApplicable("servers that are off or in quarantine have no counts")
+
+    most = {(view, name): len(states_of(bench, name)) for view, name in sums}
+    assert sums == {place: min(number, most[place]) for place, number in sums.items()}
+
+
 @requirement("FR-010.inspect")
 @on(MIXED, needs=("inspect",))
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
@@ -158,6 +204,26 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
     shown = {name: _as_sent(view) for name, view in views.items()}
 
     assert shown == {name: _as_sent(listed[name]) for name in views}
+
+
+def _off(bench: Bench) -> list[str]:
+    """The servers that are proven to be off, in quarantine or not."""
+    off = {key.server for key, state in bench.states.items() if state.server_off}
+    servers = [name for name in shut(bench) if name in off]
+    bench.require(servers, "no call of a switched-off server's tool was refused")
+    return servers
+
+
+def _shown(
+    bench: Bench, servers: Iterable[str]
+) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """The counts of each server in the listing, from every view, and where it is inspected."""
+    servers = tuple(servers)
+    for view, eye in ({"": bench} | _other_views(bench)).items():
+        listed = eye.list().servers
+        yield from (((view, name), tally(listed[name])) for name in servers if name in listed)
+    if "inspect" in bench.started.target.capabilities:
+        yield from ((("inspected", name), tally(bench.inspect(name))) for name in servers)
 
 
 def _other_views(bench: Bench) -> dict[str, Bench]:
@@ -178,11 +244,10 @@ def _as_sent(entry: ServerEntry) -> dict[str, Any]:
     return {"counts": entry.counts} if entry.has_counts else {}
 
 
-def _callable_in_quarantine(bench: Bench) -> dict[str, Any]:
+def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
-    entries = bench.list().servers
-    return {name: block(entries[name]).get("callable", 0) for name in servers if name in entries}
+    return {place: counts.get("callable", 0) for place, counts in _shown(bench, servers)}
 
 
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -116,6 +116,7 @@ def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: La
 
 @requirement(
     "FR-010.block", "FR-010.sum", "FR-010.zero-omitted", "FR-010.no-names", "FR-010.quarantined",
+    "FR-010.server-off",
     "FR-010.inspect", "SC-005.absent", "SC-003.listing", "FR-004.once",
 )  # fmt: skip
 @on(GENERATED)

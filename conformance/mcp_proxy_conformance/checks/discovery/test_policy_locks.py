@@ -9,6 +9,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import USERS, of_users, shut, states_of
 from mcp_proxy_conformance.discovery.locked import (
     every_answer,
     every_entry,
@@ -17,7 +18,6 @@ from mcp_proxy_conformance.discovery.locked import (
     repeated,
     strings,
 )
-from mcp_proxy_conformance.discovery.oracle import counted_as
 from mcp_proxy_conformance.discovery.rejections import (
     ACT_OF_USERS,
     OWN_OF_USERS,
@@ -31,7 +31,6 @@ from mcp_proxy_conformance.verdict.result import Unread
 MIXED = stage("mixed")
 COMBOS = stage("combos")
 POLICY = "disabled_by_config"
-USERS = ("disabled_by_user", "pending_approval")
 LEAN = ("name", "server", "description", "status")
 
 ToolText = tuple[str, str]
@@ -171,15 +170,19 @@ def _all_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
 
 
 def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int]]:
-    """The counts of users' reasons in the listing of each reachable server, and those allowed."""
+    """The counts of users' reasons in the listing of each server, and those allowed.
+
+    On servers that are off or in quarantine, any tool but a denied one may have a user's reason.
+    """
     servers = bench.list().servers
-    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
+    names = (*_reachable(bench), *shut(bench))
+    judged = {name: servers[name] for name in names if name in servers}
     bench.require(
         any(isinstance(e.counts, dict) for e in judged.values()), "no counts block was seen"
     )
     counts, allowed = dict[ToolText, int](), dict[ToolText, int]()
     for name, entry in judged.items():
-        most = _most(bench, name)
+        most = of_users(states_of(bench, name))
         shown = entry.counts if isinstance(entry.counts, dict) else {}
         own = {(name, word): shown[word] for word in USERS if isinstance(shown.get(word), int)}
         counts |= own
@@ -275,9 +278,3 @@ def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
     """The judgement of each text as one for a config lock (layer 4 of the clause table)."""
     pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}
-
-
-def _most(bench: Bench, server: str) -> dict[str, int]:
-    """By user's reason, the number of tools of a server that may have it."""
-    states = [state for key, state in bench.states.items() if key.server == server]
-    return {word: sum(word in counted_as(state) for state in states) for word in USERS}

@@ -16,6 +16,8 @@ from mcp_proxy_conformance.discovery.counts import (
     block,
     integral,
     judged,
+    of_users,
+    shut,
     states_of,
     tallies_allowed,
     tally,
@@ -29,7 +31,6 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApp
 LISTING = When(do="list")
 SHOWN = 3
 """Allowed tallies that a finding names."""
-USERS = ("disabled_by_user", "pending_approval")
 MOST = 14
 """Tools that may be counted under two words; more would have too many tallies."""
 
@@ -47,12 +48,9 @@ def counts(look: Look, findings: Findings) -> None:
         for name in servers:
             if name in entries and name not in doubtful:
                 _server(look, findings, entries[name], alive=alive)
-        for name in {key.server for key in look.bench.locked(quarantined=True)} & set(entries):
-            callables = block(entries[name]).get("callable", 0)
-            findings.truth(
-                ["FR-010.quarantined"], LISTING, callables, holds=not callables, counts=alive,
-                wanted="0", topic=f"callable tools of {name}",
-            )  # fmt: skip
+        for name in shut(look.bench):
+            if name in entries:
+                _shut(look, findings, entries[name], alive=alive)
     except Misshapen as error:
         if error.clauses:
             findings.truth(error.clauses, LISTING, str(error), holds=False, wanted="")
@@ -101,6 +99,27 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
                        wanted="", topic=f"texts of {entry.name}")  # fmt: skip
 
 
+def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
+    """The counts of a server that is off or in quarantine, if it has any."""
+    states = states_of(look.bench, entry.name)
+    observed = tally(entry)
+    callables = observed.get("callable", 0)
+    kinds = [clause for clause, lock in (("FR-010.quarantined", "quarantined"),
+                                         ("FR-010.server-off", "server_off"))
+             if any(getattr(state, lock) for state in states)]  # fmt: skip
+    findings.truth(kinds, LISTING, callables, holds=not callables, counts=alive, wanted="0",
+                   topic=f"callable tools of {entry.name}")  # fmt: skip
+    numbers = [number for number in observed.values() if integral(number)]
+    findings.truth(["FR-004.once"], LISTING, observed, holds=sum(numbers) <= len(states),
+                   counts=bool(observed), wanted=f"{len(states)} tools in all",
+                   topic=f"counts of {entry.name}")  # fmt: skip
+    if any(state.config for state in states):
+        findings.truth(["SC-003.listing"], LISTING, observed, counts=bool(observed),
+                       holds=not _surplus(look, entry),
+                       wanted=f"at most {_in_words([of_users(states)])}",
+                       topic=f"reasons of users for {entry.name}")  # fmt: skip
+
+
 def _in_words(tallies: Iterable[Any]) -> str:
     """Return some of the allowed tallies as words."""
     shown = [
@@ -112,9 +131,8 @@ def _in_words(tallies: Iterable[Any]) -> str:
 
 def _surplus(look: Look, entry: ServerEntry) -> bool:
     """Whether more tools are counted under a user's reason than may have it."""
-    states, tallied = states_of(look.bench, entry.name), tally(entry)
-    most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
-    numbers = {word: n for word in USERS if isinstance(n := tallied.get(word, 0), int)}
+    most, tallied = of_users(states_of(look.bench, entry.name)), tally(entry)
+    numbers = {word: n for word in most if isinstance(n := tallied.get(word, 0), int)}
     return any(number > most[word] for word, number in numbers.items())
 
 

@@ -64,7 +64,8 @@ LAWS: dict[str, Law] = {
     "counts": Law(
         (counts.counts,),
         ("FR-010.block", "FR-010.sum", "FR-010.zero-omitted", "FR-010.no-names",
-         "FR-010.quarantined", "FR-010.inspect", "SC-005.absent", "SC-003.listing", "FR-004.once"),
+         "FR-010.quarantined", "FR-010.server-off", "FR-010.inspect", "SC-005.absent",
+         "SC-003.listing", "FR-004.once"),
     ),
     "counter": Law((counts.counter,), ("FR-013.counts",)),
     "scope": Law(

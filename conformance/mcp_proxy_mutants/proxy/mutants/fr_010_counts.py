@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide
@@ -186,7 +187,62 @@ def _first_counts() -> Counts:
     return counts
 
 
+def _as_if_on(facts: Facts, status: Status | None) -> Status | None:
+    """Count a tool as if its server were on."""
+    on = replace(facts, enabled=True)
+    return status if facts.enabled else None if std.may_call(on, "listing") else std.classify(on)
+
+
+def _off_as_callable(block: Json, _tools: Tally) -> Json:
+    return block | {"callable": block["callable"] + block.get(OFF, 0)}
+
+
+def _own_reasons_too(block: Json, tools: Tally) -> Json:
+    """Add the users' locks to the count of a server's own state."""
+    shut = block.keys() & {OFF, QUARANTINED}
+    theirs = sum(facts.disabled_by_user and not facts.denied for facts, _ in tools)
+    return block | {USER: block.get(USER, 0) + theirs} if shut and theirs else block
+
+
+def _approval_in_quarantine(facts: Facts, status: Status | None) -> Status | None:
+    waits = facts.quarantined and facts.approval in {"pending", "changed"}
+    return PENDING if waits else status
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "counts-as-if-on",
+        "The counts of a switched-off server are those that it would have if it were on.",
+        "FR-010.server-off",
+        counts=as_(_as_if_on),
+    ),
+    mutant(
+        "off-counted-on-both-sides",
+        "Tools of a switched-off server are also counted as callable.",
+        "FR-010.server-off",
+        "FR-004.once",
+        counts=then(_off_as_callable),
+    ),
+    mutant(
+        "shut-servers-count-own-reasons-too",
+        "Beside the reason of an off or quarantined server, its tools' user locks are counted.",
+        "FR-004.once",
+        counts=then(_own_reasons_too),
+    ),
+    mutant(
+        "off-counts-the-users-locks",
+        "User-locked tools of a switched-off server are counted so, denied or not.",
+        "SC-003.listing",
+        counts=as_(
+            lambda facts, status: USER if facts.disabled_by_user and not facts.enabled else status
+        ),
+    ),
+    mutant(
+        "quarantine-counts-approvals",
+        "Unapproved tools of a quarantined server are counted as pending, denied or not.",
+        "SC-003.listing",
+        counts=as_(_approval_in_quarantine),
+    ),
     mutant(
         "piped-servers-have-no-block",
         "Servers over stdio have no counts.",

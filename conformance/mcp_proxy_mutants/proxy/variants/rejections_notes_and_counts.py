@@ -1,13 +1,14 @@
 """Variants of rejections, notes and counts, where the source leaves them open."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Facts, Json, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.policy import classify, counts, note, rejection
+from mcp_proxy_reference.policy import classify, counts, may_call, note, rejection
 
 Texts = Mapping[Status, str]
 Tallied = Sequence[tuple[Facts, Status | None]]
@@ -120,6 +121,16 @@ def with_totals(tools: Tallied) -> Json | None:
 def connected_and_on(tools: Tallied) -> Json | None:
     """Return no counts for a server that is off."""
     return counts([pair for pair in tools if pair[0].enabled])
+
+
+def counted_by_tool(tools: Tallied) -> Json | None:
+    """Count the tools of a server that is off by their own reasons, where they have one."""
+
+    def own(facts: Facts, status: Status | None) -> Status | None:
+        alone = replace(facts, enabled=True)
+        return status if facts.enabled or may_call(alone, "listing") else classify(alone)
+
+    return counts([(facts, own(facts, status)) for facts, status in tools])
 
 
 def counts_as_numbers(tools: Tallied) -> Json | None:
@@ -298,6 +309,13 @@ VARIANTS: tuple[Variant, ...] = (
         "Switched-off servers have no counts.",
         "connected-servers",
         counts=connected_and_on,
+    ),
+    variant(
+        "counts-of-own-reasons",
+        "A switched-off server counts its tools by their own reasons.",
+        "connected-servers",
+        "FR-010.server-off~word",
+        counts=counted_by_tool,
     ),
     variant(
         "counts-as-floats",
