@@ -36,7 +36,7 @@ class Job:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], working: Path) -> Job:
-        """Return the described job; its folder is the working one within the repository."""
+        """Return the CI job that the environment variables of GitHub describe."""
         output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
         top = Path(environment.get("GITHUB_WORKSPACE") or working)
         inside = working.is_relative_to(top)

@@ -249,7 +249,7 @@ def target_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
-    """Return the kind and target file to use; print if a file in the working folder is.
+    """Return the kind and target file to use; announce a file found in the working folder.
 
     Args:
         kind: The kind named on the command line, None if none is.

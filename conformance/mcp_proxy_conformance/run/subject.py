@@ -94,7 +94,7 @@ class Subject:
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return what the result of the check that just ended rests on."""
+        """Return the ending with the messages and lines that the result of a check rests on."""
         del place
         return Rests(ending=ending)
 

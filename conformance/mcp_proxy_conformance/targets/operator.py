@@ -328,7 +328,7 @@ class OperatorAdapter:
         return None
 
     def _taken_up(self) -> bool:
-        """Whether the operator API shows the file's lists within the reload time."""
+        """Poll until the operator API shows the file's lists; False after the reload time."""
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:
             if self._config.lists() == listed(self._api.ask("GET", "/config")):

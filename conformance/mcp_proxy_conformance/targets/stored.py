@@ -104,7 +104,7 @@ def _joined(parts: list[Stored]) -> Stored:
 
 
 def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield place within the file, content, and whether its digest counts."""
+    """Yield (place, content, whether its digest counts) of a file and of its database columns."""
     is_database = raw.startswith(SQLITE)
     yield "", raw, not (is_database or path.name.endswith(BESIDE))
     if is_database:

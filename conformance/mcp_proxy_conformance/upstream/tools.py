@@ -39,7 +39,7 @@ class UpstreamTool:
 
 
 def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[str | None, bytes]:
-    """Return the encoded result members of each page of `tools/list`, by its cursor."""
+    """Map the cursor of each page (None: the first) to its encoded `tools/list` result members."""
     size = page_size or max(1, len(tools))
     pages: dict[str | None, bytes] = {}
     for start in range(0, max(1, len(tools)), size):

@@ -79,7 +79,7 @@ class Ear:
 
 
 def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attempt) -> Attempt:
-    """Return an attempt whose session replaces signals by `hear`."""
+    """Return a hook `attempt` whose session replaces signals by `hear`."""
 
     async def heard(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -101,12 +101,12 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
 
 
 def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
-    """Return an attempt that gets a changed connection."""
+    """Return a hook `attempt` that gets a changed connection."""
     return lambda connection, connect: attempt(change(connection), connect)
 
 
 def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
-    """Return an attempt that uses sessions from `make` for URLs; stdio as usual."""
+    """Return a hook `attempt` that uses sessions from `make` for URLs; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:

@@ -97,7 +97,7 @@ class GeneratedLoads(Examples[LoadCase]):
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
-        """Return why a breach seen only beside other servers is I1.isolated's; else ""."""
+        """Return a reason if a law on single servers broke only beside others; else empty."""
         if not LAWS[law].of_one or len(example.given.servers) == 1:
             return ""
         return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"

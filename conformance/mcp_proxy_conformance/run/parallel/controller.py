@@ -94,7 +94,7 @@ class Controller:
         """Do nothing: this process runs no check."""
 
     def give_up(self) -> None:
-        """Return None, so that the workers end the loop: without checks they end by themselves."""
+        """Do nothing: workers without checks end by themselves, and pytest's loop with them."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:

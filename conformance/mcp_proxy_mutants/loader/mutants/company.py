@@ -115,7 +115,7 @@ def _host(connection: Connection) -> str:
 
 
 def _one_by_origin() -> Any:
-    """Return an attempt that reports the first server's tools for all of its origin."""
+    """Return a hook `attempt` that reports the first server's tools for all of its origin."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))

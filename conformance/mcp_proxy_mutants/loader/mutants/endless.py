@@ -53,7 +53,7 @@ class _ToHeaders(httpx2.AsyncClient):
 
 
 def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
-    """Return an attempt that uses such sessions for URLs and has no overall deadline."""
+    """Return a hook `attempt` that uses such sessions for URLs and has no overall deadline."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         session = make(connection) if connection.url else await connect(connection)

@@ -15,7 +15,7 @@ def _anything(connection: Connection) -> bool:
 
 
 def _last_url() -> Any:
-    """Return an attempt that tries an unusable connection at the last usable one's URL."""
+    """Return a hook `attempt` that tries an unusable connection at the last usable one's URL."""
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -30,7 +30,7 @@ def _last_url() -> Any:
 
 
 def _sent_to_others() -> Any:
-    """Return an attempt that also loads the last usable server for an unusable one."""
+    """Return a hook `attempt` that also loads the last usable server for an unusable one."""
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

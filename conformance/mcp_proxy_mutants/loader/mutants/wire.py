@@ -117,7 +117,7 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
 
 
 def _least_timeout() -> Any:
-    """Return an attempt with the smallest timeout of any server seen so far."""
+    """Return a hook `attempt` with the smallest timeout of any server seen so far."""
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

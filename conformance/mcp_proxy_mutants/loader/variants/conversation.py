@@ -70,7 +70,7 @@ class _Modern(HttpSession):
 
 
 def _in(make: type[_Kept]) -> Attempt:
-    """Return an attempt whose sessions are wrapped by `make`."""
+    """Return a hook `attempt` whose sessions are wrapped by `make`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:

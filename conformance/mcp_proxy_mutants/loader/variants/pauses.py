@@ -15,7 +15,7 @@ async def _one_by_one(loads: Loads) -> list[Outcome]:
 
 
 async def _staggered(loads: Loads) -> list[Outcome]:
-    """Let a small load wait a moment after its first server."""
+    """Run the loads at once; of a small number, the others start a moment after the first."""
     if len(loads) > SMALL:
         return await side_by_side(loads)
     first = [asyncio.ensure_future(run()) for run in loads[:1]]

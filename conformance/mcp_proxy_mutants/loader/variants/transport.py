@@ -148,7 +148,7 @@ class _Adorned(HttpSession):
 
 
 def _shared_sessions() -> Any:
-    """Return an attempt that shares a session id among servers of one origin, one by one."""
+    """Return a hook `attempt` that shares a session id among servers of one origin, one by one."""
     kept: dict[str, str] = {}
     locks: dict[str, asyncio.Lock] = {}
     adorned = over(lambda connection: _Adorned(connection, kept))
