@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pytest
 
 
+CAP_FILLS, NOTE_COUNT = "cap-fills", "note-count"
+"""The interpretations that a case can rest on."""
+
+
 class BadCase(ValueError):
     """A case file that cannot be read; the message names the file, the place and the repair."""
 
@@ -102,13 +106,17 @@ class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fixture: given, when, then; named for the fault that it finds."""
+    """One fixture: given, when, then; named for the fault that it finds.
+
+    `interpretations`: the ids of those that excuse an answer which `then` alone would not allow.
+    """
 
     id: str
     area: str
     title: str
     source: tuple[str, ...]
     clauses: tuple[str, ...]
+    interpretations: tuple[str, ...] = ()
     given: Given
     when: When
     then: Then

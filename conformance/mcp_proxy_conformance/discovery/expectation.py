@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.grounds import (
     shown_by,
 )
 from mcp_proxy_conformance.discovery.locked import masked, own_entries, schemas
+from mcp_proxy_conformance.discovery.note import most_matches
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
@@ -426,12 +427,15 @@ def _note(
         compared.truth("note", answer.note, holds=named, allowed=f"a note that names {FLAG}",
                        breaks=breaks, shows=clauses)  # fmt: skip
     if then.note_count is not None and answer.note is not None and not answer.tools:
-        revealed = bench.revealed(answer.query, limit=SHOW_LIMIT)
-        shown = sum(_in_scope(bench, tool) for tool in revealed)
+        shown, least = (
+            sum(_in_scope(bench, tool) for tool in bench.revealed(answer.query, limit=at))
+            for at in (SHOW_LIMIT, ABSENT if limit is None else limit)
+        )
         numbers = numbers_in(answer.note)
         exact = then.note_count.equals == shown
-        holds = shown in numbers if exact else any(number >= shown for number in numbers)
-        wanted = f"the number {shown}" if exact else f"a number of {shown} or more"
+        allowed = Bounds(min=min(shown, least), max=most_matches(bench, answer.query))
+        holds = shown in numbers if exact else any(map(allowed.holds, numbers))
+        wanted = f"the number {shown}" if exact else f"a number: {allowed}"
         beside = ["FR-007.note"] if crosses and exact else []
         more = beside if any(number > shown for number in numbers) else []
         compared.truth("number in the note", answer.note, holds=holds, allowed=wanted,

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World
-from mcp_proxy_conformance.discovery.agents import onlookers
+from mcp_proxy_conformance.discovery.agents import beyond, onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.discovery.oracle import must_have_note
+from mcp_proxy_conformance.discovery.oracle import is_withheld, must_have_note
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
@@ -95,21 +97,36 @@ def leads_on(answer: Answer) -> bool:
     return FLAG in (answer.note or "")
 
 
-def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], int]:
-    """Return the numbers of locked matches that the flag shows, and the least that a note may name.
+def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
+    """Return the numbers of locked matches that the flag shows, and the bounds of a note's number.
 
     A target may count the entries of one answer or all matches, with or without those that it
     lists for any query: hence up to four numbers where the section has room for all.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     indexed = [_indexed(bench, section) for section in sections]
-    return {*map(len, sections), *indexed}, min(indexed)
+    bounds = Bounds(min=min(indexed), max=most_matches(bench, query))
+    return {*map(len, sections), *indexed}, bounds
 
 
-def counts_right(note: str, numbers: Collection[int], least: int, *, full: bool) -> bool:
+def most_matches(bench: Bench, query: str) -> int | None:
+    """Return how many locked tools within scope may match a query, None if that is unknown.
+
+    These are the tools that the query found while they were callable, or is meant to find, and all
+    withheld ones, which may be listed whatever the query is.
+    """
+    found, states = bench.armed.shown.get(query, ()), bench.states
+    if len(found) >= SHOW_LIMIT:
+        return None
+    meant = [key for key in states if is_withheld(states[key]) or bench.tools[key].holds(query)]
+    outside = () if bench.agent is None else beyond(bench.world, bench.agent)
+    matches = {key for key in (*meant, *found) if key.server not in outside}
+    return sum(not states.get(key, ToolState()).callable for key in matches)
+
+
+def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: bool) -> bool:
     """Whether one numeral of the note is right; `full` if more tools may match than are shown."""
-    numerals = numbers_in(note)
-    return any(number >= least if full else number in numbers for number in numerals)
+    return any(bounds.holds(number) if full else number in numbers for number in numbers_in(note))
 
 
 def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:

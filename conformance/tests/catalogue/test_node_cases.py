@@ -19,12 +19,17 @@ PAGE = Path(__file__).parents[3] / ".github" / "CASES.md"
 RUNNER = Path(__file__).parents[1] / "node" / "run-case.mjs"
 PROXY = (sys.executable, "-m", "mcp_proxy_reference")
 PER_AREA = 2
+SERVES = """
+import sys
+from mcp_proxy_mutants.adapter import main
+main(["{}", *sys.argv[2:]])
+"""
 
 
-def run_cases(*paths: Path) -> subprocess.CompletedProcess[str]:
+def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
     """One run of the JavaScript runner over these cases."""
     return subprocess.run(
-        [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *PROXY],
+        [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *proxy],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -83,6 +88,20 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
         ["FAIL", case.id, f"then.disabled.{tool}", msgspec.json.encode(right).decode()]
     ]
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
+    """Exit 0 for proxies that list or count fewer locked tools than a case names."""
+    resting = [case for case in cases() if case.interpretations]
+
+    for name in ("cap-of-five", "note-of-shown", "default-of-five"):
+        serves = tmp_path / f"{name}.py"
+        serves.write_text(SERVES.format(name), encoding="utf-8")
+        done = run_cases(*map(path_of, resting), proxy=(sys.executable, str(serves)))
+
+        assert (done.returncode, lines_with(done, ["FAIL", "OPEN"])) == (0, []), name
+        skipped = [line for line in lines_with(done, ["skip"]) if "never" in line[3]]
+        assert bool(skipped) == (name == "cap-of-five")
 
 
 def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:

@@ -174,8 +174,12 @@ const JUDGES = {
     const due = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
     return [['', { due, absent: () => !note, any: () => null }[wanted](), note]];
   },
-  note_count: ({ note, unasked }, wanted) => (
-    [['', numbersIn(note ?? '').some((n) => within(wanted, n) || within(wanted, n - unasked)), note]]),
+  note_count: ({ note, unasked, revealed }, { equals, ...bounds }, { when }, { shown, locks }) => {
+    const { min = equals ?? 0, max = equals ?? Infinity } = bounds;
+    const found = Object.keys(shown[when.query] ?? {}).filter((key) => locks[key]?.size).length;
+    const fits = (n) => Math.min(min, revealed) <= n && n <= Math.max(max, found) + unasked;
+    return [['', numbersIn(note ?? '').some(fits), note]];
+  },
   counts: ({ counts }, wanted) => Object.entries(wanted).map(([server, block]) => {
     const seen = counts[server];
     const fits = (reason) => (reason in block
@@ -198,6 +202,17 @@ const JUDGES = {
   }),
 };
 
+/** How many locked tools this target lists at most, none if the flag reveals nothing. */
+async function fullest({ stage, put }, { when: { query } }) {
+  const groups = stage.servers.flatMap(({ tools }) => tools.flatMap((tool) => tool.groups ?? []));
+  let most = NaN; // unequal to any number of entries
+  for (const word of new Set([query, ...groups])) {
+    const { disabled = [] } = await put({ do: 'discover', query: word, [FLAG]: true, limit: 100 });
+    if (disabled.length) most = Math.max(most || 0, disabled.length);
+  }
+  return most;
+}
+
 /** The lines of one case: [word, path, what was seen]. */
 async function judge(world, one) {
   const reason = world.reason ?? blind(world, one);
@@ -212,8 +227,18 @@ async function judge(world, one) {
     if (missing && withheld(disabled).length && disabled.length >= CAP) {
       return [['skip', 'then', 'the locked section is full of withheld tools not asked for']];
     }
-    if (then.note_count) { // it may count withheld tools that are listed whatever the query
-      answer.unasked = withheld((await world.put({ ...when, [FLAG]: true, limit: 100 })).disabled).length;
+    const { interpretations = [] } = one;
+    if (missing && interpretations.includes('cap-fills') && disabled.length === await fullest(world, one)) {
+      return [['skip', 'then', `this target never lists more than ${disabled.length} locked tools`]];
+    }
+    if (then.note_count) {
+      const sections = [];
+      for (const limit of [when.limit, 100]) {
+        sections.push((await world.put({ ...when, [FLAG]: true, limit })).disabled);
+      }
+      const counts = sections.map(({ length }) => length); // the note may tell these instead
+      answer.revealed = interpretations.includes('note-count') ? Math.min(...counts) : Infinity;
+      answer.unasked = withheld(sections[1]).length; // listed whatever the query, and so counted
     }
     if (then.as_without_flag) answer.usual = await world.put({ ...when, [FLAG]: undefined });
     return Object.entries(then).flatMap(([member, wanted]) => (

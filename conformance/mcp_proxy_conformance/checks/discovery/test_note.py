@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    Step,
+    ToolKey,
+    server,
+    tool,
+    world,
+)
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import repeated
@@ -30,9 +40,17 @@ TWICE = world(
         tool("zorvik_list"),
         tool("mobel_drop", groups=(SHARED,), locked=(USER, CONFIG)),
         tool("tunrag_wipe", groups=(SHARED,), locked=USER),
-    )
+        tool("gatun_seal", locked=CONFIG),
+    ),
+    server("barn", tool("tifka_show"), tool("mobel_drop", groups=(SHARED,), locked=CONFIG)),
+    server("vault", tool("pelka_hide")),
 )
-MATCHES = (ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe"))
+TWICE = structs.replace(TWICE, steps=(*TWICE.steps, Step(lock="quarantine", server="vault")))
+MATCHES = (
+    ToolKey("forge", "mobel_drop"),
+    ToolKey("forge", "tunrag_wipe"),
+    ToolKey("barn", "mobel_drop"),
+)
 
 
 @requirement("FR-009.note")
@@ -55,17 +73,17 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The number equals the entries with the flag, or is no smaller if the section may be full."""
+    """The number is that of the entries with the flag, or of all matches if there may be more."""
     answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
     bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
     allowed = {query: numbers_allowed(bench, query) for query in answers}
     fullest = max(max(numbers) for numbers, _ in allowed.values())
 
     missed: dict[str, Any] = {}
-    for query, (numbers, least) in allowed.items():
+    for query, (numbers, bounds) in allowed.items():
         full = max(numbers) == fullest
-        if least and not counts_right(answers[query], numbers, least, full=full):
-            missed[query] = f"at least {least}" if full else sorted(numbers)
+        if bounds.min and not counts_right(answers[query], numbers, bounds, full=full):
+            missed[query] = str(bounds) if full else sorted(numbers)
 
     assert {query: answers[query] for query in missed} == missed
 
@@ -139,13 +157,19 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 @requirement("FR-009.count")
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
-    """With two matches, one of which has two locks, the note counts two."""
+    """Of three matches one has two locks, and two one name; the note counts each tool once.
+
+    Tools that match nothing are locked as well, one of them in quarantine.
+    """
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
     bench.require(
         not unshown, f"not listed for {SHARED} while callable: {', '.join(map(str, unshown))}"
     )
-    shown = bench.settled(lambda: len(bench.revealed(SHARED, limit=100)), len(MATCHES))
+    section = bench.until(
+        lambda: bench.revealed(SHARED, limit=100), lambda now: set(MATCHES) <= set(now)
+    )
+    shown = len(set(MATCHES) & set(section))
     bench.require(
         shown == len(MATCHES), f"the flag revealed {shown} of {len(MATCHES)} locked tools"
     )
@@ -156,7 +180,8 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
         raise NotApplicable("the answer lists a callable tool, so no note is due")
     bench.require(numbers, "no note contains a number")
 
-    counted = len(MATCHES) if len(MATCHES) in numbers else answer.note
+    counts = {len(MATCHES), len(section)}  # some targets list quarantined tools for any query
+    counted = answer.note if counts.isdisjoint(numbers) else len(MATCHES)
     assert {SHARED: counted} == {SHARED: len(MATCHES)}
 
 

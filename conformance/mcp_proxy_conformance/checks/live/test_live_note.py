@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import Answer
@@ -44,7 +45,9 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
         full = max(len(answer.disabled) for answer in sections) >= most
         numbered = [note for note in notes if note and numbers_in(note)]
         judged += len(numbered)
-        if numbered and not any(counts_right(n, numbers, least, full=full) for n in numbered):
+        if numbered and not any(
+            counts_right(n, numbers, Bounds(min=least), full=full) for n in numbered
+        ):
             wrong[look.label] = numbered[0]
             allowed[look.label] = f"{least} or more" if full else sorted(numbers)
     bench.require(judged, "no note contained a number")

@@ -119,14 +119,15 @@ def _due(
 
 
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
-    allowed, least = numbers_allowed(exchange.view, exchange.of.query or "")
+    allowed, bounds = numbers_allowed(exchange.view, exchange.of.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
-    right = counts_right(exchange.answer.note or "", allowed, least, full=full) or not least
+    note = exchange.answer.note or ""
+    right = counts_right(note, allowed, bounds, full=full) or not bounds.min
     numbers = numbers_in(exchange.answer.note or "")
     more = exchange.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
     findings.truth(["FR-009.count", *(["FR-007.note"] if more else [])], exchange.of,
                    exchange.answer.note, holds=right, topic="note",
-                   wanted=" or ".join(map(str, sorted(allowed))),
+                   wanted=str(bounds) if full else " or ".join(map(str, sorted(allowed))),
                    counts=not full, shows=["FR-009.count"])  # fmt: skip
 
 

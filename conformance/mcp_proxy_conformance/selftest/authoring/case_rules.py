@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcp_proxy_conformance.catalogue.case import Bounds, Case
+from mcp_proxy_conformance.catalogue.case import CAP_FILLS, NOTE_COUNT, Bounds, Case
 from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World, final, key
 from mcp_proxy_conformance.discovery.oracle import (
@@ -79,8 +79,26 @@ def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     for rule in (_statuses, _caps, _callables, _texts, _notes, _counts, _rejections):
         for place, fault in rule(staged):
             yield document.found(place, fault, WRITE)
+    for word in sorted({*_excuses(case)} ^ {*case.interpretations}):
+        fault, repair = f"`then` rests on the interpretation {word}", "name it in `interpretations`"
+        if word in case.interpretations:
+            fault, repair = f"`then` does not rest on the interpretation {word}", "take it out"
+        yield document.found(("interpretations",), fault, repair)
     for fault in _denied_by_title(case):
         yield document.found(("title",), fault, "make the title agree with `then`")
+
+
+def _excuses(case: Case) -> Iterator[str]:
+    """Yield the interpretations by which a target may show or count fewer tools than `then` says.
+
+    One locked match is always shown, so a case with one expects no more than it says.
+    """
+    owed = [words for words in (case.then.disabled or {}).values() if ABSENT not in words]
+    if len(owed) > 1:
+        yield CAP_FILLS
+    number = case.then.note_count
+    if number is not None and max(number.equals or 0, number.min, number.max or 0) > 1:
+        yield NOTE_COUNT
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:

@@ -234,7 +234,35 @@ def _without_section(document: Json, request: Request) -> Json:
     return {name: document[name] for name in document if name not in {"disabled", "remediation"}}
 
 
+def _namesakes_merged(document: Json, _request: Request) -> Json:
+    """List one locked tool of each name."""
+    entries = document.get("disabled", [])
+    names = {entry["name"].partition(":")[2]: entry for entry in reversed(entries)}
+    kept = [entry for entry in entries if entry in names.values()]
+    return document | {"disabled": kept} if entries else document
+
+
+def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
+    """Keep locked hits in a map by bare name, where a later namesake replaces an earlier one."""
+    callables, rest = std.window(hits, limit)
+    return callables, list({hit.facts.tool.name: hit for hit in rest}.values())
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "locked-namesakes-merged",
+        "Of locked tools with one name on several servers, the first is listed.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        answer=_namesakes_merged,
+    ),
+    mutant(
+        "last-of-a-name-kept",
+        "Of locked hits with one name on several servers, the last is kept.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        window=_last_of_name,
+    ),
     mutant(
         "locked-found-by-name",
         "Locked tools are found only by words in their names.",

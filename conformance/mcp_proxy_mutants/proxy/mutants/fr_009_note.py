@@ -179,7 +179,47 @@ def _without_note(document: Json, request: Request) -> Json:
     return {name: document[name] for name in document if name != "notice"}
 
 
+def _names_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    names = {facts.tool.name: facts for facts in locked}
+    return std.note(flag, callables, list(names.values()))
+
+
+def _in_tens(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Round what is more than ten up to the next ten."""
+    more = -len(locked) % std.LOCKED_CAP if len(locked) > std.LOCKED_CAP else 0
+    return std.note(flag, callables, [*locked, *locked[:more]])
+
+
+def _all_when_full(gateway: Gateway) -> None:
+    """Count every locked tool of the proxy once the matches fill the section."""
+
+    def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        known = [facts for tools in gateway.known().values() for facts in tools]
+        every = [facts for facts in known if not std.may_call(facts, "note")]
+        return std.note(flag, callables, every if len(locked) > std.LOCKED_CAP else locked)
+
+    decide(gateway, note=note)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "note-counts-names",
+        "The note counts tools of one name on several servers once.",
+        "FR-009.count",
+        note=_names_counted,
+    ),
+    mutant(
+        "note-counts-in-tens",
+        "The note rounds a number above ten up to the next ten.",
+        "FR-009.count",
+        note=_in_tens,
+    ),
+    mutant(
+        "note-counts-all-when-full",
+        "The note counts every locked tool if more than ten match.",
+        "FR-009.count",
+        swap=_all_when_full,
+    ),
     mutant(
         "note-counts-servers",
         "The note counts servers with locked matches.",
