@@ -41,6 +41,6 @@ class Interpretations(
 
 @cache
 def interpretations() -> tuple[Interpretation, ...]:
-    """Return the interpretation register."""
+    """Return the rows of fixtures/interpretations.toml, in order."""
     data = (fixtures_dir() / "interpretations.toml").read_bytes()
     return msgspec.toml.decode(data, type=Interpretations).rows

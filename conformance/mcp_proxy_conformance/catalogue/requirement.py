@@ -89,7 +89,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return {clause.id: clause for row in self.requirements for clause in row.clauses}
 
     def clause(self, clause_id: str) -> Clause:
-        """Return the clause of this id.
+        """Return the clause of this id, from whichever requirement.
 
         Raises:
             UnknownClause: No catalogue has it; the message names the nearest id.
@@ -171,7 +171,7 @@ class Profile(_Row, frozen=True, kw_only=True):
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of its checks."""
+        """The folders that hold the checks of the profile, such as `discovery`."""
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:

@@ -21,7 +21,7 @@ _MEMBER = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
 class TomlLines:
-    """The lines of a TOML text, counted from 1."""
+    """Finds the lines, counted from 1, of tables and members in a TOML text."""
 
     def __init__(self, text: str) -> None:
         """Keep the text; its lines are looked up on demand."""

@@ -77,7 +77,7 @@ TOLD = (*OPEN, "waived")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The demand of a clause, and its source."""
+    """The text of a clause, and the place in the source text that it comes from."""
 
     text: str
     source: str

@@ -38,5 +38,5 @@ class MatrixRow:
 
     @property
     def good(self) -> bool:
-        """Whether the outcome is as it should be."""
+        """Whether the suite did what it must: killed a mutant, acquitted a variant and so on."""
         return self.cell in GOOD

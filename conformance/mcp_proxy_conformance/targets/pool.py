@@ -43,7 +43,7 @@ class Ready(Generic[P]):
 
     @property
     def age_s(self) -> float:
-        """Seconds since it was started."""
+        """Seconds since the target was started."""
         return time.monotonic() - self.started.started_at
 
 

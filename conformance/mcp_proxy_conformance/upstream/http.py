@@ -52,7 +52,7 @@ class _Bodies:
             self._bytes += size
 
     def remove(self, size: int) -> None:
-        """Release bytes."""
+        """Release reserved bytes."""
         with self._lock:
             self._bytes -= size
 
@@ -81,7 +81,7 @@ class _RequestBody:
 
 
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
-    """Read one request.
+    """Read one HTTP request with its whole body from a connection.
 
     Raises:
         asyncio.IncompleteReadError: The peer closed; normal between requests.

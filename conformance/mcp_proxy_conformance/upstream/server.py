@@ -50,7 +50,7 @@ class UpstreamServer(ServerState):
 
     @property
     def port(self) -> int:
-        """The port of its streamable HTTP."""
+        """The port of its streamable HTTP, 0 before it is opened."""
         return self._http.port
 
     @property

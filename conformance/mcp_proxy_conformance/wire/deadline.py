@@ -34,7 +34,7 @@ class Deadline:
         return left
 
     def sleep(self, seconds: float) -> None:
-        """Sleep that long, if the deadline is later.
+        """Sleep for that many seconds if the deadline allows it, else raise Overdue at once.
 
         Raises:
             Overdue: Not enough time is left.

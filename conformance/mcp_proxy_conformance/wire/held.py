@@ -19,7 +19,7 @@ class Answered(Protocol):
 
     @property
     def raw(self) -> bytes:
-        """The bytes, which are kept with the answer."""
+        """The bytes that the answer was read from, kept as long as the answer."""
 
 
 class Held:

@@ -27,7 +27,7 @@ GRACE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """One HTTP response, whatever it contains.
+    """One HTTP response, of any status and content.
 
     Attributes:
         status: The HTTP status.

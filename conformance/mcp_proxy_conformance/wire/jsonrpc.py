@@ -64,7 +64,7 @@ def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Envelope:
-    """One message from the target.
+    """One JSON-RPC message from the target: an answer, a request or a notification.
 
     Attributes:
         raw: Its exact bytes.

@@ -90,7 +90,7 @@ class Program:
             self._pump(deadline)
 
     def hear(self, deadline: Deadline) -> Message:
-        """Return the next line that is not blank.
+        """Wait for the next line of output that is not blank, and return it as a Message.
 
         Raises:
             Unreachable: The program has ended, or prints nothing in time.

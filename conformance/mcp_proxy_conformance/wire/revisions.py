@@ -28,7 +28,7 @@ _NAME_OF = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 
 
 def client_info(name: str) -> dict[str, str]:
-    """Return the client's name and version."""
+    """Return the client's name and version, as `clientInfo` has them."""
     return {"name": name, "version": "1"}
 
 

@@ -28,7 +28,7 @@ class Malformed(ValueError):
 
 
 class Span(NamedTuple):
-    """A half-open range of bytes."""
+    """A half-open range of byte offsets in a document."""
 
     start: int
     end: int

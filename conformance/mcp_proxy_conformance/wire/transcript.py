@@ -42,7 +42,7 @@ class Spool:
         return file
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return stored bytes."""
+        """Return the stored bytes at a place that `keep` returned."""
         with self._lock:
             assert self._file is not None
             self._file.seek(offset)
@@ -50,7 +50,7 @@ class Spool:
 
 
 class Spooled(NamedTuple):
-    """The place of a stored large body."""
+    """The place of a large body in its spool."""
 
     spool: Spool
     offset: int
@@ -59,7 +59,7 @@ class Spooled(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message, seen from the suite.
+    """One message that crossed an edge of the target, as the suite saw it.
 
     Attributes:
         id: Its place in the transcript, from 1.
@@ -83,13 +83,13 @@ class Message:
 
     @property
     def raw(self) -> bytes:
-        """The exact bytes of the body."""
+        """The exact bytes of the body, read back from the spool if it is large."""
         if isinstance(self.body, bytes):
             return self.body
         return self.body.spool.read(self.body.offset, self.body.length)
 
     def cited(self) -> CitedMessage:
-        """Return the message in the form of a report."""
+        """Return the message as a report cites it: body as text, cut if it is long."""
         raw = self.raw
         return CitedMessage(
             edge=self.edge,

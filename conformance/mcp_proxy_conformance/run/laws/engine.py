@@ -104,7 +104,7 @@ class _Settled:
 
 
 class Laws(Generic[E]):
-    """The laws of one run.
+    """The laws of one run, and the generated examples on which they are tried.
 
     `evidence` describes the breach of the last law compared, `basis` the trials of its verdict.
     """

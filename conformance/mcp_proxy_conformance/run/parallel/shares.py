@@ -77,7 +77,7 @@ class Writer:
         self._file = self._path.open("wb", buffering=0)
 
     def write(self, line: Line) -> None:
-        """Append one line."""
+        """Append one line of JSON to the share's file, at once."""
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:

@@ -118,7 +118,7 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """The loads of this run, made at first use."""
+        """The maker of this run's loads, itself made at first use."""
         if self._loads is None:
             self._loads = Loads(self.target.loader, self._scratch)
         return self._loads

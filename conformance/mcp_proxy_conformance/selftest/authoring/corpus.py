@@ -66,7 +66,7 @@ class Corpus:
 
     @cached_property
     def stages(self) -> dict[str, World]:
-        """Every stage by its name."""
+        """Every stage of the corpus by its name."""
         return {stage.id: stage for stage in self.values(STAGE)}
 
     @cached_property

@@ -20,7 +20,7 @@ class BadScript(ValueError):
 
 
 class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One server of a load.
+    """One server of a load: its id, tools, and the script of its behaviour.
 
     Attributes:
         server_id: Its id, any text.

@@ -55,7 +55,7 @@ class BadDeviations(ValueError):
     """A file of deviations that cannot be used; its message has one line for each fault."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        """Take at least one fault."""
+        """Keep the faults, at least one, and make the message of them."""
         self.faults = tuple(faults)
         super().__init__("\n".join(map(str, faults)))
 

@@ -36,7 +36,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The file and the line of the entry."""
+        """The file and line of the entry, as FILE:LINE."""
         return f"{self.file}:{self.line}"
 
     @property
