@@ -19,7 +19,7 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
 from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
-from mcp_proxy_conformance.run.judgement import Ending, Timeouts
+from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import heard
 from mcp_proxy_conformance.run.pytest_bridge import (
@@ -161,6 +161,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     ending = run.subject.judge(call, arguments["bench"], place)
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return tell_pytest(pyfuncitem, ending, run)
+    ending = with_breaches_of_schemas(ending, cited, run.state.broken)
     conclusion = run.found(ending, cited)
     pyfuncitem.stash[ENDING] = ending, conclusion
     return tell_pytest(pyfuncitem, as_found(ending, conclusion), run)

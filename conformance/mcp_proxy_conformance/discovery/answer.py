@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.answer_schemas import (
+    exchange_findings,
+    inspection_findings,
+    listing_findings,
+)
 from mcp_proxy_conformance.discovery.repeats import expect_single, loads
 from mcp_proxy_conformance.discovery.structured import expect_same_counts
 from mcp_proxy_conformance.targets.known import Known
-from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive, Misshapen
+from mcp_proxy_conformance.verdict.result import (
+    DeclarationFault,
+    Finding,
+    Inconclusive,
+    Misshapen,
+)
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.jsonrpc import kind_of, quoted
 from mcp_proxy_conformance.wire.reply import ToolReply
@@ -49,7 +59,8 @@ class Entry:
 class Answer:
     """One discovery answer (FR-001..FR-009), its words normalised through the surface names.
 
-    `error` is the target's text when it answered with an error; then the rest is empty.
+    `error` is the target's text when it answered with an error; then the rest is empty. `findings`
+    are the breaches of its schema.
     """
 
     reply: ToolReply
@@ -61,6 +72,7 @@ class Answer:
     note: str | None = None
     body: Mapping[str, Any]
     has_disabled: bool = False
+    findings: tuple[Finding, ...] = ()
 
     def callables(self) -> tuple[ToolKey, ...]:
         """Return the callable tools in the order of the answer."""
@@ -106,20 +118,25 @@ def _is_of_word(letter: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """One server of the listing; `counts` is None when the member is absent."""
+    """One server of the listing; `counts` is None when the member is absent.
+
+    `findings` are the breaches of the schema, where it was read as the view of a single server.
+    """
 
     name: str
     members: Mapping[str, Any]
     has_counts: bool
     counts: Any = None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The server listing (FR-010) by server name."""
+    """The server listing (FR-010) by server name, and the breaches of its schema."""
 
     reply: ToolReply
     servers: Mapping[str, ServerEntry]
+    findings: tuple[Finding, ...] = ()
 
     def server(self, name: str) -> ServerEntry:
         """Return a server's entry; raises Inconclusive when the listing leaves it out."""
@@ -133,8 +150,14 @@ class Listing:
         return entry.counts if entry else None
 
 
-def read_answer(reply: ToolReply, query: str, members: Members, known: Known) -> Answer:
-    """Return the answer in normal form; raises Misshapen when it lacks the declared shape."""
+def read_answer(
+    reply: ToolReply, query: str, members: Members, known: Known, *,
+    flag: Any = False, limit: Any = None,
+) -> Answer:  # fmt: skip
+    """Return the answer in normal form; raises Misshapen when it lacks the declared shape.
+
+    `flag` and `limit` are those of the request, as it was sent.
+    """
     body = _body(reply)
     if body is None:
         return Answer(reply=reply, query=query, error=_error_text(reply), body={})
@@ -159,6 +182,7 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
         note=note,
         body=body,
         has_disabled=members.disabled in body,
+        findings=exchange_findings(body, members, flag=flag, limit=limit),
     )
 
 
@@ -171,7 +195,11 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
     if not isinstance(listed, list):
         raise Misshapen(f'the server listing has no list "{members.servers}": {as_json(body)}')
     entries = [server_entry(server, members) for server in listed]
-    return Listing(reply=reply, servers={entry.name: entry for entry in entries})
+    return Listing(
+        reply=reply,
+        servers={entry.name: entry for entry in entries},
+        findings=listing_findings(listed, members),
+    )
 
 
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
@@ -184,7 +212,8 @@ def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
         inspected = inspected[0]
     if inspected is None or isinstance(inspected, list):
         raise Misshapen(f'the view of one server has no "{members.inspected}": {as_json(body)}')
-    return server_entry(inspected, members)
+    entry = server_entry(inspected, members)
+    return replace(entry, findings=inspection_findings(inspected, members))
 
 
 def read_body(reply: ToolReply) -> dict[str, Any]:

@@ -18,8 +18,10 @@ from mcp_proxy_conformance.discovery.answer import (
     read_inspected,
     read_listing,
 )
+from mcp_proxy_conformance.discovery.answer_schemas import rejection_findings
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, told
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
@@ -141,7 +143,13 @@ class Bench:
         """Make one server listing, L in the clause tables."""
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
-        return read_listing(reply, self.surface.members)
+        return self.listing(reply)
+
+    def listing(self, reply: ToolReply) -> Listing:
+        """Return the listing in a reply of the listing tool."""
+        listing = read_listing(reply, self.surface.members)
+        self.started.found(listing.findings, "listing of servers")
+        return listing
 
     def inspect(self, server: str) -> ServerEntry:
         """Return the single-server view; not applicable when the surface names none."""
@@ -150,13 +158,28 @@ class Bench:
             raise NotApplicable("inspect is not declared", cause="not_declared")
         tool, arguments = template.filled(ToolKey(server, ""), {})
         reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
-        return read_inspected(reply, self.surface.members)
+        entry = read_inspected(reply, self.surface.members)
+        self.started.found(entry.findings, f"view of {server}")
+        return entry
 
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
         """Call a tool once through the proxy, C in the clause tables."""
-        return call(self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire)
+        called = call(
+            self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire
+        )
+        self._found_in(called)
+        return called
+
+    def _found_in(self, called: Called) -> None:
+        """Keep the breaches of a rejection's schema, where the tool has one status only."""
+        state = self.states.get(called.key)
+        if state is None or called.reached or self.agent is not None:
+            return
+        if len(statuses := allowed_statuses(state)) == 1:
+            findings = rejection_findings(called.text, next(iter(statuses)))
+            self.started.found(findings, f"call of {called.key}")
 
     def refusal(self, key: ToolKey) -> str:
         """Return the text of a refused call, shared like `asked`; inconclusive if it gets through.
@@ -165,7 +188,7 @@ class Bench:
         """
         text = self.started.answers.get(("refusal", key))
         if text is None:
-            called = call(self.started, key)
+            called = Bench(self.started, self.armed).call(key)
             self.require(not called.reached, f"the call of {key} was not refused")
             text = self.started.answers["refusal", key] = called.text
         return str(text)
@@ -263,6 +286,7 @@ class Bench:
         """Start and arm a second target, by default of the same world, for this block."""
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
+        started.findings = own.findings
         try:
             yield Bench(started, arm(started), self.agent)
         finally:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import ABSENT, cap, is_withheld
-from mcp_proxy_conformance.discovery.remediation import mask
+from mcp_proxy_conformance.discovery.remediation import judge, mask, tells_user_act
 
 SHORT = 20
 """Characters; a shorter text matches whole strings only, not parts of them."""
@@ -116,12 +117,32 @@ def masked(bench: Bench, text: str, key: ToolKey) -> str:
 
 
 def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the members that hold a schema, judged by their name or their value."""
+    """Return the members that hold a schema, judged by their name or their value.
+
+    A flag, a number or a hash about a schema is none; a schema may be sent as JSON text.
+    """
     return tuple(
         name
         for name, value in members.items()
-        if value and ("schema" in name.lower() or _is_schema(value))
+        if _is_schema(value) or ("schema" in name.lower() and _is_structured(value))
     )
+
+
+def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the members that are named as a remediation, and are more than a status or a flag."""
+    return tuple(
+        name
+        for name, value in members.items()
+        if "remed" in name.lower()
+        and value
+        and not isinstance(value, bool)
+        and value not in STATUSES
+    )
+
+
+def _is_structured(value: Any) -> bool:
+    is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
+    return bool(value) and (is_json or isinstance(value, dict | list))
 
 
 def _is_schema(value: Any) -> bool:
@@ -138,6 +159,50 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from strings(inner)
+
+
+def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
+    """Return the places of further maps: objects with a text of the map under its own status.
+
+    `member` is the map's name. What the result says once more as structured content is no other.
+    """
+    known = {
+        s: t for s, t in (answer.remediation or {}).items() if isinstance(t, str) and t.strip()
+    }
+    if not known:
+        return ()
+    beside = {name: value for name, value in answer.body.items() if name != member}
+    wrapping = answer.reply.value()
+    around = {name: wrapping[name] for name in wrapping.keys() - {"content", "structuredContent"}}
+    return (*_maps(beside, known, ""), *_maps(around, known, "result"))
+
+
+def _maps(value: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if any(repeated([text], value[word]) for word, text in known.items() if word in value):
+            yield place
+        for name, inner in value.items():
+            yield from _maps(inner, known, f"{place}/{name}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _maps(inner, known, f"{place}/{number}")
+
+
+def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
+    """Return the texts of an entry that tell the user to lift its lock, in whatever words.
+
+    The tool's own texts are left out, and texts that only give a reason.
+    """
+    plain = (masked(bench, text, key) for text in strings(_beside_names(entry)))
+    return tuple(text for text in plain if tells_user_act(text) and _is_remedy(text))
+
+
+def _beside_names(entry: Entry) -> dict[str, Any]:
+    return {n: v for n, v in entry.members.items() if n not in ("name", "server", "status")}
+
+
+def _is_remedy(text: str) -> bool:
+    return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:

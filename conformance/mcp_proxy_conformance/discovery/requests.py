@@ -107,7 +107,10 @@ def discover(
         arguments[names.limit] = limit
     try:
         reply = started.client(agent, endpoint, wire).call_tool(names.discovery_tool, arguments)
-        answer = read_answer(reply, query, names.members, started.known)
+        answer = read_answer(
+            reply, query, names.members, started.known,
+            flag=False if include_disabled is ABSENT else include_disabled, limit=limit,
+        )  # fmt: skip
         bound = limit if isinstance(limit, (int, float)) else None
         flagged = include_disabled is True
         expect_agreement(reply, answer.body, names.members, started.known, flagged=flagged,
@@ -118,6 +121,7 @@ def discover(
         if include_disabled is True and ANSWERED in started.seen and not named:
             raise Misshapen(str(error), "FR-001.accepts") from None
         raise
+    started.found(answer.findings, in_words(arguments))
     if include_disabled is not True:
         started.seen.add(ANSWERED)
     return answer

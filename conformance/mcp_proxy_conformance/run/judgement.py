@@ -6,7 +6,7 @@ import errno
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,13 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_conformance.verdict.comparison import Comparison, Open, of_sides, watched
+from mcp_proxy_conformance.verdict.comparison import (
+    Comparison,
+    ComparisonFailed,
+    Open,
+    of_sides,
+    watched,
+)
 from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.result import (
     Blame,
@@ -43,7 +49,7 @@ class Ending:
 
     `since` is the place in the transcript where the call that counted began; `sides` are the two
     sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
-    the texts that it judged.
+    the texts that it judged. `of_schemas` are breaches of schemas in answers that it received.
     """
 
     verdict: Verdict
@@ -58,6 +64,7 @@ class Ending:
     comparison: Comparison | None = None
     unread: tuple[LockText, ...] = ()
     pinned: tuple[LockText, ...] = ()
+    of_schemas: tuple[Finding, ...] = ()
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         """Return a failure's findings; those of a plain assertion name the `cited` clauses."""
@@ -196,9 +203,11 @@ def judge(
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
     failed: Ending | None = None
+    of_schemas: tuple[Finding, ...] = ()
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
+        of_schemas += started.taken()
         # observing a lock again postpones settled_at; an absent lock has no claim that must follow
         open_end = settled.setdefault(ending.verdict, started.settled_at) > time.monotonic()
         untouched = started.last_change == touched_at
@@ -215,8 +224,41 @@ def judge(
         if open_end:
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
-        return confirmed(ending, attempt(lambda: check(confirm())))
-    return ending
+        ending = confirmed(ending, attempt(lambda: check(confirm())))
+    return replace(ending, of_schemas=of_schemas)
+
+
+def with_breaches_of_schemas(
+    ending: Ending, cited: Collection[str], reported: Collection[str]
+) -> Ending:
+    """Return the ending with the breaches of schemas as findings.
+
+    No state of a target excuses such an answer, so one look is enough. A clause that the check
+    itself finds broken gets no second finding, nor does one that it does not cite and that other
+    checks have `reported`.
+    """
+    if not ending.of_schemas or ending.verdict == "error":
+        return ending
+    own = ending.findings(tuple(cited))
+    known = {clause for finding in own for clause in finding.clauses}
+    known |= {*reported} - {*cited}
+    more: dict[tuple[str, ...], Finding] = {}
+    for finding in ending.of_schemas:
+        if clauses := tuple(clause for clause in finding.clauses if clause not in known):
+            more.setdefault(clauses, msgspec.structs.replace(finding, clauses=clauses))
+    if not more:
+        return ending
+    comparison = ending.comparison
+    if comparison is None:
+        comparison = Comparison(observed=Counter(cited if ending.verdict == "pass" else ()))
+    comparison = replace(comparison, findings=[*own, *more.values()])
+    first = next(iter(more.values()))
+    error = ending.error if own else ComparisonFailed(f"{first.path}: {first.observed!r:.200}")
+    return replace(
+        ending,
+        verdict="fail", blame="target", comparison=comparison, error=error, hint="", cause="",
+        reason=ending.reason if own else str(error),
+    )  # fmt: skip
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:

@@ -151,6 +151,11 @@ def _with_remedy(x: WireExchange, answer: Document) -> Document | None:
     return answer | {x.surface.members.disabled: entries} if entries else None
 
 
+def _with_another_map(x: WireExchange, answer: Document) -> Document | None:
+    texts = answer.get(x.surface.members.remediation)
+    return answer | {"advice": {"by_status": texts}} if texts else None
+
+
 def _restated(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
     return lambda _, entry: entry | {"status": change(entry["status"])}
 
@@ -237,4 +242,6 @@ FAULTS: tuple[WireFault, ...] = (
          document=each_locked(_with_schema(withheld=True))),
     wire("remedy-each", "Every locked entry has its remediation text.", "FR-005.once",
          "FR-003.members", document=flagged(_with_remedy)),
+    wire("map-again", "Another member has the remediation map again.", "FR-005.once",
+         document=flagged(_with_another_map)),
 )  # fmt: skip

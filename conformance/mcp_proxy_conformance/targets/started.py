@@ -29,6 +29,7 @@ from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.result import Finding
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.held import Held
@@ -50,6 +51,8 @@ def declared_part(world: World, target: Target) -> World:
 
 T = TypeVar("T")
 EVERY_S = 0.02
+MOST_FINDINGS = 500
+"""Breaches of schemas that are kept until a check takes them."""
 
 
 def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
@@ -68,7 +71,8 @@ class Started:
 
     `last_change` is the time of the last operator action; `settled_from` is when it was last
     seen to be enforced: claims have the settle time from then on. `log_wanted`: the target's output
-    is kept beside the report; `cut`: the paths that comparisons of bytes left out.
+    is kept beside the report; `cut`: the paths that comparisons of bytes left out; `findings`: the
+    breaches of schemas in answers that no check has taken yet.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Started:
         self.seen: set[str] = set()
         self.cut: set[str] = set()
         self.answers: dict[tuple[object, ...], Any] = {}
+        self.findings: list[Finding] = []
         self._held = Held(self.answers.clear)
         self.adapter = target.make()
         self._keep = keep
@@ -140,6 +145,20 @@ class Started:
                 else UpstreamAddress(url=upstream.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
+
+    def found(self, findings: Sequence[Finding], request: str) -> None:
+        """Keep the breaches of the answer to a request, which is given in words."""
+        if findings and len(self.findings) < MOST_FINDINGS:
+            self.findings += [
+                msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
+                for finding in findings
+            ]
+
+    def taken(self) -> tuple[Finding, ...]:
+        """Return the breaches that were kept since the last call."""
+        taken = tuple(self.findings)
+        del self.findings[: len(taken)]
+        return taken
 
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
         """Return this thread's client for an agent (None: the admin), an endpoint and a wire."""

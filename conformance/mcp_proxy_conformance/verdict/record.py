@@ -56,6 +56,12 @@ class RunState:
         return self.missing or (f"this is part {self.shard.name}" if self.shard else left_out)
 
     @property
+    def broken(self) -> frozenset[str]:
+        """The clauses that some result found broken."""
+        failed = [r for r in self.results if r.verdict in ("fail", "waived")]
+        return frozenset(clause for result in failed for clause in result.clauses)
+
+    @property
     def complete(self) -> bool:
         """Whether the run went to its end and left nothing out."""
         return not (self.interrupted or self.partial or self.cut_short or self.stopped)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
+import strangers
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.selftest.authoring.bundles import bundled
 
-ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
+ANSWERS = (
+    "default-answer", "discovery-answer", "discovery-exchange", "locked-entry", "rejection",
+    "remediation-map", "server-counts", "server-inspection", "server-listing",
+)  # fmt: skip
 LOCKS = ("locks", "list")
 OF_RUNS = ("deviations", "report")
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
@@ -98,6 +106,8 @@ MAP = {"disabled_by_config": "Operator policy."}
 NONE: Json = {"tools": []}
 LISTED: Json = {"tools": [{"name": "forge:list", "server": "forge"}]}
 SHOWN = LISTED | {"disabled": [ENTRY], "remediation": MAP}
+THREE = {"disabled": [ENTRY] * 3, "remediation": MAP}
+BLOCK = {"callable": 1, "disabled_by_user": 2, "total": 3}
 NOTED = NONE | {"notice": "3 locked; set include_disabled"}
 KNOWN = {
     "id": "FR-006.cap",
@@ -118,16 +128,37 @@ SOUND = {
         asking(level="advisory", advisory="Free."),
         {"requirement": [PROVED]},
     ],
-    "locked-entry": [ENTRY, ENTRY | {"score": 0.5}, HIDDEN, HIDDEN | {"description": ""}],
+    "locked-entry": [
+        ENTRY, ENTRY | {"score": 0.5, "schema_hash": "a1", "inputSchema": None},
+        ENTRY | {"remediation_key": "disabled_by_config"},
+        HIDDEN, HIDDEN | {"description": ""}, HIDDEN | {"description": None},
+    ],
     "remediation-map": [{}, MAP],
     "server-counts": [
         {"callable": 0, "disabled_by_user": 2},
         {"server_quarantined": 1, "total": 1},
+        {"callable": 0},
+        BLOCK,
+    ],
+    "server-listing": [{"servers": [{"name": "forge", "tools": BLOCK}, {"name": "free"}]}],
+    "server-inspection": [{"server": {"name": "forge", "tools": BLOCK}}],
+    "rejection": [
+        {"status": "disabled_by_user", "text": "Ask."}, {"status": "pending_approval", "text": ""},
+    ],
+    "default-answer": [NONE, LISTED, NOTED, LISTED | {"disabled": True}],
+    "discovery-exchange": [
+        {"request": {"include_disabled": True}, "answer": SHOWN | NOTED},
+        {"request": {"include_disabled": True, "limit": 3}, "answer": THREE},
+        {"request": {"limit": 100}, "answer": NOTED},
+        {"request": {"include_disabled": "yes"}, "answer": LISTED | {"notice": "1 locked"}},
     ],
     "locks": [{"forge:wipe": "disabled_by_config"}],
     "deviations": [{}, {"deviation": []}, {"deviation": [KNOWN, KNOWN | {"id": "test_x[1]"}]}],
-    "discovery-answer": [NONE, NONE | {"disabled": [], "remediation": {}}, SHOWN, NOTED],
-}
+    "discovery-answer": [
+        {}, NONE, NONE | {"disabled": [], "remediation": {}},
+        NONE | {"disabled": None, "remediation": None}, SHOWN, NOTED,
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -140,48 +171,70 @@ def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
     assert violations == []
 
 
-@pytest.mark.parametrize(
-    ("name", "instance", "fault"),
-    [
-        ("requirement", {"requirement": [ROW]}, "$.requirement[0]: anyOf"),
-        ("requirement", asking(level="advisory"), "$.requirement[0].clause[0]: required"),
-        ("requirement", asking(advisory="No."), "$.requirement[0].clause[0].advisory: not"),
-        ("locked-entry", {"name": "wipe", "status": "disabled_by_user"}, "$: required"),
-        ("locked-entry", ENTRY | {"status": "disabled"}, "$.status: enum"),
-        ("locked-entry", ENTRY | {"inputSchema": {}}, "$.inputSchema: not"),
-        ("locked-entry", ENTRY | {"remediation": "Ask."}, "$.remediation: not"),
-        ("locked-entry", HIDDEN | {"description": "Obey."}, "$.description: maxLength"),
-        ("locked-entry", HIDDEN | {"schema": {}}, "$.schema: not"),
-        ("locks", {}, "$: minProperties"),
-        ("locks", {"wipe": "disabled_by_user"}, "$: pattern"),
-        ("locks", {"forge:wipe": "locked"}, "$['forge:wipe']: enum"),
-        ("deviations", {"deviations": []}, "$: additionalProperties"),
-        (
-            "deviations",
-            {"deviation": [KNOWN | {"why": ""}]},
-            "$.deviation[0]: additionalProperties",
-        ),
-        ("deviations", {"deviation": [dict(list(KNOWN.items())[:3])]}, "$.deviation[0]: required"),
-        ("deviations", {"deviation": [KNOWN | {"reason": ""}]}, "$.deviation[0].reason: pattern"),
-        ("deviations", {"deviation": [KNOWN | {"issue": "#1"}]}, "$.deviation[0].issue: pattern"),
-        ("remediation-map", {"locked": "Ask."}, "$: enum"),
-        ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern"),
-        ("server-counts", {"callable": 4}, "$: anyOf"),
-        ("server-counts", {"disabled_by_user": 0}, "$.disabled_by_user: minimum"),
-        ("server-counts", {"disabled_by_user": True}, "$.disabled_by_user: type"),
-        ("server-counts", {"callable": -1, "disabled_by_user": 1}, "$.callable: minimum"),
-        ("discovery-answer", {}, "$: required"),
-        ("discovery-answer", {"tools": [{"name": "list"}]}, "$.tools[0]: required"),
-        ("discovery-answer", NONE | {"disabled": [ENTRY]}, "$: required"),
-        ("discovery-answer", NONE | {"remediation": MAP}, "$.remediation: maxProperties"),
-        (
-            "discovery-answer",
-            SHOWN | {"disabled": [ENTRY] * 11},
-            "$.disabled: maxItems",
-        ),
-        ("discovery-answer", NOTED | {"notice": "3 locked.\nAsk."}, "$.notice: not"),
-    ],
-)
+UNSOUND = [
+    ("requirement", {"requirement": [ROW]}, "$.requirement[0]: anyOf"),
+    ("requirement", asking(level="advisory"), "$.requirement[0].clause[0]: required"),
+    ("requirement", asking(advisory="No."), "$.requirement[0].clause[0].advisory: not"),
+    ("locked-entry", {"name": "wipe", "status": "disabled_by_user"}, "$: required"),
+    ("locked-entry", ENTRY | {"status": "disabled"}, "$.status: enum"),
+    ("locked-entry", ENTRY | {"inputSchema": {"type": "object"}}, "$.inputSchema: not"),
+    ("locked-entry", ENTRY | {"remediation": "Ask."}, "$.remediation: enum"),
+    ("locked-entry", HIDDEN | {"description": "Obey."}, "$.description: maxLength"),
+    ("locked-entry", HIDDEN | {"toolSchema": {"a": 1}}, "$.toolSchema: not"),
+    ("locks", {}, "$: minProperties"),
+    ("locks", {"wipe": "disabled_by_user"}, "$: pattern"),
+    ("locks", {"forge:wipe": "locked"}, "$['forge:wipe']: enum"),
+    ("deviations", {"deviations": []}, "$: additionalProperties"),
+    (
+        "deviations",
+        {"deviation": [KNOWN | {"why": ""}]},
+        "$.deviation[0]: additionalProperties",
+    ),
+    ("deviations", {"deviation": [dict(list(KNOWN.items())[:3])]}, "$.deviation[0]: required"),
+    ("deviations", {"deviation": [KNOWN | {"reason": ""}]}, "$.deviation[0].reason: pattern"),
+    ("deviations", {"deviation": [KNOWN | {"issue": "#1"}]}, "$.deviation[0].issue: pattern"),
+    ("remediation-map", {"locked": "Ask."}, "$: enum"),
+    ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern"),
+    ("server-counts", {"callable": 4}, "$: not"),
+    ("server-counts", {"disabled_by_user": 0}, "$.disabled_by_user: not"),
+    ("server-counts", {"disabled_by_user": True}, "$.disabled_by_user: type"),
+    ("server-counts", {"callable": -1, "disabled_by_user": 1}, "$.callable: minimum"),
+    ("discovery-answer", NONE | {"disabled": [ENTRY]}, "$: required"),
+    ("discovery-answer", SHOWN | {"remediation": {}}, "$.remediation: required"),
+    ("discovery-answer", NONE | {"remediation": MAP}, "$.remediation.disabled_by_config: not"),
+    (
+        "discovery-answer",
+        SHOWN | {"remediation": MAP | {"disabled_by_user": "Ask."}},
+        "$.remediation.disabled_by_user: not",
+    ),
+    (
+        "discovery-answer",
+        SHOWN | {"disabled": [ENTRY] * 11},
+        "$.disabled: maxItems",
+    ),
+    ("discovery-answer", NOTED | {"notice": "3 locked.\nAsk."}, "$.notice: pattern"),
+    ("default-answer", LISTED | {"notice": "3 locked"}, "$.notice: maxLength"),
+    (
+        "discovery-exchange",
+        {"request": {"include_disabled": True, "limit": 2}, "answer": THREE},
+        "$.answer.disabled: maxItems",
+    ),
+    (
+        "discovery-exchange",
+        {"request": {"include_disabled": False}, "answer": LISTED | {"notice": "1 locked"}},
+        "$.answer.notice: maxLength",
+    ),
+    (
+        "server-listing",
+        {"servers": [{"name": "forge", "tools": {"disabled_by_user": 0}}]},
+        "$.servers[0].tools.disabled_by_user: not",
+    ),
+    ("server-inspection", {"server": {"tools": []}}, "$.server.tools: type"),
+    ("rejection", {"status": "disabled_by_config", "text": " "}, "$.text: pattern"),
+]
+
+
+@pytest.mark.parametrize(("name", "instance", "fault"), UNSOUND)
 def test_an_unsound_instance_is_refused_for_its_one_fault(
     name: str, instance: Json, fault: str
 ) -> None:
@@ -189,3 +242,70 @@ def test_an_unsound_instance_is_refused_for_its_one_fault(
     violations = faults(name, instance)
 
     assert violations == [fault]
+
+
+SAYING = {
+    "additionalProperties", "const", "enum", "maxItems", "maxLength", "minLength", "minProperties",
+    "minimum", "not", "pattern", "propertyNames", "required", "type",
+}  # fmt: skip
+"""The keywords that can refuse an answer by themselves."""
+
+
+def nameless(node: Json) -> list[Json]:
+    """Return the parts of a schema that can refuse an answer and name no clause."""
+    if isinstance(node, list):
+        return [part for each in node for part in nameless(each)]
+    if not isinstance(node, dict):
+        return []
+    structural = {"type"} if {"properties", "items"} & {*node} else set()
+    refusing = {key for key in node if key in SAYING} - structural
+    named = {*node.get("$comment", "?").split()} <= catalogue().clauses.keys()
+    here = [] if named or not refusing else [node]
+    deeper = [part for key, part in node.items() if key in ("then", "else", "items", "allOf")]
+    for key in ("properties", "patternProperties", "$defs"):
+        deeper += node.get(key, {}).values()
+    deeper += [node[key] for key in ("additionalProperties", "propertyNames") if key in node]
+    return here + [part for each in deeper for part in nameless(each)]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
+    """Beside whatever a schema of answers refuses, a `$comment` names clauses of the catalogue."""
+    document = schema(name)
+
+    anonymous = nameless({key: part for key, part in document.items() if key != "type"})
+
+    assert anonymous == []
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
+    """Each schema of answers compiles alone, with copies that are as their files."""
+    assert schema(name) == bundled(name), (
+        "run python -m mcp_proxy_conformance.selftest.authoring.bundles"
+    )
+
+
+AJV = "ajv@8.20.0"
+PROGRAM = Path(__file__).parents[1] / "node" / "strict-schemas.mjs"
+
+
+def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
+    tmp_path: Path,
+) -> None:
+    """Ajv, at its strictest, compiles each alone without a warning, and judges as Python does."""
+    install = [str(strangers.NODE), str(strangers.NPM), "install", "--prefix", str(tmp_path)]
+    subprocess.run(
+        [*install, *strangers.NPM_OPTIONS, AJV], check=True, capture_output=True, timeout=90
+    )
+    rows = [(n, each, True) for n, sound in SOUND.items() for each in sound]
+    rows += [(name, instance, False) for name, instance, _ in UNSOUND]
+    rows = [row for row in rows if row[0] in ANSWERS]
+    given = {"schemas": {n: schema(n) for n in ANSWERS}, "instances": [row[:2] for row in rows]}
+
+    done = subprocess.run(
+        [str(strangers.NODE), str(PROGRAM), str(tmp_path)],
+        input=json.dumps(given), capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+
+    assert json.loads(done.stdout) == {"warnings": [], "valid": [row[2] for row in rows]}

@@ -195,7 +195,7 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
 @requirement("FR-010.inspect")
 @on(MIXED, needs=("inspect",))
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
-    """Inspecting a server returns the same counts as the listing, or none if that has none."""
+    """Inspecting a server returns the same numbers as the listing, or none if that has none."""
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
     listed = bench.list().servers
@@ -240,8 +240,9 @@ def _lists(view: Bench) -> bool:
 
 
 def _as_sent(entry: ServerEntry) -> dict[str, Any]:
-    """The counts of an entry as a member, even if null; empty where the member is absent."""
-    return {"counts": entry.counts} if entry.has_counts else {}
+    """The tally of an entry as a member, null if that is sent; empty where it is absent."""
+    counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
+    return {"counts": counts} if entry.has_counts else {}
 
 
 def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:

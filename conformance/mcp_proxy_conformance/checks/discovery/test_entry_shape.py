@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.locked import (
     every_entry,
     named,
     own_answer,
+    remedies,
     repeated,
     schemas,
 )
@@ -173,7 +174,7 @@ def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
     sent = [(name, members[name]) for name in MEMBERS if name in members]
     faults += [(f"{m} is not text", value) for m, value in sent if not isinstance(value, str)]
     faults += [("schema", name) for name in schemas(members)]
-    faults += [("remedy", name) for name in members if "remediation" in name.lower()]
+    faults += [("remedy", name) for name in remedies(members)]
     texts = (answer.remediation or {}).values()
     faults += [("remediation text", text) for text in repeated(texts, members)]
     for fault, value in faults:

@@ -12,7 +12,13 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.locked import own_texts, repeated
+from mcp_proxy_conformance.discovery.locked import (
+    advice,
+    every_entry,
+    other_maps,
+    own_texts,
+    repeated,
+)
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
 from mcp_proxy_conformance.discovery.requests import in_words
@@ -78,6 +84,31 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
     repeats = {_request(answer.query): _repeats_in_entries(answer) for answer in answers}
 
     assert repeats == dict.fromkeys(repeats, ())
+
+
+@requirement("FR-005.once")
+@on(MIXED)
+def test_an_answer_has_one_map(bench: Bench) -> None:
+    """No other object of the answer, or around it, has a text of the map under its status."""
+    answers = [answer for answer in _sweep(bench) if answer.remediation]
+    bench.require(answers, "no answer had a remediation text")
+
+    member = bench.surface.members.remediation
+    others = {_request(answer.query): other_maps(answer, member) for answer in answers}
+
+    assert others == dict.fromkeys(others, ())
+
+
+@requirement("FR-005.once")
+@on(MIXED)
+def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
+    """No entry has a text that says how to lift its lock, in words of the map or in others."""
+    entries = every_entry(bench, bench.armed.refused)
+    bench.require(entries, "no answer had a locked entry")
+
+    told = {str(key): advice(bench, key, entry) for key, entry in entries}
+
+    assert told == dict.fromkeys(told, ())
 
 
 @requirement("FR-005.once~elsewhere")
@@ -162,8 +193,13 @@ def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
 
 
 def _sweep(bench: Bench) -> list[Answer]:
-    """The flagged answers to every declared word and to every locked tool's exact name."""
+    """The flagged answers to every declared word, to every locked tool's exact name, and to two.
+
+    Two names are of tools that are locked otherwise, so that an answer may show both statuses.
+    """
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
+    kinds = {bench.states[key]: key.tool for key in reversed(bench.armed.refused)}
+    queries |= {" ".join(names) for names in combinations(kinds.values(), 2)}
     return [bench.asked(query, include_disabled=True) for query in sorted(queries)]
 
 

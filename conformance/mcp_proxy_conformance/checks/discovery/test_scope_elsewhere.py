@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
-from mcp_proxy_conformance.discovery.answer import Listing, read_listing
+from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import outside_entries
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
@@ -98,7 +98,7 @@ def _listing(view: Bench) -> Listing:
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:
         return Listing(reply=reply, servers={})
-    return read_listing(reply, view.surface.members)
+    return view.listing(reply)
 
 
 def _shown(listing: Listing, agent: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import ServerEntry
-from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
+from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral, tally
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.locked import strings
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -117,7 +117,8 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
 
 
 def _shown(entry: ServerEntry) -> dict[str, Any]:
-    return {"counts": entry.counts} if entry.has_counts else {}
+    counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
+    return {"counts": counts} if entry.has_counts else {}
 
 
 def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.locked import repeated, schemas
+from mcp_proxy_conformance.discovery.locked import other_maps, repeated, schemas
 from mcp_proxy_conformance.discovery.oracle import cap, remediation_keys
 from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -113,6 +113,16 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
             repeating[look.label] = names
 
     assert repeating == {}
+
+
+@requirement("FR-005.once")
+@on(ANSWER)
+def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
+    """No other object of an answer has a text of the map under its status."""
+    member = bench.surface.members.remediation
+    others = {look.label: other_maps(answer, member) for look, answer in bench.revealing()}
+
+    assert others == dict.fromkeys(others, ())
 
 
 @requirement("FR-005.text")

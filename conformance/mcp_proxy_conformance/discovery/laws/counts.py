@@ -146,14 +146,19 @@ def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str,
     for name in servers:
         if name in entries:
             view, listed = look.bench.inspect(name), entries[name]
-            inspected = (view.has_counts, view.counts)
             denied = any(state.config for state in states_of(look.bench, name))
             users = ["SC-003.listing"] if denied and _surplus(look, view) else []
             findings.truth(["FR-010.inspect", *users], LISTING, view.counts,
                            shows=["FR-010.inspect"],
-                           holds=inspected == (listed.has_counts, listed.counts),
+                           holds=_numbers(view) == _numbers(listed),
                            counts=listed.has_counts,
                            wanted=_in_words([listed.counts]), topic=f"view of {name}")  # fmt: skip
+
+
+def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
+    """Return whether the entry has a block, and its numbers without further members."""
+    counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
+    return entry.has_counts, counts
 
 
 def counter(look: Look, findings: Findings) -> None:

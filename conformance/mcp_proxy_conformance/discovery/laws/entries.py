@@ -9,7 +9,14 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import masked, repeated, schemas
+from mcp_proxy_conformance.discovery.locked import (
+    advice,
+    masked,
+    other_maps,
+    remedies,
+    repeated,
+    schemas,
+)
 from mcp_proxy_conformance.discovery.oracle import is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge
 
@@ -28,9 +35,7 @@ def members(look: Look, findings: Findings) -> None:
             faults = [f"no text in {m}" for m in MEMBERS
                       if not isinstance(entry.members.get(m), str)]  # fmt: skip
             faults += [f"a schema in {name}" for name in schemas(entry.members)]
-            faults += [
-                f"a remediation in {name}" for name in entry.members if "remed" in name.lower()
-            ]
+            faults += [f"a remediation in {name}" for name in remedies(entry.members)]
             findings.truth(
                 ["FR-003.members"], exchange.of, faults, holds=not faults,
                 wanted=", ".join(MEMBERS), topic=f"members of {key}",
@@ -95,10 +100,13 @@ def canaries(look: Look, findings: Findings) -> None:
                        shows=["FR-003.canary"])  # fmt: skip
 
 
-def remedies(look: Look, findings: Findings) -> None:
+def texts_of_map(look: Look, findings: Findings) -> None:
     """Each text of the map is not blank, is of its own class, and is not repeated in an entry."""
     texts = _texts(look)
     for exchange in look.every(True):
+        maps = other_maps(exchange.answer, look.bench.surface.members.remediation)
+        findings.truth(["FR-005.once"], exchange.of, maps, holds=not maps, wanted="",
+                       topic="further maps", counts=bool(exchange.answer.remediation))  # fmt: skip
         for status, text in (exchange.answer.remediation or {}).items():
             is_text = isinstance(text, str) and bool(text.strip())
             findings.truth(
@@ -115,6 +123,10 @@ def remedies(look: Look, findings: Findings) -> None:
                 wanted="", topic=f"entry {entry.name}",
                 shows=["FR-005.once"], counts=bool(known_texts),
             )  # fmt: skip
+    for exchange, entry, key in _entries(look):
+        told = advice(look.bench, key, entry)
+        findings.truth(["FR-005.once"], exchange.of, told, holds=not told, wanted="",
+                       topic=f"advice in entry {entry.name}")  # fmt: skip
 
 
 def _classed(

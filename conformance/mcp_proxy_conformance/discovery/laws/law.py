@@ -53,7 +53,7 @@ LAWS: dict[str, Law] = {
          "FR-003.withheld", "FR-003.canary"),
     ),
     "remedies": Law(
-        (entries.remedies,),
+        (entries.texts_of_map,),
         ("FR-005.text", "FR-005.once", "FR-005.class", "SC-003.discovery", "FR-003.members"),
     ),
     "notes": Law(

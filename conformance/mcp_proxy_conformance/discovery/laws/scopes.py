@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolState
 from mcp_proxy_conformance.discovery.agents import beyond
-from mcp_proxy_conformance.discovery.answer import Listing, read_listing
+from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.counts import outside_entries
@@ -217,4 +217,4 @@ def _listing(view: Bench) -> Listing:
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:
         return Listing(reply=reply, servers={})
-    return read_listing(reply, view.surface.members)
+    return view.listing(reply)

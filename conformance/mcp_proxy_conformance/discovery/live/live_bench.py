@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey, World
 from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing
@@ -13,7 +15,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import Survey
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
-from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
 
 ANSWER = World(servers=(), id="one answer")
 """For checks that find a breach within one answer: nothing that moves explains it."""
@@ -138,6 +140,17 @@ class LiveBench:
         )
         self.require(len(self.seen.listings) > 1, f"the servers were not listed twice{self._why()}")
         return self.seen.listings
+
+    def breaches_of_schemas(self) -> tuple[Finding, ...]:
+        """Return every breach of a schema in an answer, by its request."""
+        of = [(look.label, look.answer.findings) for look in self.seen.looks() if look.answer]
+        of += [("listing of servers", listing.findings) for listing in self.seen.listings]
+        of += [(f"view of {name}", view.findings) for name, view in self.seen.inspected.items()]
+        return tuple(
+            msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
+            for request, findings in of
+            for finding in findings
+        )
 
     def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
         """Raise Inconclusive with this reason unless the condition, a control, is met."""

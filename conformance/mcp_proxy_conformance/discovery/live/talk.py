@@ -147,7 +147,9 @@ class Talk:
         outcome: dict[str, Any] = {}
         try:
             reply = self.call(names.discovery_tool, arguments)
-            outcome["answer"] = read_answer(reply, query, names.members, Known())
+            outcome["answer"] = read_answer(
+                reply, query, names.members, Known(), flag=FLAGS[form] is True, limit=limit
+            )
             if not FLAGS[form]:  # these are compared byte by byte
                 exact = Exact.of(reply)
                 parts = {name: without_flag(part, arguments) for name, part in exact.parts()}

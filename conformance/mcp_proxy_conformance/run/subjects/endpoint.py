@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -191,7 +192,7 @@ class RunningEndpoint(Subject):
 
         It must fail in the same place again: otherwise the target does not agree with itself.
         """
-        ending = attempt(partial(check, bench))
+        ending = self._attempt(check, bench)
         subjects = _subjects(ending)
         self._cited = self._messages_of(bench, subjects)
         if ending.verdict != "fail" or place.name != ANSWERS.id:
@@ -203,7 +204,7 @@ class RunningEndpoint(Subject):
         if second.seen.short:
             why = f"not confirmed, since {second.seen.short}; first seen: {ending.in_words()}"
             return _open(why, "cut_short")
-        again = attempt(partial(check, second))
+        again = self._attempt(check, second)
         same = subjects & _subjects(again)
         moved = movements([live.seen for live in self._benches.values()])
         if again.verdict == "fail" and same and not same & moved:
@@ -212,11 +213,16 @@ class RunningEndpoint(Subject):
         why = f"the target does not agree with itself; seen only once: {ending.in_words()}"
         return _open(why, "disagrees")
 
+    def _attempt(self, check: Check, bench: LiveBench) -> Ending:
+        ending = attempt(partial(check, bench))
+        return replace(ending, of_schemas=bench.breaches_of_schemas())
+
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
         assert self._ledger is not None
         queries = {subject.partition(":")[2] for subject in subjects}
         looks = list(bench.seen.looks())
         relevant = [look for look in looks if look.label in subjects or look.query in queries]
+        relevant += [look for look in looks if look.answer is not None and look.answer.findings]
         spans = [look.messages for look in relevant]
         spans += [reply.messages for key, reply in self._calls.items() if str(key) in subjects]
         ids = {number for span in spans for number in messages_of(span, self._ledger)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, VIOLATED, Outcome, broke
-from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict.result import Finding, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class DrivenProxy(Subject):
         self._uses = Counter[str]()
         self._pool: Pool[Armed] | None = None
         self._laws: Laws[Plan] | None = None
+        self._in_worlds: list[Finding] = []
         self._few = False
 
     @property
@@ -124,7 +125,8 @@ class DrivenProxy(Subject):
             options = LawOptions(
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few
             )
-            self._laws = Laws(GeneratedWorlds(self.target, self.scratch, self._out, options))
+            worlds = GeneratedWorlds(self.target, self.scratch, self._out, options)
+            self._laws, self._in_worlds = Laws(worlds), worlds.findings
         return self._laws
 
     @property
@@ -220,7 +222,8 @@ class DrivenProxy(Subject):
         A breach of a law was confirmed before it was reported.
         """
         if place.name == GENERATED.id:
-            return attempt(partial(check, bench))
+            ending = attempt(partial(check, bench))
+            return replace(ending, of_schemas=tuple(self._in_worlds))
         second = None if place.fresh or not self._confirm else partial(self._second, place)
         return judge(check, bench, second, trial=not self._confirm)
 

@@ -1,13 +1,14 @@
 """Mutants of the map of remediation texts, and of the texts."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import CONFIG, PENDING, TEXTS, USER, Texts, texts
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
 
@@ -133,7 +134,88 @@ def _user_text_beside_user(document: Json, _request: Request) -> Json:
     return document
 
 
+def _map_beside(document: Json, _request: Request) -> Json:
+    """Repeat the map, each text in an object of its own, under another member."""
+    texts = document.get("remediation")
+    advice = {status: {"advice": text} for status, text in texts.items()} if texts else {}
+    return document | ({"next_steps": advice} if texts else {})
+
+
+async def _map_in_meta(
+    _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """Repeat the map in `_meta` of the result."""
+    answer = await respond()
+    for item in answer.get("result", {}).get("content", []):
+        document = json.loads(item["text"]) if item["text"].startswith('{"') else {}
+        if texts := document.get("remediation"):
+            meta = answer["result"].get("_meta", {}) | {"remediation": texts}
+            return answer | {"result": answer["result"] | {"_meta": meta}}
+    return answer
+
+
+def _advised(facts: Facts, status: Status, withheld: bool) -> Json:
+    advice = {"next": "Have the user turn it on in the settings."} if status == USER else {}
+    return std.locked_entry(facts, status, withheld) | advice
+
+
+def _described_by_advice(facts: Facts, status: Status, withheld: bool) -> Json:
+    described = status == PENDING and withheld
+    advice = {"description": "Ask the user to approve this tool in the UI."} if described else {}
+    return std.locked_entry(facts, status, withheld) | advice
+
+
+def _one_withheld_kind(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    both = {PENDING, "server_quarantined"} <= {*shown}
+    remediation = std.remediation_map(shown, matched, texts)
+    return {s: text for s, text in remediation.items() if not (both and s == "server_quarantined")}
+
+
+def _last_withheld_kind(document: Json, _request: Request) -> Json:
+    """Keep the text of the last withheld entry, as if all withheld entries were of its kind."""
+    kinds = [e["status"] for e in document.get("disabled", []) if "description" not in e]
+    texts = document.get("remediation", {})
+    kept = {s: text for s, text in texts.items() if s not in kinds or s == kinds[-1]}
+    return document | ({"remediation": kept} if kinds else {})
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "map-beside-the-map",
+        "Another member has the texts of the map again, by status.",
+        "FR-005.once",
+        answer=_map_beside,
+    ),
+    mutant(
+        "map-in-meta",
+        "The result's `_meta` has the map again.",
+        "FR-005.once",
+        reply=_map_in_meta,
+    ),
+    mutant(
+        "user-entries-advise",
+        "Entries of user-locked tools say in words of their own how to lift the lock.",
+        "FR-005.once",
+        locked_entry=_advised,
+    ),
+    mutant(
+        "pending-described-by-advice",
+        "In place of the withheld description, pending tools have a remedy.",
+        "FR-005.once",
+        locked_entry=_described_by_advice,
+    ),
+    mutant(
+        "map-of-pending-hides-quarantine",
+        "Where pending and quarantined tools are listed, the map lacks the text for quarantine.",
+        "FR-005.keys",
+        remediation_map=_one_withheld_kind,
+    ),
+    mutant(
+        "map-of-the-last-withheld-kind",
+        "Of several kinds of withheld entries, the map explains that of the last one.",
+        "FR-005.keys",
+        answer=_last_withheld_kind,
+    ),
     mutant(
         "texts-one-kind-off",
         "User, pending and unknown locks have each other's texts.",

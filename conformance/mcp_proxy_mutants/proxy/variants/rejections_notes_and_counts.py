@@ -9,6 +9,7 @@ from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Facts, Json, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, may_call, note, rejection
+from mcp_proxy_reference.tools import render
 
 Texts = Mapping[Status, str]
 Tallied = Sequence[tuple[Facts, Status | None]]
@@ -116,6 +117,15 @@ def with_totals(tools: Tallied) -> Json | None:
         return None
     locked = len(tools) - block["callable"]
     return {"total": len(tools), "locked": locked, "share": locked / len(tools), "note": ""} | block
+
+
+def inspected_with_more(document: Json) -> str:
+    """Add members to the block of an inspected server, and leave out a `callable` of zero."""
+    block = document.get("server", {}).get("tools")
+    if block is None:
+        return render(document)
+    more = {name: number for name, number in block.items() if number} | {"as_of": "now"}
+    return render(document | {"server": document["server"] | {"tools": more}})
 
 
 def connected_and_on(tools: Tallied) -> Json | None:
@@ -303,6 +313,12 @@ VARIANTS: tuple[Variant, ...] = (
         "count-keys",
         "FR-010.sum~extra-keys",
         counts=with_totals,
+    ),
+    variant(
+        "inspection-with-more",
+        "The block of an inspected server has members that the listing's has not.",
+        "count-keys",
+        render=inspected_with_more,
     ),
     variant(
         "counts-of-servers-on",

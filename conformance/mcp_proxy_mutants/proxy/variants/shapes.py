@@ -1,5 +1,7 @@
 """Variants of entries and answers, where the source leaves their members open."""
 
+from collections.abc import Mapping
+
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
@@ -31,6 +33,33 @@ def locked_with_more(facts: Facts, status: Status, withheld: bool) -> Json:
         "status_code": len(status),
     }
     return locked_entry(facts, status, withheld) | more
+
+
+REASONS: Mapping[Status, str] = {
+    "disabled_by_config": "Denied by operator policy.",
+    "disabled_by_user": "Turned off by the user.",
+    "pending_approval": "Waiting for approval.",
+    "server_disabled": "Its server is off.",
+    "disabled_unknown": "The reason is unknown.",
+    "server_quarantined": "Its server is in quarantine.",
+}
+
+
+def reasoned(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Give the reason in words, and say where remedy and schema would be."""
+    more: Json = {
+        "reason": REASONS[status],
+        "remediation_key": status,
+        "schema_withheld": True,
+        "schema_hash": facts.tool.digest,
+        "inputSchema": None,
+    }
+    return locked_entry(facts, status, withheld) | more
+
+
+def labelled(document: Json, request: Request) -> Json:
+    """Add a legend of the statuses under the flag, with labels that are not remedies."""
+    return document | ({"legend": dict(REASONS)} if request.flag else {})
 
 
 def callable_with_more(hit: Match) -> Json:
@@ -71,6 +100,20 @@ def words_elsewhere(document: Json, _request: Request) -> Json:
 
 
 VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "entries-with-reasons",
+        "Entries give the reason of the lock in words, and facts about schema and remedy.",
+        "lean",
+        "remediation-once",
+        "FR-003.members~extras",
+        locked_entry=reasoned,
+    ),
+    variant(
+        "legend-of-statuses",
+        "With the flag, an answer has a label for each status.",
+        "remediation-once",
+        answer=labelled,
+    ),
     variant(
         "names-bare",
         "Callable and locked tools have their bare names.",

@@ -1,0 +1,135 @@
+"""The schemas of answers: each breach is a finding, with its JSON pointer and its clauses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+from typing import Any
+
+import jsonschema
+import msgspec
+from referencing import Registry, Resource
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.surface import FLAG, Members
+from mcp_proxy_conformance.verdict.result import Finding
+
+MOST = 20
+"""Maximum number of findings on one answer; further ones say nothing new."""
+MOST_ENTRIES, MOST_SERVERS, MOST_ERRORS = 50, 500, 500
+"""Locked entries, servers and breaches of one answer that are looked at: it may hold any number."""
+KEPT, LONGEST = 5_000, 20_000
+"""Distinct answers, and characters of one, whose findings are kept: most answers of a run are
+equal to an earlier one."""
+Names = Mapping[str, str]
+
+
+def exchange_findings(
+    body: Mapping[str, Any], members: Members, *, flag: Any, limit: Any
+) -> tuple[Finding, ...]:
+    """Return the breaches of an answer to a discovery request with this flag and limit.
+
+    Pointers are into the answer, and use the target's own names.
+    """
+    names = {
+        "tools": members.tools,
+        "disabled": members.disabled,
+        "remediation": members.remediation,
+        "notice": members.note,
+    }
+    asked = {FLAG: flag} | ({"limit": limit} if isinstance(limit, (int, float)) else {})
+    answer = _canonical(body, names)
+    if answer.get("tools"):  # what callable entries hold is the target's own affair
+        answer["tools"] = [{}]
+    if isinstance(entries := answer.get("disabled"), list) and len(entries) > MOST_ENTRIES:
+        answer = {"disabled": [{}] * MOST_ENTRIES}  # only their number is judged
+    return _findings("discovery-exchange", {"request": asked, "answer": answer}, names)
+
+
+def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
+    """Return the breaches of a listing of these servers."""
+    names = {"servers": members.servers, "tools": members.counts}
+    servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
+    return _findings("server-listing", {"servers": servers}, names)
+
+
+def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
+    """Return the breaches of the view of one server."""
+    names = {"server": members.inspected, "tools": members.counts}
+    return _findings("server-inspection", {"server": _server(entry, members)}, names)
+
+
+def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
+    """Return the breaches of the answer to a call of a tool that has this status."""
+    return _findings("rejection", {"status": status, "text": text}, {})
+
+
+def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    return {name: body[own] for name, own in names.items() if own in body}
+
+
+def _server(entry: Any, members: Members) -> Any:
+    return _canonical(entry, {"tools": members.counts}) if isinstance(entry, dict) else entry
+
+
+def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
+    """Return a finding for each pair of place and clauses, one for all items of an array."""
+    text = json.dumps(value, ensure_ascii=False)
+    known = _known if len(text) <= LONGEST else _known.__wrapped__
+    return known(kind, text, json.dumps(names))
+
+
+@lru_cache(KEPT)
+def _known(kind: str, value: str, names: str) -> tuple[Finding, ...]:
+    own: Names = json.loads(names)
+    findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
+    for error in islice(_validator(kind).iter_errors(json.loads(value)), MOST_ERRORS):
+        assert isinstance(error.schema, Mapping)
+        clauses = tuple(error.schema.get("$comment", "").split())
+        if not clauses:  # the answer cannot be read at all
+            continue
+        path, observed = [*error.absolute_path], error.instance
+        if error.validator == "required":
+            path.append(next(name for name in error.validator_value if name not in observed))
+            observed = "absent"
+        path = path[1:] if path[:1] == ["answer"] else path
+        place = tuple("*" if isinstance(step, int) else step for step in path), clauses
+        if len(findings) == MOST:
+            break
+        findings.setdefault(
+            place,
+            Finding(
+                path=_pointer([own.get(str(step), str(step)) for step in path]),
+                clauses=clauses,
+                allowed=_in_words(str(error.validator), error.validator_value),
+                observed=observed,
+                described=True,
+            ),
+        )
+    return tuple(findings.values())
+
+
+def _pointer(path: list[str]) -> str:
+    """Return a JSON pointer (RFC 6901)."""
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _in_words(keyword: str, value: Any) -> str:
+    """Return what a keyword allows."""
+    if keyword == "required":
+        return "present"
+    if keyword == "not" and not value:
+        return "absent"
+    return f"{keyword} {json.dumps(value, ensure_ascii=False)}"
+
+
+@cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    """Compile a schema once in each process; it contains all that it refers to."""
+    schema = msgspec.json.decode((schemas_dir() / f"{kind}.schema.json").read_bytes())
+    registry: Registry[Any] = Registry().with_resource(
+        schema["$id"], Resource.from_contents(schema)
+    )
+    return jsonschema.Draft202012Validator(schema, registry=registry.crawl())

@@ -1,0 +1,34 @@
+"""Schemas with copies of those that they refer to; run as a program, it renews the copies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+
+SUFFIX = ".schema.json"
+
+
+def bundled(name: str) -> dict[str, Any]:
+    """Return a schema with its copies as the files are now, those within copies included."""
+    path = schemas_dir() / f"{name}{SUFFIX}"
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for part in schema.get("$defs", {}):
+        if (schemas_dir() / f"{part}{SUFFIX}").is_file():
+            copy = bundled(part)
+            del copy["$schema"]
+            schema["$defs"][part] = copy
+    return schema
+
+
+def text_of(schema: dict[str, Any]) -> str:
+    """Return the text of a schema's file."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for path in schemas_dir().glob(f"*{SUFFIX}"):
+        schema = bundled(path.name.removesuffix(SUFFIX))
+        if schema != json.loads(path.read_text(encoding="utf-8")):
+            path.write_text(text_of(schema), encoding="utf-8")
