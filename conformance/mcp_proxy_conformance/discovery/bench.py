@@ -153,14 +153,17 @@ class Bench:
 
     def inspect(self, server: str) -> ServerEntry:
         """Return the single-server view; not applicable when the surface names none."""
+        entry = read_inspected(self.inspection(server), self.surface.members)
+        self.started.found(entry.findings, f"view of {server}")
+        return entry
+
+    def inspection(self, server: str) -> ToolReply:
+        """Return the answer that has the single-server view, or refuses it; raises as `inspect`."""
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
             raise NotApplicable("inspect is not declared", cause="not_declared")
         tool, arguments = template.filled(ToolKey(server, ""), {})
-        reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
-        entry = read_inspected(reply, self.surface.members)
-        self.started.found(entry.findings, f"view of {server}")
-        return entry
+        return self.tool_call(tool, arguments, endpoint=template.endpoint)
 
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Members
 from mcp_proxy_conformance.catalogue.world import ToolState
+from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
+from mcp_proxy_conformance.discovery.rejections import status_of_lock
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import kind_of
+from mcp_proxy_conformance.wire.reply import ToolReply
 
 REASONS = STATUSES
 KEYS = (CALLABLE, *REASONS)
@@ -88,6 +92,14 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
     return [dict(sorted(items)) for items in sorted(tallies, key=sorted)]
 
 
+def own_locked(bench: Bench, agent: str) -> dict[str, int]:
+    """Return, by status, the number of the agent's locked tools that have it alone or first."""
+    outside = beyond(bench.world, agent)
+    own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]
+    words = [status_of_lock(state) for state in own]
+    return {status: words.count(status) for status in STATUSES}
+
+
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
     """Yield each status word with its number in a JSON value, at any depth."""
     if isinstance(value, dict):
@@ -98,6 +110,26 @@ def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
     elif isinstance(value, list):
         for inner in value:
             yield from status_numbers(inner)
+
+
+def whole_result(reply: ToolReply) -> list[Any]:
+    """Return everything in a result that may have numbers: the text's document and the rest."""
+    result = reply.value() if reply.error is None else {}
+    texts = reply.texts if reply.error is None else ()
+    documents = []
+    for text in texts:
+        with suppress(ValueError, RecursionError):
+            documents.append(json.loads(text))
+    return [*documents, {name: value for name, value in result.items() if name != "content"}]
+
+
+def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
+    """Return, by status word, the numbers in a JSON value that are above those of `own`."""
+    more: dict[str, list[int]] = {}
+    for word, number in status_numbers(value):
+        if number > own.get(word, 0):
+            more.setdefault(word, []).append(number)
+    return more
 
 
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:

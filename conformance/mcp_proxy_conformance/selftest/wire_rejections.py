@@ -1,4 +1,4 @@
-"""Mutants of the wire in rejections of calls to locked tools: FR-008, SC-003, FR-007."""
+"""Mutants of the wire in rejections of calls to locked tools: FR-008, SC-003."""
 
 from __future__ import annotations
 
@@ -66,27 +66,6 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
     return str(first_text).replace(first.server, called.server).replace(first.tool, called.tool)
 
 
-def _of_everyone(x: WireExchange, text: str) -> str | None:
-    """Return for an agent the text that the administrator got for the tool."""
-    if not x.agent:
-        x.memory[x.called] = text
-        return None
-    recalled = x.memory.get(x.called)
-    return None if recalled is None else str(recalled)
-
-
-def _known_beyond(x: WireExchange, text: str) -> str | None:
-    """Append for an agent the status that the administrator's view had of the tool."""
-    called = x.called
-    if called is None:
-        return None
-    if not x.agent:
-        if called not in x.memory:
-            x.memory[called] = x.status(called)
-        return None
-    return f"{text} Status: {x.memory[called]}." if x.memory.get(called) else None
-
-
 def _status_aware(x: WireExchange, text: str) -> str | None:
     return text if x.path == x.surface.endpoints[0] else pointing(TO_THE_USER)
 
@@ -127,8 +106,4 @@ FAULTS: tuple[WireFault, ...] = (
     wire("refusal-recalled", "A call to a locked tool gets the answer from before the lock.",
          "FR-008.pointer",
          "FR-008.config", result=_recalled),
-    wire("refusal-of-everyone", "Agents get the administrator's rejection.",
-         "FR-007.rejection", refusal=_of_everyone),
-    wire("refusal-known-beyond", "Agents are told the status of tools beyond their scope.",
-         "FR-007.rejection", refusal=_known_beyond),
 )  # fmt: skip

@@ -132,12 +132,10 @@ def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
     bench.law("counter").conclude()
 
 
-@requirement(
-    "FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.rejection", "FR-007.before-cap"
-)
+@requirement("FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.before-cap")
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBench) -> None:
-    """Answers, listings and refusals show an agent all of its scope and nothing beyond."""
+    """Answers, listings and inspections show an agent all of its scope and nothing beyond."""
     bench.law("scope").conclude()
 
 

@@ -18,7 +18,10 @@ from mcp_proxy_conformance.discovery.agents import (
 )
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import more_than, own_locked, whole_result
 from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.offered import places
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
@@ -48,14 +51,44 @@ each_agent = pytest.mark.parametrize(
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: str) -> None:
-    """An answer with the flag contains no name or text of a tool beyond the agent's scope."""
+    """An answer with the flag contains no name or text of a tool beyond the agent's scope.
+
+    That holds for its whole result, at other endpoints and in the stateless revision, too.
+    """
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
+    views = {"": view} | places(view)
 
-    answers = [view.asked(query, include_disabled=True) for query in queries]
+    answers = {
+        (query, place): there.asked(query, include_disabled=True)
+        for place, there in views.items()
+        for query in queries
+    }
 
-    leaks = {a.query: names_beyond(SCOPE, agent, a.text_without_echo(), a.query) for a in answers}
-    assert {query: names for query, names in leaks.items() if names} == {}
+    leaks = {
+        place: names_beyond(SCOPE, agent, a.text_without_echo(), a.query)
+        for place, a in answers.items()
+    }
+    assert {place: names for place, names in leaks.items() if names} == {}
+
+
+@requirement("FR-007.hidden")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
+    """No number beside a status, anywhere in the result, exceeds the agent's own locked tools."""
+    view = scoped(bench, agent)
+    queries = telling_queries(bench, agent)
+    own = own_locked(bench, agent)
+
+    answers = {
+        in_words({"query": query} | flag): view.asked(query, **flag)
+        for query in queries
+        for flag in ({}, {"include_disabled": True})
+    }
+
+    more = {place: more_than(own, whole_result(a.reply)) for place, a in answers.items()}
+    assert {place: numbers for place, numbers in more.items() if numbers} == {}
 
 
 @requirement("FR-007.hidden")
@@ -88,9 +121,13 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     ]
     bench.require(only, "every query also reveals locked tools within the scope")
 
-    notes = {query: _after_the_administrator(bench, view, query).note for query in only}
+    notes = {
+        (query, place): _after_the_administrator(bench, there, query).note
+        for place, there in ({"": view} | places(view)).items()
+        for query in only
+    }
 
-    assert {query: note for query, note in notes.items() if note} == {}
+    assert {place: note for place, note in notes.items() if note} == {}
 
 
 @requirement("FR-007.note")

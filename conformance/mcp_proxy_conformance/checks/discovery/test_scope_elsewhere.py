@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
-from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.counts import outside_entries
+from mcp_proxy_conformance.discovery.counts import (
+    more_than,
+    outside_entries,
+    own_locked,
+    whole_result,
+)
+from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
+from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
+ALIKE = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop", locked=CONFIG)),
+    server("forgery", tool("tamupo_open"), tool("bitoko_lend", locked=CONFIG)),
+    server("vault", tool("tarnix_push"), tool("fegadu_seal", locked=USER)),
+    agents={"short": ("forge",), "long": ("forgery",)},
+)
 each_agent = pytest.mark.parametrize(
     "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
 )
@@ -33,7 +48,7 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
     listing = _listing(view)
 
     _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
-    own = _own_locked(bench, agent)
+    own = own_locked(bench, agent)
     more: dict[str, list[int]] = {}
     for status, count in outside_entries(listing, view.surface.members):
         if count > own[status]:
@@ -60,6 +75,88 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
     assert {name: block for name, block in counts.items() if block} == {}
 
 
+@requirement("FR-007.listing")
+@on(SCOPE, needs=("agents", "inspect"))
+@each_agent
+def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
+    bench: Bench, agent: str
+) -> None:
+    """The agent's view of a server that its listing leaves out has no counts and names no tool."""
+    view = scoped(bench, agent)
+    _require_counts_beyond(bench, agent)
+    hidden = beyond(SCOPE, agent)
+    _applies(not _shown(_listing(view), agent), "the listing shows servers beyond the scope")
+    bench.require(
+        any(bench.inspect(name).has_counts for name in hidden), "no view of a server had counts"
+    )
+    views = {"": view} | places(view, bench.surface.listing.tool)
+
+    replies = {
+        (name, place): there.inspection(name) for place, there in views.items() for name in hidden
+    }
+
+    told = {
+        place: [
+            *more_than({}, whole_result(reply)),
+            *_locked_names(bench, agent, reply.raw.decode("utf-8", "replace"), place[0]),
+        ]
+        for place, reply in replies.items()
+    }
+    assert {place: parts for place, parts in told.items() if parts} == {}
+
+
+@requirement("FR-007.hidden")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str) -> None:
+    """The refusal of an agent's call names no locked tool of other servers but the one called.
+
+    Tools beyond the scope and names that no tool has, on any server, are called by every surface.
+    """
+    view = scoped(bench, agent)
+    hidden = [k for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
+    bench.require(hidden, "no lock beyond the scope took effect")
+    near = [ToolKey(server, f"{hidden[0].tool[:-1]}x") for server in bench.started.servers]
+    ways = range(len(bench.surface.calls))
+
+    calls = [view.call(key, surface=way) for way in ways for key in (*hidden[:4], *near)]
+
+    named = {
+        str(c.key): _locked_names(bench, agent, c.reply.raw.decode("utf-8", "replace"), str(c.key))
+        for c in calls
+        if not c.reached
+    }
+    assert {call: names for call, names in named.items() if names} == {}
+
+
+@requirement("FR-007.hidden", "FR-007.note", "FR-007.listing")
+@on(ALIKE, needs=("agents",))
+@pytest.mark.parametrize("agent", sorted(ALIKE.agents))
+def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str) -> None:
+    """One server's name begins with another's; their agents see each its own, on every surface."""
+    view, compared = scoped(bench, agent), Comparison()
+    other = {"short": "forgery", "long": "forge"}[agent]
+    hidden = [key for key in bench.armed.refused if key.server == other]
+    seen = bench.until(lambda: _revealed(bench, hidden), lambda keys: len(keys) == len(hidden))
+    bench.require(seen, "the flag revealed no locked tool of the other server to anybody")
+
+    for key in seen:
+        word = bench.tools[key].word
+        flagged, default = view.discover(word, include_disabled=True), view.discover(word)
+        compared.one_of(f"status of {key}", flagged.status(key), ("absent",),
+                        breaks=["FR-007.hidden"])  # fmt: skip
+        if not default.tools:
+            due = flagged.statuses().keys() - set(hidden)
+            path = f"{in_words({'query': word})}, note"
+            compared.truth(path, default.note, holds=bool(due) or not default.note,
+                           allowed="no note", breaks=["FR-007.note"])  # fmt: skip
+    listing = _listing(view)
+    if "vault" not in listing.servers:  # it hides what is beyond the scope
+        compared.one_of(f"counts of {other}", listing.counts(other), (None,),
+                        breaks=["FR-007.listing"])  # fmt: skip
+    compared.conclude()
+
+
 @requirement("FR-007.rejection")
 @on(SCOPE, needs=("agents",))
 @each_agent
@@ -79,6 +176,18 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
 
     reasons = {k: tells_reason(bench, k, text, open_text) for k, text in texts.items()}
     assert {(key, part): texts[key] for key, part in reasons.items() if part} == {}
+
+
+def _revealed(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
+    """The tools that the flag reveals to the administrator by their words."""
+    return [key for key in keys if key in bench.revealed(bench.tools[key].word)]
+
+
+def _locked_names(bench: Bench, agent: str, text: str, named: str) -> list[str]:
+    """The words and canaries of locked tools beyond the scope in a text, but those in `named`."""
+    hidden = [bench.tools[k] for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
+    words = [word for tool in hidden for word in (tool.word, *tool.canaries)]
+    return [word for word in words if word in text and word not in named]
 
 
 def _applies(condition: object, reason: str) -> None:
@@ -108,9 +217,3 @@ def _shown(listing: Listing, agent: str) -> tuple[str, ...]:
 def _text(listing: Listing) -> str:
     reply = listing.reply
     return str(reply.error) if reply.error is not None else "\n".join(reply.texts)
-
-
-def _own_locked(bench: Bench, agent: str) -> dict[str, int]:
-    own = [s for k, s in bench.states.items() if k.server not in beyond(SCOPE, agent)]
-    words = [status_of_lock(state) for state in own if not state.callable]
-    return {status: words.count(status) for status in STATUSES}

@@ -69,9 +69,8 @@ LAWS: dict[str, Law] = {
     ),
     "counter": Law((counts.counter,), ("FR-013.counts",)),
     "scope": Law(
-        (scopes.hidden, scopes.listings, scopes.refusals, scopes.unmoved),
-        ("FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.rejection",
-         "FR-007.before-cap"),
+        (scopes.hidden, scopes.listings, scopes.inspections, scopes.unmoved),
+        ("FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.before-cap"),
     ),
     "interference": Law((scopes.bytes_kept,), ("FR-007.non-interference",)),
     "refusals": Law(

@@ -12,12 +12,10 @@ from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.counts import outside_entries
+from mcp_proxy_conformance.discovery.counts import more_than, outside_entries, whole_result
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
-from mcp_proxy_conformance.discovery.rejections import own_words, tells_reason
-from mcp_proxy_conformance.verdict.result import Inconclusive
 
 MOST_QUERIES, MOST_CALLS = 4, 2
 
@@ -44,6 +42,9 @@ def _flagged(look: Look, findings: Findings, exchange: DiscoveryExchange, agent:
     strays = sorted(str(key) for key in entries if key and key.server in outside)
     findings.truth(["FR-007.hidden"], exchange.of, names + strays, holds=not (names + strays),
                    wanted="")  # fmt: skip
+    more = more_than(_most(look, agent), whole_result(exchange.answer.reply))
+    findings.truth(["FR-007.hidden"], exchange.of, more, holds=not more, wanted="",
+                   topic="numbers by status", shows=[])  # fmt: skip
 
 
 def _default(
@@ -87,9 +88,7 @@ def listings(look: Look, findings: Findings) -> None:
         if any(name in listing.servers for name in outside):
             continue  # it shows them, and may (ruling scope-of-listing)
         text = str(listing.reply.error or "\n".join(listing.reply.texts))
-        own = {k: s for k, s in look.bench.states.items() if k.server not in outside}
-        most = {word: sum(k in look.unsure or _may_count(s, word) for k, s in own.items())
-                for word in STATUSES}  # fmt: skip
+        most = _most(look, agent)
         more = [
             f"{word}: {n}"
             for word, n in outside_entries(listing, view.surface.members)
@@ -100,28 +99,34 @@ def listings(look: Look, findings: Findings) -> None:
                        wanted="")  # fmt: skip
 
 
+def inspections(look: Look, findings: Findings) -> None:
+    """The inspection of a server that an agent's listing leaves out shows no count and no tool."""
+    counted = look.bench.list()
+    for agent in look.narrow:
+        view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
+        hidden = [name for name in outside if counted.counts(name)]
+        if not hidden or any(name in _listing(view).servers for name in outside):
+            continue
+        for name in hidden[:MOST_CALLS]:
+            reply = view.inspection(name)
+            text = reply.raw.decode("utf-8", "replace")
+            told = [*more_than({}, whole_result(reply)), *_names_in(look, agent, text, name)]
+            findings.truth(["FR-007.listing"], When(do="list", agent=agent), told, holds=not told,
+                           wanted="", topic=f"view of {name}")  # fmt: skip
+
+
+def _most(look: Look, agent: str) -> dict[str, int]:
+    """Return, by status, the most of an agent's own tools that may have it."""
+    outside = beyond(look.bench.world, agent)
+    own = {k: s for k, s in look.bench.states.items() if k.server not in outside}
+    return {word: sum(k in look.unsure or _may_count(s, word) for k, s in own.items())
+            for word in STATUSES}  # fmt: skip
+
+
 def _may_count(state: ToolState, word: str) -> bool:
     """Whether a tool may be counted under that word; on a shut server any word is possible."""
     shut = state.server_off or state.quarantined
     return not state.callable and (shut or word in counted_as(state))
-
-
-def refusals(look: Look, findings: Findings) -> None:
-    """The refusal of a call beyond the scope does not reveal why the tool is locked."""
-    for agent in look.narrow:
-        view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
-        free = [key for key in look.free if key.server in outside]
-        kept = [key for key in look.keys if key.server in outside]
-        if not free or not kept or view.call(free[0]).reached:
-            continue
-        open_text = own_words(view, free[0])
-        for key in kept[:MOST_CALLS]:
-            try:
-                why = tells_reason(look.bench, key, own_words(view, key), open_text)
-            except Inconclusive:
-                continue
-            of = When(do="call", tool=str(key), agent=agent)
-            findings.truth(["FR-007.rejection"], of, why, holds=not why, wanted="")
 
 
 def unmoved(look: Look, findings: Findings) -> None:

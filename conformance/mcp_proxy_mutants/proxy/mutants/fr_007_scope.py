@@ -2,16 +2,21 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import Tally, called
+from mcp_proxy_mutants.proxy.pieces import Tally
+from mcp_proxy_mutants.proxy.result_changes import beside
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Surface
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.protocol import META
 from mcp_proxy_reference.tools import render
 
 Scope = Callable[[Agent, str, Surface], bool]
@@ -162,22 +167,6 @@ def _named_beyond(gateway: Gateway) -> None:
     decide(gateway, render=spelled)
 
 
-def _reason_beyond(statuses: set[Status]) -> Callable[[Gateway], None]:
-    """Reject a call of a tool unknown to the agent with the reason for its lock."""
-
-    def swap(gateway: Gateway) -> None:
-        def unknown(name: str) -> str:
-            server, _, bare = name.partition(":")
-            facts = gateway.facts(server, bare)
-            if facts is None or std.may_call(facts, "call") or std.classify(facts) not in statuses:
-                return std.unknown(name)
-            return std.rejection(facts, std.REMEDIATION)
-
-        decide(gateway, unknown=unknown)
-
-    return swap
-
-
 def _open_for(*surfaces: Surface) -> Scope:
     """Return a scope that is open on some surfaces."""
     return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
@@ -254,37 +243,6 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
     return answer
 
 
-def _asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Replace decisions on calls by ones that know the agent and check its scope."""
-    last: list[Agent] = []
-
-    def scope(agent: Agent, server: str, surface: Surface) -> bool:
-        last[:] = [agent]
-        return surface == "call" or std.scope(agent, server, surface)
-
-    decide(gateway, **{"scope": scope, **members(lambda: last[0])})
-
-
-def _lock_first(gateway: Gateway) -> None:
-    def members(asking: Callable[[], Agent]) -> Mapping[str, Any]:
-        def within(facts: Facts) -> bool:
-            return std.scope(asking(), facts.tool.server, "call")
-
-        def rejection(facts: Facts, texts: Any) -> str:
-            if within(facts) or not std.may_call(facts, "call"):
-                return std.rejection(facts, texts)
-            return std.unknown(facts.tool.key)
-
-        return {
-            "may_call": lambda facts, surface: (
-                std.may_call(facts, surface) and (not called(surface) or within(facts))
-            ),
-            "rejection": rejection,
-        }
-
-    _asking(gateway, members)
-
-
 def _total_in_listing(gateway: Gateway) -> None:
     """Add the number of locked tools of all servers to the listing."""
 
@@ -298,7 +256,172 @@ def _total_in_listing(gateway: Gateway) -> None:
     decide(gateway, render=summed)
 
 
+def _alike(*surfaces: Surface) -> Scope:
+    """Return a scope that on some surfaces includes servers of similar names."""
+    return lambda agent, server, surface: (
+        std.scope(agent, server, surface)
+        or (surface in surfaces and any(server.startswith(name) for name in agent.servers or ()))
+    )
+
+
+def _contained(agent: Agent, server: str, surface: Surface) -> bool:
+    return std.scope(agent, server, surface) or server in " ".join(agent.servers or ())
+
+
+def _suggesting(gateway: Gateway) -> None:
+    """Suggest the tool of any server whose name is the nearest."""
+
+    def unknown(name: str) -> str:
+        known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
+        near = [key for key in get_close_matches(name, known) if key != name]
+        return f"{std.unknown(name)}{f' Did you mean {near[0]}?' if near else ''}"
+
+    decide(gateway, unknown=unknown)
+
+
+def _listing_siblings(gateway: Gateway) -> None:
+    """Name the locked tools of the server in the refusal of a call that is not allowed."""
+
+    def unknown(name: str) -> str:
+        listed = gateway.known().get(name.partition(":")[0], ())
+        locked = [facts.tool.name for facts in listed if not std.may_call(facts, "call")]
+        return f"{std.unknown(name)}{f' Locked there: {locked}.' if locked else ''}"
+
+    decide(gateway, unknown=unknown)
+
+
+def _inspected(
+    view: Callable[[str, Sequence[Facts]], Json | str],
+) -> Callable[[Gateway], None]:
+    """Return a swap that answers the refused inspection of a server with something about it."""
+
+    def swap(gateway: Gateway) -> None:
+        async def reply(
+            _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+        ) -> Json:
+            answer = await respond()
+            arguments = (message.get("params") or {}).get("arguments") or {}
+            listed = gateway.known().get(str(arguments.get("name")))
+            if arguments.get("operation") != "get" or listed is None:
+                return answer
+            if not answer["result"].get("isError"):
+                return answer
+            shown = view(arguments["name"], listed)
+            text = shown if isinstance(shown, str) else render({"server": shown})
+            beside = {"isError": True} if isinstance(shown, str) else {}
+            return answer | {"result": {"content": [{"type": "text", "text": text}]} | beside}
+
+        decide(gateway, reply=reply)
+
+    return swap
+
+
+def _counted(name: str, tools: Sequence[Facts]) -> Json:
+    statuses = [
+        (facts, None if std.may_call(facts, "listing") else std.classify(facts)) for facts in tools
+    ]
+    return {"name": name, "tools": std.counts(statuses)}
+
+
+def _named(name: str, tools: Sequence[Facts]) -> str:
+    locked = [facts.tool.name for facts in tools if not std.may_call(facts, "listing")]
+    return f"{name} is beyond your scope, with {len(locked)} locked tools: {', '.join(locked)}."
+
+
+def _tallied(gateway: Gateway) -> Json:
+    locked = [f for tools in gateway.known().values() for f in tools if not std.may_call(f, "")]
+    return dict(Counter(map(std.classify, locked)))
+
+
+def _tally_in_answer(gateway: Gateway) -> None:
+    decide(gateway, answer=lambda document, _request: document | {"locked": _tallied(gateway)})
+
+
+STATELESS_CALL: ContextVar[bool] = ContextVar("stateless_call", default=False)
+
+
+def _unscoped_stateless(gateway: Gateway) -> None:
+    """Ignore scopes in the stateless revision, where no session has an agent."""
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        meta = (message.get("params") or {}).get("_meta") or {}
+        STATELESS_CALL.set(f"{META}protocolVersion" in meta)
+        return await respond()
+
+    decide(
+        gateway,
+        reply=reply,
+        scope=lambda agent, server, surface: (
+            STATELESS_CALL.get() or std.scope(agent, server, surface)
+        ),
+    )
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "listing-by-beginning",
+        "Listings show servers whose names begin with the name of one in the scope.",
+        "FR-007.listing",
+        scope=_alike("listing"),
+    ),
+    mutant(
+        "note-by-beginning",
+        "Notes count servers whose names begin with the name of one in the scope.",
+        "FR-007.note",
+        scope=_alike("note"),
+    ),
+    mutant(
+        "scope-within-a-name",
+        "A scope includes each server whose name is a part of one in the scope.",
+        "FR-007.hidden",
+        scope=_contained,
+    ),
+    mutant(
+        "refusal-suggests-any-tool",
+        "The refusal of a call suggests the nearest tool of any server.",
+        "FR-007.hidden",
+        swap=_suggesting,
+    ),
+    mutant(
+        "refusal-names-siblings",
+        "The refusal of a call beyond the scope names that server's locked tools.",
+        "FR-007.hidden",
+        swap=_listing_siblings,
+    ),
+    mutant(
+        "inspection-counts-beyond-the-scope",
+        "An agent may inspect any server, with its counts.",
+        "FR-007.listing",
+        swap=_inspected(_counted),
+    ),
+    mutant(
+        "inspection-names-beyond-the-scope",
+        "The refused inspection of a server beyond the scope names its locked tools.",
+        "FR-007.listing",
+        swap=_inspected(_named),
+    ),
+    mutant(
+        "tally-of-all-servers-in-answers",
+        "Every answer has the number of locked tools of all servers by reason.",
+        "FR-007.hidden",
+        swap=_tally_in_answer,
+    ),
+    mutant(
+        "tally-of-all-servers-in-meta",
+        "The number of locked tools of all servers by reason is in `_meta`.",
+        "FR-007.hidden",
+        swap=beside(
+            lambda told: {"_meta": {"proxy/locked": _tallied(told.gateway)}} if told.flagged else {}
+        ),
+    ),
+    mutant(
+        "stateless-ignores-the-scope",
+        "In the stateless revision, scopes are ignored.",
+        "FR-007.hidden",
+        swap=_unscoped_stateless,
+    ),
     mutant(
         "best-ten-of-all-servers",
         "The best ten of all servers are taken before the scope is applied.",
@@ -425,17 +548,5 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note is cached by query for two seconds, across agents.",
         "FR-007.note",
         answer=Fresh(_kept_notes),
-    ),
-    mutant(
-        "config-reason-beyond-the-scope",
-        "The rejection of a call beyond the scope reveals a config lock.",
-        "FR-007.rejection",
-        swap=_reason_beyond({"disabled_by_config"}),
-    ),
-    mutant(
-        "scope-not-in-rejection",
-        "A locked tool beyond the agent's scope is rejected with its reason.",
-        "FR-007.rejection",
-        swap=_lock_first,
     ),
 )

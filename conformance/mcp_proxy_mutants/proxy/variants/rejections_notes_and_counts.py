@@ -1,12 +1,15 @@
 """Variants of rejections, notes and counts, where the source leaves them open."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
+from mcp_proxy_mutants.proxy.pieces import called
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Facts, Json, Status, Tool
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, may_call, note, rejection
 from mcp_proxy_reference.tools import render
@@ -67,6 +70,39 @@ def flag_alone(facts: Facts, texts: Texts) -> str:
 def quoting(facts: Facts, texts: Texts) -> str:
     """Quote the tool's own description in the rejection."""
     return f"{rejection(facts, texts)} The tool's own description: {facts.tool.description!r}"
+
+
+def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
+    """Replace decisions on calls by ones that know the agent and check its scope."""
+    last: list[Agent] = []
+
+    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        last[:] = [agent]
+        return surface == "call" or std.scope(agent, server, surface)
+
+    decide(gateway, **{"scope": scope, **members(lambda: last[0])})
+
+
+def lock_first(gateway: Gateway) -> None:
+    """Check the lock of a called tool before the agent's scope."""
+
+    def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
+        def within(facts: Facts) -> bool:
+            return std.scope(agent(), facts.tool.server, "call")
+
+        def rejection(facts: Facts, texts: Any) -> str:
+            if within(facts) or not std.may_call(facts, "call"):
+                return std.rejection(facts, texts)
+            return std.unknown(facts.tool.key)
+
+        return {
+            "may_call": lambda facts, surface: (
+                std.may_call(facts, surface) and (not called(surface) or within(facts))
+            ),
+            "rejection": rejection,
+        }
+
+    asking(gateway, members)
 
 
 def within_limit(document: Json, request: Request) -> Json:
@@ -204,6 +240,13 @@ def tell_changes(gateway: Gateway) -> None:
 
 
 VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "lock-before-scope",
+        "A locked tool beyond the agent's scope is rejected with its reason.",
+        "rejection-beyond-scope",
+        "FR-007.rejection",
+        swap=lock_first,
+    ),
     variant(
         "quarantine-first",
         "The rejection of a tool of a quarantined server mentions only the quarantine.",
