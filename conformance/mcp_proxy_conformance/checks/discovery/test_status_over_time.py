@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import (
     CONFIG,
     USER,
@@ -16,16 +15,12 @@ from mcp_proxy_conformance.catalogue.world import (
     tool,
     world,
 )
-from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
-from mcp_proxy_conformance.discovery.oracle import allowed_statuses, remediation_keys
-from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.discovery.locked import ask, places
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
-UNKNOWN = "disabled_unknown"
 LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
 SHOW, SEND = ToolKey("barn", "tifka_show"), ToolKey("yard", "pelka_send")
 WIPE = ToolKey("forge", "gatun_wipe")
@@ -192,35 +187,6 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
     assert after == refused
 
 
-@requirement("FR-004.unknown")
-@on(LOCKED, needs=("indeterminate",))
-def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
-    """The tool is `disabled_unknown`, its remedy is neutral, and calls are refused."""
-    own = own_texts(bench, [DROP, WIPE])
-    config, user = (own.get(status, set()) for status in ("disabled_by_config", "disabled_by_user"))
-    pure = config ^ user  # a text for both is for FR-005.text
-
-    with bench.operator.undetermined("forge", [WIPE.tool]):
-        refused = bench.refused(WIPE)
-        answer = bench.until(
-            lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) == UNKNOWN
-        )
-
-    status, text = answer.status(WIPE), str((answer.remediation or {}).get(UNKNOWN, ""))
-    wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
-    is_word = status in (*STATUSES, "callable", "absent")
-    compared = Comparison()
-    compared.one_of(f"status of {WIPE}", status, (UNKNOWN,),
-                    breaks=["FR-004.unknown" if is_word else "FR-004.enum"],
-                    shows=["FR-004.unknown"])  # fmt: skip
-    compared.one_of(f"a call of {WIPE} reaches its upstream", not refused, (False,),
-                    breaks=["FR-004.unknown"])  # fmt: skip
-    compared.truth(f"remediation of {UNKNOWN}", text, holds=not wrong, allowed="neutral",
-                   breaks=["FR-004.unknown"])  # fmt: skip
-    _compare_keys(compared, answer)
-    compared.conclude()
-
-
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
     """The places of the tool once locked, and once unlocked again."""
     tools = [key.tool] if kind in (USER, CONFIG) else []
@@ -238,15 +204,6 @@ def _stale(
     locked, unlocked = cycle
     stale = zip(moments, (locked & {"callable"}, unlocked - UNLOCKED), strict=True)
     return {(str(key), moment): shown for moment, shown in stale if shown}
-
-
-def _compare_keys(compared: Comparison, answer: Answer) -> None:
-    """Compare the keys of the map with the statuses of the entries, if there are any."""
-    if answer.statuses():
-        keys = sorted(answer.remediation or {})
-        shown = sorted(remediation_keys(map(str, answer.statuses().values())))
-        request = in_words({"query": answer.query, "include_disabled": True})
-        compared.one_of(request, keys, (shown,), breaks=["FR-005.keys"])
 
 
 def _place(bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]) -> frozenset[str]:
@@ -272,8 +229,3 @@ def _changed(bench: Bench, key: ToolKey) -> bool:
 def _refused_once_seen(bench: Bench, key: ToolKey) -> bool:
     bench.operator.refresh(key.server)
     return bench.refused(key)
-
-
-def _convicted(bench: Bench, text: str) -> bool:
-    pins = bench.started.target.pins
-    return judge(text, "disabled_unknown", pins=pins) == "convicted"

@@ -1,6 +1,6 @@
 """Variants of the tools that are revealed, and of their status."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
@@ -9,7 +9,16 @@ from mcp_proxy_reference.facts import Facts, Json, Match, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.operator_api import HttpError
-from mcp_proxy_reference.policy import EXACT, classify, counts, matches, note, withheld_status
+from mcp_proxy_reference.policy import (
+    EXACT,
+    POINTER,
+    classify,
+    counts,
+    matches,
+    note,
+    rejection,
+    withheld_status,
+)
 from mcp_proxy_reference.upstream import Upstream
 
 STILL_ON: Json = {"enabled": True, "connection_status": {"state": "ready"}}
@@ -51,6 +60,24 @@ def no_server_off(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], S
     """Leave tools of a server that is off out of both parts."""
     on = [hit for hit in hits if hit.facts.enabled]
     return [hit for hit in on if hit.may_call][:limit], [hit for hit in on if not hit.may_call]
+
+
+def known_approvals_only(facts: Facts) -> Status | None:
+    """Leave a withheld tool out while its approval cannot be read."""
+    return None if facts.approval is None else withheld_status(facts)
+
+
+def approvals_remembered(facts: Facts) -> Status | None:
+    """Take a withheld tool for pending while its approval cannot be read: it was when it could."""
+    status = withheld_status(facts)
+    return "pending_approval" if status == "disabled_unknown" else status
+
+
+def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
+    """Reject any tool for the lookup while it fails, whatever else locks the tool."""
+    if facts.approval is None:
+        return f"The tool {facts.tool.key} was not called. {texts['disabled_unknown']} {POINTER}"
+    return rejection(facts, texts)
 
 
 def of_either_pass(facts: Facts) -> Status | None:
@@ -189,6 +216,24 @@ VARIANTS: tuple[Variant, ...] = (
         "The operator side refuses to lock what is already locked.",
         "refused-combination",
         swap=refuse_combinations,
+    ),
+    variant(
+        "withheld-unlisted-while-lost",
+        "Unapproved tools do not appear in discovery while approvals cannot be read.",
+        "lookup-failure",
+        withheld_status=known_approvals_only,
+    ),
+    variant(
+        "approvals-remembered-while-lost",
+        "Unapproved tools are listed as pending while approvals cannot be read.",
+        "lookup-failure",
+        withheld_status=approvals_remembered,
+    ),
+    variant(
+        "lookup-told-first",
+        "While approvals cannot be read, every rejection says so and nothing else.",
+        "lookup-failure",
+        rejection=lookup_first,
     ),
     variant(
         "reason-lost",

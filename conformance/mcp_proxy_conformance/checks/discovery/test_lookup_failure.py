@@ -1,0 +1,259 @@
+"""Locks whose reasons cannot be looked up, on every surface: the second edge case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    Step,
+    ToolKey,
+    ToolState,
+    server,
+    tool,
+    world,
+)
+from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import tally
+from mcp_proxy_conformance.discovery.grounds import compare_places
+from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, strings
+from mcp_proxy_conformance.discovery.note import leads_on
+from mcp_proxy_conformance.discovery.oracle import (
+    ABSENT,
+    CALLABLE,
+    counted_as,
+    must_have_note,
+    remediation_keys,
+)
+from mcp_proxy_conformance.discovery.rejections import (
+    CONFIG_WORD,
+    USERS_WORDS,
+    remedy_of_users,
+)
+from mcp_proxy_conformance.discovery.remediation import judge, tells_user_act
+from mcp_proxy_conformance.verdict.comparison import Comparison
+
+UNKNOWN, PENDING = "disabled_unknown", "pending_approval"
+OPEN, DENIED, WIPE, BOTH, CHANGED, UNLISTED = (
+    ToolKey("yard", name)
+    for name in (
+        "zorvik_list",
+        "mobel_drop",
+        "gatun_wipe",
+        "pelka_send",
+        "tifka_show",
+        "runlom_push",
+    )
+)
+KEYS = (OPEN, DENIED, WIPE, BOTH, CHANGED, UNLISTED)
+LOST = (WIPE, CHANGED)
+"""The tools whose reasons get lost; what config denies needs no lookup."""
+BY_CONFIG = (DENIED, BOTH, UNLISTED)
+PLANTED = {CHANGED: "quibrandol", UNLISTED: "fezzimura"}
+"""Words of the descriptions that nobody has approved."""
+
+
+def _names(*keys: ToolKey) -> tuple[str, ...]:
+    return tuple(key.tool for key in keys)
+
+
+YARD = msgspec.structs.replace(
+    world(server("yard", *(tool(key.tool) for key in KEYS), trusted=False)),
+    steps=(
+        Step(unlock="approval", server="yard", tools=_names(*KEYS)),
+        Step(lock=USER, server="yard", tools=_names(WIPE, BOTH)),
+        *(
+            Step(change=key.tool, server="yard", description=f"{key.tool}, {word}.")
+            for key, word in PLANTED.items()
+        ),
+        Step(refresh="yard"),
+        Step(lock=CONFIG, server="yard", tools=_names(*BY_CONFIG)),
+    ),
+)
+
+
+@requirement(
+    "FR-004.unknown", "FR-004.precedence", "SC-003.discovery", "FR-003.canary", "FR-009.note",
+    "SC-006.every-kind", "FR-005.keys",
+)  # fmt: skip
+@on(YARD, needs=("indeterminate",))
+def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
+    """It is listed as `disabled_unknown`, refused and noted; policy and withheld texts stay so."""
+    keys = _proven(bench)
+    own = own_texts(bench, keys)
+
+    with bench.operator.undetermined("yard", _names(*LOST)):
+        refused = bench.refused(WIPE)
+        answers = {WIPE: _as_unknown(bench)} | {k: ask(bench, k) for k in keys if k != WIPE}
+        silent = {key: bench.discover(_query(bench, key)) for key in keys}
+
+    compared = Comparison()
+    compared.one_of(f"a call of {WIPE} reaches its upstream", not refused, (False,),
+                    breaks=["FR-004.unknown"])  # fmt: skip
+    for key, answer in answers.items():
+        _compare_place(compared, bench, key, answer)
+        _compare_text(compared, bench, key, answer, own)
+        _compare_keys(compared, answer)
+        _compare_note(compared, bench, key, silent[key], answer)
+    _compare_planted(compared, [*answers.values(), *silent.values()])
+    compared.conclude()
+
+
+@requirement(
+    "FR-004.unknown", "SC-003.rejection", "FR-010.block", "FR-010.sum", "SC-003.listing",
+)  # fmt: skip
+@on(YARD, needs=("indeterminate",))
+def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
+    """No rejection gives another lock's remedy; counts keep what config denies, and add up."""
+    keys = _proven(bench)
+    bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
+    before = {key: masked(bench, bench.refusal(key), key) for key in keys}
+    bench.require(bench.block_alive, "no counts block was seen")
+
+    with bench.operator.undetermined("yard", _names(*LOST)):
+        _as_unknown(bench)
+        lost = {key: masked(bench, bench.refusal(key), key) for key in keys}
+        counts = tally(bench.list().servers["yard"])
+
+    compared = Comparison()
+    for key in keys:
+        _compare_rejection(compared, bench, key, before, lost)
+    _compare_counts(compared, bench, counts)
+    compared.conclude()
+
+
+def _proven(bench: Bench) -> list[ToolKey]:
+    """The locked tools of the world whose locks are proven; the user's and config's must be."""
+    keys = [key for key in KEYS if key in bench.armed.refused]
+    bench.require({DENIED, WIPE, BOTH} <= {*keys}, "a lock had no effect", "no_effect")
+    return keys
+
+
+def _as_unknown(bench: Bench) -> Answer:
+    """The answer that lists the user-locked tool as unknown, or the last within the settle time."""
+    return bench.until(lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) == UNKNOWN)
+
+
+def _query(bench: Bench, key: ToolKey) -> str:
+    return key.tool if key in PLANTED else bench.tools[key].word
+
+
+def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
+    """Compare a status; an approval may be known from elsewhere, or the tool go unlisted."""
+    status = answer.status(key)
+    if key not in LOST:
+        compare_places(compared, key, bench.states[key], [status])
+        return
+    allowed = (UNKNOWN,) if key == WIPE else (UNKNOWN, PENDING, ABSENT)
+    is_word = status in (*STATUSES, CALLABLE, ABSENT)
+    compared.one_of(f"status of {key}", status, allowed,
+                    breaks=["FR-004.unknown" if is_word else "FR-004.enum"],
+                    shows=["FR-004.unknown"])  # fmt: skip
+
+
+def _compare_text(
+    compared: Comparison, bench: Bench, key: ToolKey, answer: Answer, own: dict[str, set[str]]
+) -> None:
+    """Compare the map's text for a status, which is neutral if unknown, and policy if config's.
+
+    `own`: the target's texts for each lock; one for config and the user alike is for FR-005.text.
+    """
+    status, pins = answer.status(key), bench.started.target.pins
+    config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
+    theirs = {CONFIG_WORD: users - config, UNKNOWN: config ^ users}
+    for text in strings((answer.remediation or {}).get(status)) if status in theirs else ():
+        told = masked(bench, text, key)
+        wrong = told in theirs[status] or judge(told, status, pins=pins) == "convicted"
+        clause = "SC-003.discovery" if status == CONFIG_WORD else "FR-004.unknown"
+        compared.truth(f"remediation of {status} for {key}", text, holds=not wrong,
+                       allowed="no remedy of another lock", breaks=[clause])  # fmt: skip
+
+
+def _compare_keys(compared: Comparison, answer: Answer) -> None:
+    """Compare the keys of the map with the statuses of the entries, if there are any."""
+    if answer.statuses():
+        keys = sorted(answer.remediation or {})
+        shown = sorted(remediation_keys(map(str, answer.statuses().values())))
+        compared.one_of(f"keys of the map for {answer.query}", keys, (shown,),
+                        breaks=["FR-005.keys"])  # fmt: skip
+
+
+def _compare_note(
+    compared: Comparison, bench: Bench, key: ToolKey, silent: Answer, answer: Answer
+) -> None:
+    relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
+    if must_have_note(callables=len(silent.tools), relevant=int(relevant)):
+        compared.truth(f"note for {key}", silent.note, holds=leads_on(silent),
+                       allowed="a note that names the flag",
+                       breaks=["FR-009.note", "SC-006.every-kind"])  # fmt: skip
+
+
+def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
+    for answer in answers:
+        text = answer.text_without_echo()
+        leaked = [word for word in PLANTED.values() if word in text]
+        compared.one_of(f"texts told for {answer.query}", leaked, ([],),
+                        breaks=["FR-003.canary"])  # fmt: skip
+
+
+def _compare_rejection(
+    compared: Comparison,
+    bench: Bench,
+    key: ToolKey,
+    before: dict[ToolKey, str],
+    lost: dict[ToolKey, str],
+) -> None:
+    """Compare a rejection with the target's own texts for other locks, and read it.
+
+    A lookup that fails may be told before config, as any lock may, but no act of the user.
+    """
+    path, text, state = f"rejection of {key}", lost[key], bench.states[key]
+    pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]
+    if key not in LOST:
+        wrong = remedy_of_users(text, state, users=users, servers=(), pins=pins)
+        if wrong is not None:
+            compared.truth(path, text, holds=not wrong, allowed="no act of the user",
+                           breaks=["SC-003.rejection"])  # fmt: skip
+        return
+    if key == CHANGED and text == before[key]:
+        return  # an approval may be known from elsewhere
+    acts = {theirs for theirs in users if tells_user_act(theirs)}
+    convicted = judge(text, UNKNOWN, pins=pins) == "convicted"
+    wrong_text = text == before[DENIED] or text in acts or convicted
+    compared.truth(path, text, holds=not wrong_text, allowed="no remedy of another lock",
+                   breaks=["FR-004.unknown"])  # fmt: skip
+
+
+def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
+    """Compare the block; an unlocked tool is not callable either while nothing can be looked up."""
+    compared.truth("counts of yard", counts, holds=bool(counts), allowed="a block of counts",
+                   breaks=["FR-010.block"])  # fmt: skip
+    if not counts:
+        return
+    states = [(key, state) for key, state in bench.states.items() if key.server == "yard"]
+    allowed = [dict(sorted(Counter(words).items())) for words in product(*_words(states))]
+    most = {word: max(counted.get(word, 0) for counted in allowed) for word in USERS_WORDS}
+    surplus = any(counts.get(word, 0) > number for word, number in most.items())
+    compared.truth("counts of yard", counts, holds=counts in allowed,
+                   allowed="each tool once, the lost ones as unknown",
+                   breaks=["FR-010.sum", *(["SC-003.listing"] if surplus else [])],
+                   shows=["FR-010.sum", "SC-003.listing"])  # fmt: skip
+
+
+def _words(states: Iterable[tuple[ToolKey, ToolState]]) -> Iterator[tuple[str, ...]]:
+    for key, state in states:
+        if key == WIPE:
+            yield (UNKNOWN,)
+        elif key in BY_CONFIG:
+            yield tuple(counted_as(state))
+        else:
+            yield (UNKNOWN, CALLABLE if state.callable else PENDING)

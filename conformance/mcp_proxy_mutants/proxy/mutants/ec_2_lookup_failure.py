@@ -1,0 +1,105 @@
+"""Mutants of locks whose reasons cannot be looked up."""
+
+from typing import Any
+
+from mcp_proxy_mutants.proxy.gateway_changes import put
+from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import CONFIG, UNKNOWN, USER, Tally, Texts, as_
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json
+from mcp_proxy_reference.gateway import Gateway
+
+
+def _is_lost(facts: Facts) -> bool:
+    return facts.approval is None
+
+
+def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
+    """Reject a tool whose reason is lost, denied or not, with the text of that status."""
+    told = _is_lost(facts) and facts.denied == denied
+    text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
+    return text if told else std.rejection(facts, texts)
+
+
+def _open_index(gateway: Gateway) -> None:
+    """Search all texts while approvals cannot be read."""
+    searchable = gateway.searchable
+    put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
+
+
+def _known_matches(flag: bool, callables: int, locked: Any) -> str | None:
+    return std.note(flag, callables, [facts for facts in locked if not _is_lost(facts)])
+
+
+def _none_while_lost(tools: Tally) -> Json | None:
+    lost = any(_is_lost(facts) for facts, _ in tools)
+    return None if lost else std.counts(tools)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "lost-reason-told-as-the-users",
+        "A tool whose approval cannot be read is rejected as turned off by the user.",
+        "FR-004.unknown",
+        rejection=lambda facts, texts: _rejected(facts, texts, USER),
+    ),
+    mutant(
+        "lost-reason-told-as-policy",
+        "A tool whose approval cannot be read is rejected as locked by operator policy.",
+        "FR-004.unknown",
+        rejection=lambda facts, texts: _rejected(facts, texts, CONFIG),
+    ),
+    mutant(
+        "policy-told-as-the-users-while-lost",
+        "While approvals cannot be read, a denied tool is rejected as turned off by the user.",
+        "SC-003.rejection",
+        rejection=lambda facts, texts: _rejected(facts, texts, USER, denied=True),
+    ),
+    mutant(
+        "lookup-before-config",
+        "While approvals cannot be read, a denied tool is listed as disabled_unknown.",
+        "FR-004.precedence",
+        "FR-010.sum",
+        classify=lambda facts: UNKNOWN if _is_lost(facts) else std.classify(facts),
+    ),
+    mutant(
+        "index-opens-while-lost",
+        "While approvals cannot be read, texts that nobody approved are searched and listed.",
+        "FR-003.canary",
+        swap=_open_index,
+    ),
+    mutant(
+        "withheld-texts-told-while-lost",
+        "A tool that is withheld is listed with its text while its approval cannot be read.",
+        "FR-003.canary",
+        locked_entry=lambda facts, status, withheld: std.locked_entry(
+            facts, status, withheld and not _is_lost(facts)
+        ),
+    ),
+    mutant(
+        "lost-reasons-bring-no-note",
+        "The note counts only tools whose reason is known.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_known_matches,
+    ),
+    mutant(
+        "lost-reasons-count-as-callable",
+        "Tools whose approval cannot be read are counted as callable.",
+        "FR-010.sum",
+        counts=as_(lambda _f, status: None if status == UNKNOWN else status),
+    ),
+    mutant(
+        "lost-reasons-count-as-the-users",
+        "Tools whose approval cannot be read are counted as turned off by the user, denied or not.",
+        "FR-010.sum",
+        "SC-003.listing",
+        counts=as_(lambda facts, status: USER if status and _is_lost(facts) else status),
+    ),
+    mutant(
+        "no-block-while-lost",
+        "A server has no counts while approvals cannot be read.",
+        "FR-010.block",
+        counts=_none_while_lost,
+    ),
+)
