@@ -19,7 +19,7 @@ from mcp_proxy_conformance.cli.run_setup import alone_in, in_processes, known, s
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
-from mcp_proxy_conformance.discovery.presence import cut
+from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending
 from mcp_proxy_conformance.run.invocation import invoke, prepare

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
-from mcp_proxy_conformance.catalogue.world import Server, Tool, World
-from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.catalogue.world import Server, Tool, ToolKey, World
+from mcp_proxy_conformance.discovery.answer import Answer, read_body
 from mcp_proxy_conformance.discovery.offered import conversations
 from mcp_proxy_conformance.discovery.requests import ABSENT, discover
+from mcp_proxy_conformance.discovery.surface_names import (
+    LONGEST_NAME,
+    Sightings,
+    cut,
+    missing_argument,
+    missing_tool,
+)
 from mcp_proxy_conformance.targets.started import Started, poll
-from mcp_proxy_conformance.verdict.result import Result
+from mcp_proxy_conformance.verdict.result import Misshapen, Result
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
-SHOWN, LONGEST_NAME = 8, 200
 OPEN, LOCKED = "zorvik", "mobel"
 WORLD = World(
     id="presence",
@@ -37,7 +44,10 @@ WORLD = World(
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The reason why nothing can be checked; `violated`: whether that breaches `clause`."""
+    """The reason why nothing can be checked; `violated`: whether that breaches `clause`.
+
+    Otherwise the declaration and the target do not fit each other.
+    """
 
     why: str
     violated: bool
@@ -45,20 +55,29 @@ class Missing:
 
 
 def missing(started: Started) -> Missing | None:
-    """Return why a target started on `WORLD` lacks the feature; None when it has it.
+    """Return why a target started on `WORLD` cannot be checked; None when it can.
+
+    Every name of its surface is looked for: the tools and arguments in tools/list, the members in
+    answers. A member that came under another name only is an error in the declaration, never a
+    breach.
 
     The feature is present if the discovery tool names the flag or the flag reveals a locked tool.
     A target whose schema requires the flag at any place, or that refuses calls without it, breaches
     FR-001.declared: it cannot be set up, since the absence of callable tools would prove nothing.
     """
     surface = started.target.surface
+    within = started.target.ready_s
+    if absent := poll(partial(_missing_tool, started), lambda fault: not fault, within):
+        return Missing(absent, violated=False)
     tools = started.client(endpoint=surface.endpoints[0]).tools()
-    tool = next((entry for entry in tools if entry.get("name") == surface.discovery_tool), None)
-    if tool is None:
-        return Missing(no_tool(surface.discovery_tool, tools), violated=False)
+    tool = next((entry for entry in tools if entry.get("name") == surface.discovery_tool), {})
+    if absent := missing_argument(surface, tool):
+        return Missing(absent, violated=False)
     if reason := _required(started):
         why = f"FR-001.declared: {surface.discovery_tool} {reason}"
         return Missing(why, violated=True, clause="FR-001.declared")
+    if misnamed := _misnamed_member(started):
+        return Missing(misnamed, violated=False)
     if names_flag(tool):
         return None
     poll(lambda: _ask(started, OPEN).tools, bool, started.target.ready_s)
@@ -67,14 +86,6 @@ def missing(started: Started) -> Missing | None:
         return None
     why = f"{no_mention(surface.discovery_tool)}, and the flag reveals no locked tool"
     return Missing(why, violated=True)
-
-
-def no_tool(name: str, tools: Sequence[dict[str, Any]]) -> str:
-    """Return the message for an endpoint without a discovery tool; it names the first tools."""
-    shown = [cut(str(tool.get("name")), LONGEST_NAME) for tool in tools[:SHOWN]]
-    more = [f"and {len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
-    names = ", ".join([*shown, *more]) or "none"
-    return f"no discovery tool named {name!r} on this endpoint (tools: {names})"
 
 
 def no_mention(name: str) -> str:
@@ -127,9 +138,56 @@ def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float
     return "" if plain and error({FLAG: True}) else plain
 
 
-def cut(text: str, longest: int) -> str:
-    """Shorten the text to at most `longest` characters."""
-    return text if len(text) <= longest else text[: longest - 3] + "..."
+def _missing_tool(started: Started) -> str:
+    """Return a sentence on a tool of the surface that its endpoint does not list, or ""."""
+    surface = started.target.surface
+    return missing_tool(surface, lambda endpoint: started.client(endpoint=endpoint).tools())
+
+
+def _misnamed_member(started: Started) -> str:
+    """Return a sentence on a member that came under another name only, or "".
+
+    The callable tool has the ready time to be listed, what the lock brings the settle time.
+    """
+    seen = Sightings(started.target.surface.members)
+    locked = bool(started.world.servers[0].deny)
+    with suppress(Unreachable):
+        poll(partial(_look_at, seen, started, OPEN), bool, started.target.ready_s)
+        poll(partial(_look_at_lock, seen, started), lambda over: over or not locked,
+             started.target.settle_s)  # fmt: skip
+    return seen.misnamed()
+
+
+def _look_at(seen: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
+    """See one answer; return whether its callable tools came, under whatever name."""
+    surface = started.target.surface
+    arguments = {surface.query: query} | ({} if flag is ABSENT else {FLAG: flag})
+    body = _body(started, surface.discovery_tool, arguments, surface.endpoints[0])
+    seen.see_answer(body, flagged=flag is True)
+    return bool(body.get(surface.members.tools)) or "tools" in seen.instead
+
+
+def _look_at_lock(seen: Sightings, started: Started) -> bool:
+    """See what a lock brings to answers, listing and view; return whether all of it came."""
+    surface, server = started.target.surface, started.world.servers[0].name
+    wanted = {"disabled", "remediation", "note", "servers", "counts"}
+    if _look_at(seen, started, LOCKED):
+        wanted.remove("note")
+    _look_at(seen, started, LOCKED, True)
+    listing = surface.listing
+    tool, arguments = listing.filled(ToolKey("", ""), {})
+    seen.see_listing(_body(started, tool, arguments, listing.endpoint), server)
+    if surface.inspect is not None:
+        tool, arguments = surface.inspect.filled(ToolKey(server, ""), {})
+        seen.see_view(_body(started, tool, arguments, surface.inspect.endpoint), server)
+    return wanted <= seen.declared
+
+
+def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping[str, Any]:
+    """Return the JSON object that a built-in tool answers, an empty one if it does not."""
+    with suppress(Misshapen, ProtocolFault):
+        return read_body(started.client(endpoint=endpoint).call_tool(tool, arguments))
+    return {}
 
 
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:

@@ -67,6 +67,21 @@ def calls(started: Started) -> int:
     return sum(upstream.calls() for upstream in started.servers.values())
 
 
+@pytest.mark.parametrize("member", ["disabled", "remediation", "note", "counts"])
+def test_a_member_under_another_name_is_asked_for(
+    started: Started, tmp_path: Path, member: str
+) -> None:
+    """Exit 2, with the name that came and the key of the target file; nothing is convicted."""
+    file = tmp_path / "target.toml"
+    file.write_text(f'kind = "reference"\n[surface.members]\n{member} = "elsewhere"\n', "utf-8")
+
+    code, report, _ = run(tmp_path / "out", "--url", started.access.url, "--target-file", str(file))
+
+    assert code == 2
+    assert f"set surface.members.{member} " in report["why"]
+    assert report["results"] == []
+
+
 def test_every_clause_is_observed_within_the_budget(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:

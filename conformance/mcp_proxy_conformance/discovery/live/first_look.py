@@ -9,13 +9,8 @@ from urllib.parse import urljoin
 
 from mcp_proxy_conformance.discovery.live.budget import OverBudget
 from mcp_proxy_conformance.discovery.live.talk import BUSY, WIDEST, Talk
-from mcp_proxy_conformance.discovery.presence import (
-    LONGEST_NAME,
-    cut,
-    names_flag,
-    no_mention,
-    no_tool,
-)
+from mcp_proxy_conformance.discovery.presence import names_flag, no_mention
+from mcp_proxy_conformance.discovery.surface_names import LONGEST_NAME, cut, no_tool
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome, broke
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.connection import within_origin
@@ -56,7 +51,7 @@ def first_look(talk: Talk) -> Offered | Outcome:
         return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
     tool = next((entry for entry in tools if entry.get("name") == name), None)
     if tool is None:
-        return Outcome("incomplete", INCOMPLETE, no_tool(name, tools))
+        return Outcome("incomplete", INCOMPLETE, no_tool("discovery tool", name, tools))
     talk.widest = _widest(tool, talk.endpoint.surface.limit)
     return Offered(tools=tools, tool=tool, unnamed="" if names_flag(tool) else no_mention(name))
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
-from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import (
     Entry,
@@ -20,6 +20,7 @@ from mcp_proxy_conformance.discovery.answer import (
 from mcp_proxy_conformance.discovery.live.budget import OverBudget
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Talk
 from mcp_proxy_conformance.discovery.live.words import NOWHERE, Names, WordQueue
+from mcp_proxy_conformance.discovery.surface_names import Sightings
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
@@ -72,6 +73,17 @@ class Survey:
         if not looks or any(look.answer is not None for look in looks):
             return None
         return f"{looks[0].fault}{f'; {self.short}' if self.short else ''}"
+
+    def misnamed(self, members: Members) -> str:
+        """Return a sentence on a member that came under another name only, or ""."""
+        seen = Sightings(members)
+        read = [(look, look.answer) for look in self.looks() if look.answer is not None]
+        for look, answer in sorted(read, key=lambda pair: not pair[1].tools):
+            seen.see_answer(answer.body, flagged=look.flagged)
+        for listing in self.listings:
+            for server in listing.servers.values():
+                seen.see_server(server.members)
+        return seen.misnamed()
 
     @property
     def names(self) -> Names:

@@ -135,6 +135,8 @@ class RunningEndpoint(Subject):
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
             return Probed(stopped=broke(why))
+        if misnamed := surveyed.misnamed(endpoint.surface.members):
+            return Probed(stopped=Outcome("error in the declaration", DECLARATION, misnamed))
         if offered.unnamed and not surveyed.locked():
             why = f"{offered.unnamed}, and the flag reveals no locked tool"
             return _without_the_flag(why)

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, VIOLATED, Outcome, broke
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED, Outcome, broke
 from mcp_proxy_conformance.verdict.result import Finding, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -158,7 +158,7 @@ class DrivenProxy(Subject):
         excerpt = started.transcript.since(0)[-PRESENCE_EXCERPT:]
         messages = {f"{presence.WORLD.id}/{message.id}": message.cited() for message in excerpt}
         if not missing.violated:
-            stopped = Outcome("incomplete", INCOMPLETE, missing.why)
+            stopped = Outcome("error in the declaration", DECLARATION, missing.why)
             return Probed(stopped=stopped, messages=messages)
         if missing.clause not in self._clauses:
             return Probed(messages=messages)

@@ -1,0 +1,238 @@
+"""Surface names that a target does not show: tools, arguments and members, and those it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES, Members, Surface
+from mcp_proxy_conformance.discovery.numbers import numbers_in
+
+SHOWN, LONGEST_NAME, LONGEST_VALUE = 8, 200, 120
+FILE = "in the target file"
+
+Body = Mapping[str, Any]
+
+
+def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
+    """Return the message for an endpoint without a tool of that name; it names the first tools."""
+    names = [str(tool.get("name")) for tool in tools]
+    more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    listed = ", ".join([*(cut(each, LONGEST_NAME) for each in names[:SHOWN]), *more]) or "none"
+    return f"no {what} named {name!r} on this endpoint (tools: {listed})"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a question after the nearest of the names, to go between two parts of a sentence."""
+    near = get_close_matches(name, list(names), 2, cutoff=0.5)
+    words = " or ".join(repr(cut(each, LONGEST_NAME)) for each in near)
+    return f"; did you mean {words}?" if near else ";"
+
+
+def cut(text: str, longest: int) -> str:
+    """Shorten the text to at most `longest` characters."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
+    """Yield each tool that the surface names: its place there, its name, and its endpoint's path.
+
+    Of a name with holes nothing is known before they are filled.
+    """
+    yield "discovery_tool", surface.discovery_tool, surface.endpoints[0]
+    templates = [(f"calls[{at}].tool", template) for at, template in enumerate(surface.calls)]
+    templates.append(("listing.tool", surface.listing))
+    if surface.inspect is not None:
+        templates.append(("inspect.tool", surface.inspect))
+    for place, template in templates:
+        if "{" not in template.tool:
+            yield place, template.tool, template.endpoint
+
+
+def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]]]) -> str:
+    """Return a sentence on the first named tool that its endpoint does not list, or "".
+
+    `tools`: returns the tools of the endpoint with that path.
+    """
+    for place, name, endpoint in named_tools(surface):
+        listed = tools(endpoint)
+        names = [str(tool.get("name")) for tool in listed]
+        if name in names:
+            continue
+        what = "discovery tool" if place == "discovery_tool" else "tool"
+        return f"{no_tool(what, name, listed)}{nearest(name, names)} set surface.{place} {FILE}"
+    return ""
+
+
+def missing_argument(surface: Surface, tool: Body) -> str:
+    """Return a sentence on an argument that the discovery tool's schema does not have, or "".
+
+    A schema without properties says nothing, and a target without a limit is judged as such unless
+    exactly one other argument is a number.
+    """
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping) or not {*properties} - {FLAG}:
+        return ""
+    others = [name for name in properties if name not in (FLAG, surface.query, surface.limit)]
+    for place, name, kinds in (
+        ("query", surface.query, ("string",)),
+        ("limit", surface.limit, ("integer", "number")),
+    ):
+        fitting = [other for other in others if _type(properties[other]) in kinds]
+        if name not in properties and len(fitting) == 1:
+            return (
+                f"{surface.discovery_tool} has no argument {name!r}, but {fitting[0]!r}; set"
+                f" surface.{place} = {fitting[0]!r} {FILE}, or correct the tool's inputSchema"
+            )
+    return ""
+
+
+def _type(schema: Any) -> Any:
+    return schema.get("type") if isinstance(schema, Mapping) else None
+
+
+def is_note(value: Any) -> bool:
+    """Whether it is a text that names the flag and a number."""
+    return isinstance(value, str) and FLAG in value and bool(numbers_in(value))
+
+
+def is_listed(value: Any) -> bool:
+    """Whether it is an array of tools, none of them with a status."""
+    return _is_full(value, list) and all(
+        isinstance(entry, Mapping)
+        and isinstance(entry.get("name"), str)
+        and not {"description", "inputSchema"}.isdisjoint(entry)
+        and "status" not in entry
+        for entry in value
+    )
+
+
+def is_locked_section(value: Any) -> bool:
+    """Whether it is an array or an object of entries with a status word each."""
+    entries = list(value.values()) if isinstance(value, Mapping) else value
+    return _is_full(entries, list) and all(
+        isinstance(entry, Mapping) and _is_status(entry.get("status")) for entry in entries
+    )
+
+
+def is_remediation(value: Any) -> bool:
+    """Whether it is an object of texts by status word."""
+    return _is_full(value, Mapping) and all(
+        _is_status(name) and isinstance(text, str) for name, text in value.items()
+    )
+
+
+def is_counts(value: Any) -> bool:
+    """Whether it is an object of integers by status word, `callable` among them or not."""
+    return (
+        _is_full(value, Mapping)
+        and any(map(_is_status, value))
+        and all(
+            (_is_status(name) or name == "callable") and isinstance(number, int)
+            for name, number in value.items()
+        )
+    )
+
+
+def _is_full(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and bool(value)
+
+
+def _is_status(word: Any) -> bool:
+    return isinstance(word, str) and word in STATUSES
+
+
+HOLDS: Mapping[str, Callable[[Any], bool]] = {
+    "tools": is_listed,
+    "disabled": is_locked_section,
+    "remediation": is_remediation,
+    "note": is_note,
+    "counts": is_counts,
+}
+"""By member of `surface.members`: whether a value is plainly what that member is for."""
+OF_ANSWERS = ("tools", "disabled", "remediation", "note")
+
+
+@dataclass(slots=True)
+class Sightings:
+    """The members that answers were seen to have, and others in their place.
+
+    `declared`: members of the surface that came under their own name; `instead`: member -> another
+    name, and an example, of what plainly is that member; `usual`: texts like a note in answers that
+    owe none.
+    """
+
+    members: Members
+    declared: set[str] = field(default_factory=set)
+    instead: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    usual: set[str] = field(default_factory=set)
+
+    def see_answer(self, body: Body, *, flagged: bool) -> None:
+        """Look at an answer to the discovery tool; those that list callable tools come first."""
+        if flagged:
+            self._see("disabled", body)
+            if "disabled" in self.instead or body.get(self.members.disabled):
+                self._see("remediation", body)
+            return
+        self._see("tools", body)
+        if body.get(self.members.tools):
+            self.usual |= {name for name, value in body.items() if is_note(value)}
+        else:
+            self._see("note", {n: value for n, value in body.items() if n not in self.usual})
+
+    def see_listing(self, body: Body, server: str) -> None:
+        """Look at a listing in which one entry is of that server."""
+        self._see_servers("servers", body, server)
+        entries = body.get(self.members.servers)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, Mapping) and server in entry.values():
+                self.see_server(entry, server)
+
+    def see_view(self, body: Body, server: str) -> None:
+        """Look at the view of that server alone."""
+        self._see_servers("inspected", body, server)
+
+    def see_server(self, entry: Body, server: str = "") -> None:
+        """Look at one server of a listing."""
+        self._see("counts", entry)
+        if isinstance(entry.get(self.members.server_name), str):
+            self.declared.add("server_name")
+        elif names := [name for name, value in entry.items() if value == server]:
+            self.instead.setdefault("server_name", (names[0], server))
+
+    def misnamed(self) -> str:
+        """Return a sentence on a member that came under another name only, or ""."""
+        for what, (name, value) in self.instead.items():
+            if what not in self.declared:
+                return (
+                    f"no answer has the member {getattr(self.members, what)!r} as declared, but"
+                    f" {cut(name, LONGEST_NAME)!r} holds what it is for"
+                    f" ({cut(repr(value), LONGEST_VALUE)}); set surface.members.{what} to that name"
+                    f" {FILE}, or correct the target"
+                )
+        return ""
+
+    def _see(self, what: str, body: Body) -> None:
+        beside = OF_ANSWERS if what in OF_ANSWERS else (what,)
+        taken = {getattr(self.members, each) for each in beside}
+        name, holds = getattr(self.members, what), HOLDS[what]
+        others = [other for other in body if other not in taken and holds(body[other])]
+        if name in body and (holds(body[name]) or not others):
+            self.declared.add(what)
+        elif others:
+            self.instead.setdefault(what, (others[0], body[others[0]]))
+
+    def _see_servers(self, what: str, body: Body, server: str) -> None:
+        def is_of(value: Any) -> bool:
+            entries = value if isinstance(value, list) else [value]
+            return any(isinstance(e, Mapping) and server in e.values() for e in entries)
+
+        name = getattr(self.members, what)
+        others = [other for other, value in body.items() if other != name and is_of(value)]
+        if name in body:
+            self.declared.add(what)
+        elif others:
+            self.instead.setdefault(what, (others[0], body[others[0]]))

@@ -1,0 +1,162 @@
+"""Names of a surface that do not fit the target: an error in the declaration, never a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.surface import Members, Surface, ToolTemplate
+from mcp_proxy_conformance.discovery.surface_names import Sightings, missing_argument
+from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, Outcome
+from mcp_proxy_mutants.proxy.changed import Changed
+
+UNCHANGED = Changed(id="unchanged", text="The reference itself.")
+NOTE = "1 locked tool matches; set include_disabled to see it."
+ENTRY = {"name": "forge:drop", "server": "forge", "status": "disabled_by_config"}
+
+
+def first_look(
+    tmp_path: Path,
+    changed: Changed = UNCHANGED,
+    *,
+    members: dict[str, str] | None = None,
+    **names: Any,
+) -> Outcome | None:
+    """Return how the first look at the reference ends the run, with these names declared."""
+    target = embedded(changed, settle_s=0.1, ready_s=0.5)
+    replaced = msgspec.structs.replace(target.surface.members, **(members or {}))
+    surface = msgspec.structs.replace(target.surface, members=replaced, **names)
+    clauses = frozenset(profile("discovery").clauses)
+    subject = DrivenProxy(replace(target, surface=surface), tmp_path, tmp_path, clauses=clauses)
+    try:
+        return subject.probe().stopped
+    finally:
+        subject.close()
+
+
+@pytest.mark.parametrize(
+    ("member", "came"),
+    [
+        ("disabled", "disabled"),
+        ("remediation", "remediation"),
+        ("note", "notice"),
+        ("counts", "tools"),
+        ("tools", "tools"),
+        ("servers", "servers"),
+        ("server_name", "name"),
+        ("inspected", "server"),
+    ],
+)
+def test_a_member_that_comes_under_another_name_is_asked_for(
+    tmp_path: Path, member: str, came: str
+) -> None:
+    """The run ends with 2 before its first check; the sentence has the other name and the key."""
+    stopped = first_look(tmp_path, members={member: "elsewhere"})
+
+    assert stopped is not None
+    assert stopped.exit == DECLARATION
+    assert f"no answer has the member 'elsewhere' as declared, but {came!r}" in stopped.why
+    assert f"set surface.members.{member} " in stopped.why
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ({"discovery_tool": "retrieve_tool"}, "no discovery tool named 'retrieve_tool' on this"),
+        ({"calls": (ToolTemplate(tool="call_read", arguments={"name": "{tool}"}),)},
+         "did you mean 'call_tool_read'"),
+        ({"listing": ToolTemplate(tool="upstreams")}, "set surface.listing.tool"),
+        ({"inspect": ToolTemplate(tool="upstream", arguments={"name": "{server}"})},
+         "set surface.inspect.tool"),
+        ({"query": "intent"}, "has no argument 'intent', but 'query'"),
+        ({"limit": "most"}, "has no argument 'most', but 'limit'"),
+    ],
+)  # fmt: skip
+def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
+    tmp_path: Path, names: dict[str, Any], sentence: str
+) -> None:
+    """The run ends with 2 before its first check; the sentence has the nearest names."""
+    stopped = first_look(tmp_path, **names)
+
+    assert stopped is not None
+    assert stopped.exit == DECLARATION
+    assert sentence in stopped.why
+
+
+def test_the_name_of_a_call_that_has_holes_is_not_looked_for(tmp_path: Path) -> None:
+    """A target may list such a tool only once its server is known."""
+    assert first_look(tmp_path, calls=(ToolTemplate(tool="{server}__{tool}"),)) is None
+
+
+@pytest.mark.parametrize("decision", ["note", "remediation"])
+def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) -> None:
+    """What is missing altogether is a breach, which the checks report."""
+    changed = Changed(id="without", text="It is left out.", change={decision: lambda *_: None})
+
+    assert first_look(tmp_path, changed) is None
+
+
+def see(members: Members, *answers: dict[str, Any]) -> str:
+    """Return what is said of default answers in this order."""
+    seen = Sightings(members)
+    for answer in answers:
+        seen.see_answer(answer, flagged=False)
+    return seen.misnamed()
+
+
+def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
+    """A target whose note changes its name is wrong, whatever the surface says."""
+    said = see(Members(), {"tools": [], "notice": NOTE}, {"tools": [], "note": NOTE})
+
+    assert said == ""
+
+
+def test_a_text_beside_callable_tools_is_not_the_note() -> None:
+    """A hint that every answer has is no stand-in for a missing note."""
+    listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
+
+    assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
+
+
+@pytest.mark.parametrize("locked", [[ENTRY], {"forge:drop": ENTRY}])
+def test_locked_entries_are_known_by_their_status(locked: Any) -> None:
+    """They may stand in an array or an object."""
+    seen = Sightings(Members())
+    seen.see_answer({"tools": [], "hidden": locked}, flagged=True)
+
+    assert "set surface.members.disabled to that name" in seen.misnamed()
+
+
+def test_numbers_without_a_status_word_are_not_counts() -> None:
+    """Other statistics of a server are no counts block."""
+    seen = Sightings(Members(counts="locks"))
+    seen.see_server({"name": "forge", "tools": {"total": 2, "callable": 2}})
+
+    assert seen.misnamed() == ""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"properties": {"include_disabled": {"type": "boolean"}}},
+        {"properties": {"query": {"type": "string"}}},
+        {
+            "properties": {
+                "query": {"type": "string"},
+                "a": {"type": "integer"},
+                "b": {"type": "number"},
+            }
+        },
+    ],
+)
+def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) -> None:
+    """Arguments that the schema leaves out may be taken all the same."""
+    assert missing_argument(Surface(), {"inputSchema": schema}) == ""
