@@ -68,6 +68,7 @@ def _discovered(case: Case, bench: Bench) -> Comparison:
         compared.observed["FR-006.odd-limits"] += 1  # it may be refused
         return compared
     bench.require(answer.error is None, f"discovery answered with an error: {answer.error}")
+    compared.message = str(answer.reply.received.id)
     flag = bool(when.include_disabled)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
     _not_capped_lower(then, answer, bench)
@@ -455,6 +456,7 @@ def _listed(case: Case, bench: Bench) -> Comparison:
     compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
     listing = bench.list()
+    compared.message = str(listing.reply.received.id)
     named = [(server.name, server.members) for server in listing.servers.values()]
     _members(case, {"servers": named}, compared)
     for server, wanted in (case.then.counts or {}).items():
@@ -515,6 +517,7 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
     tool = key(case.when.tool or "")
     _armed(bench, tool)
     called = bench.call(tool, surface=way)
+    compared.message = str(called.reply.received.id)
     if then is None:
         return compared
     if then.reaches_upstream is not None:

@@ -22,8 +22,14 @@ LEAST = 4
 """Characters; shorter texts are found in any message."""
 _TOOL = re.compile(r"[\w.-]+:(?P<tool>[\w.-]+)")
 _FLAGGED = re.compile(r'include_disabled\\*"\s*:\s*true')
+OF_USUAL = (
+    "FR-001.default-off", "FR-002", "FR-007.note", "FR-009", "FR-010", "SC-001", "SC-005", "SC-006",
+)  # fmt: skip
+"""Clauses, or requirements, whose breach is one of an answer without the flag."""
 OF_FLAGGED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "SC-002")
-"""Requirements whose breach, if it is an absence, is one of an answer to the flag."""
+"""Further requirements whose breach, if it is an absence, is one of an answer to the flag."""
+_WORD = re.compile(r"[A-Za-z][\w.-]{3,}")
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +60,11 @@ def read(result: Result) -> Evidence:
 
 
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
-    """Return the target's messages that hold what a failure observed, else its last answer.
+    """Return the answers that a failure is about, else those that hold what it observed.
 
-    The last answer is that to a call, if the check made any: a request beside its calls, such as
-    that for the list of tools, is not what the check is about.
+    If neither is known, the answer to the call that fits the finding best, by the flag and by the
+    words and numbers of its place; of several the last. A request beside the calls, such as that
+    for the list of tools, is not what a check is about.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -71,6 +78,10 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
         for place in of_target
         if text in messages[place].body and _names_its_tool(difference.path, messages[place])
     }
+    if compared := {finding.message for finding in result.findings}.intersection(of_target):
+        return tuple(
+            Guilty(place, observed.get(place, "")) for place in of_target if place in compared
+        )
     if observed:
         return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
     calls = [
@@ -78,10 +89,28 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
         for before, place in pairwise(result.messages)
         if place in of_target and "tools/call" in messages[before].note
     ]
-    flagged = [place for before, place in calls if _FLAGGED.search(messages[before].body)]
-    wants_flag = any(clause.startswith(OF_FLAGGED) for clause in result.clauses)
-    answers = flagged if flagged and wants_flag else [place for _, place in calls]
+    best = max((_fit(result, messages[sent], messages[got]) for sent, got in calls), default=None)
+    answers = [got for sent, got in calls if _fit(result, messages[sent], messages[got]) == best]
     return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
+
+
+def _fit(
+    result: Result, request: ReportedMessage, answer: ReportedMessage
+) -> tuple[bool, int, int]:
+    """Return how well an exchange fits the first finding: by its flag, and by its place."""
+    finding = next(iter(result.findings), None)
+    clause = next(iter(finding.clauses if finding is not None else result.clauses), "")
+    path = finding.path if finding is not None else ""
+    flagged = _FLAGGED.search(request.body) is not None
+    if clause.startswith(OF_USUAL):
+        fits = not flagged
+    else:
+        fits = flagged or not clause.startswith(OF_FLAGGED)
+    words = set(_WORD.findall(path))
+    numbers = [number for number in _NUMBER.findall(path)
+               if re.search(rf":\s*{number}\b", request.body)]  # fmt: skip
+    asked = sum(word in request.body for word in words) + len(numbers)
+    return fits, asked, sum(word in answer.body for word in words)
 
 
 def is_of_target(message: ReportedMessage) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -139,7 +139,7 @@ class RunSession:
             reason=encodable(reason),
             cause=conclusion.cause,
             hint="" if conclusion.verdict == "pass" else ending.hint,
-            findings=tuple(map(plain, conclusion.findings)),
+            findings=tuple(_cited(plain(f), rests.messages) for f in conclusion.findings),
             observed=conclusion.observed,
             unseen=tuple(
                 c for c in cited_clauses if c not in (*conclusion.clauses, *conclusion.observed)
@@ -252,6 +252,12 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
     return ending
+
+
+def _cited(finding: Finding, messages: Collection[str]) -> Finding:
+    """Return the finding with its message by the name that the report has for it, if any."""
+    names = {place.rpartition("/")[2]: place for place in messages}
+    return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -44,13 +44,14 @@ class Comparison:
     """Collects the comparisons of one check: its findings, and its observed and open clauses.
 
     `observed` counts for each clause the comparisons that looked at it and found no difference,
-    `looked` all comparisons.
+    `looked` all comparisons; `message` is the id of the answer that is compared at the time.
     """
 
     findings: list[Finding] = field(default_factory=list)
     observed: Counter[str] = field(default_factory=Counter)
     open: list[Open] = field(default_factory=list)
     looked: int = 0
+    message: str = ""
 
     def one_of(
         self, path: str, observed: Any, allowed: Collection[Any], *,
@@ -75,7 +76,7 @@ class Comparison:
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
             finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed,
-                              described=described)  # fmt: skip
+                              described=described, message=self.message)  # fmt: skip
             self.findings.append(finding)
             return
         self.observed.update(set(clauses if shows is None else shows))

@@ -112,7 +112,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One difference, about one tool, server or direction.
 
     `path` is the place of the observation, `clauses` are those that it breaks. `described`: what
-    is allowed is said in words, and is not itself a value.
+    is allowed is said in words, and is not itself a value. `message` is the id of the answer that
+    was compared, empty where several were.
     """
 
     path: str
@@ -120,6 +121,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     allowed: Any = None
     observed: Any = None
     described: bool = False
+    message: str = ""
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
