@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,5 +86,33 @@ def beside(change: Callable[[Told], Json]) -> Callable[[Gateway], None]:
             return answer | {"result": result | more}
 
         decide(gateway, reply=reply)
+
+    return swap
+
+
+SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
+
+
+def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
+    """Return a swap that takes these decisions in the stateless revision only."""
+
+    def swap(gateway: Gateway) -> None:
+        async def reply(
+            _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+        ) -> Json:
+            meta = (message.get("params") or {}).get("_meta") or {}
+            SESSIONLESS.set(f"{META}protocolVersion" in meta)
+            return await respond()
+
+        def chosen(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
+            usual = getattr(gateway.policy, name)
+
+            def decision(*given: Any) -> Any:
+                return (other if SESSIONLESS.get() else usual)(*given)
+
+            return decision
+
+        own = {name: chosen(name, other) for name, other in members.items()}
+        decide(gateway, reply=reply, **own)
 
     return swap

@@ -69,17 +69,22 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
-    """No call surface reaches a locked tool, although at least one reaches a callable tool."""
+    """No call surface reaches a locked tool, although at least one reaches a callable tool.
+
+    They are called in a session, and in the stateless revision where it is spoken.
+    """
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
     free = _free(bench)
     proven = [way for way in ways if bench.call(free, surface=way).reached]
     bench.require(proven, "no call surface reached a callable tool")
+    views = [bench, *([bench.over("stateless")] if bench.is_stateless else [])]
 
     with bench.untouched(*keys):
-        for way in ways:
-            for key in keys:
-                bench.call(key, surface=way)
+        for view in views:
+            for way in ways:
+                for key in keys:
+                    view.call(key, surface=way)
 
 
 @requirement("FR-011.never-reaches")

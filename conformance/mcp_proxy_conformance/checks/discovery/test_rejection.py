@@ -215,13 +215,18 @@ def _not_by_config(bench: Bench) -> list[ToolKey]:
 
 
 def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
-    """Callers and surfaces: the administrator by the first (no name), by one more, and an agent."""
+    """Callers and surfaces: the administrator by the first (no name), by one more, and an agent.
+
+    Also the administrator in the stateless revision, where it is spoken.
+    """
     free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]
     ways = range(len(bench.surface.calls) - 1, 0, -1)
     proven = [way for way in ways if free and bench.call(free[0], surface=way).reached]
     callers = {"": (bench, 0)} | {
         f"over call surface {way + 1}": (bench, way) for way in proven[:1]
     }
+    if bench.is_stateless:
+        callers["without a session"] = (bench.over("stateless"), 0)
     return callers | {f"as agent {view.agent}": (view, 0) for view in everywhere(bench)[:1]}
 
 

@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,11 +11,10 @@ from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import Tally
-from mcp_proxy_mutants.proxy.result_changes import beside
+from mcp_proxy_mutants.proxy.result_changes import beside, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Surface
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.protocol import META
 from mcp_proxy_reference.tools import render
 
 Scope = Callable[[Agent, str, Surface], bool]
@@ -337,28 +335,6 @@ def _tally_in_answer(gateway: Gateway) -> None:
     decide(gateway, answer=lambda document, _request: document | {"locked": _tallied(gateway)})
 
 
-STATELESS_CALL: ContextVar[bool] = ContextVar("stateless_call", default=False)
-
-
-def _unscoped_stateless(gateway: Gateway) -> None:
-    """Ignore scopes in the stateless revision, where no session has an agent."""
-
-    async def reply(
-        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
-    ) -> Json:
-        meta = (message.get("params") or {}).get("_meta") or {}
-        STATELESS_CALL.set(f"{META}protocolVersion" in meta)
-        return await respond()
-
-    decide(
-        gateway,
-        reply=reply,
-        scope=lambda agent, server, surface: (
-            STATELESS_CALL.get() or std.scope(agent, server, surface)
-        ),
-    )
-
-
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "listing-by-beginning",
@@ -420,7 +396,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "stateless-ignores-the-scope",
         "In the stateless revision, scopes are ignored.",
         "FR-007.hidden",
-        swap=_unscoped_stateless,
+        swap=in_stateless(scope=lambda *_: True),
     ),
     mutant(
         "best-ten-of-all-servers",

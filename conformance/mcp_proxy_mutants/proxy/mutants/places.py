@@ -4,9 +4,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.result_changes import Told, beside
+from mcp_proxy_mutants.proxy.result_changes import Told, beside, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.tools import render
@@ -110,6 +111,22 @@ def _false_told(told: Told) -> Json:
 
 
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "user-locks-hold-in-sessions",
+        "In the stateless revision, calls of user-locked tools get through.",
+        "FR-011.never-reaches",
+        swap=in_stateless(
+            may_call=lambda facts, surface: std.may_call(
+                replace(facts, disabled_by_user=False), surface
+            )
+        ),
+    ),
+    mutant(
+        "policy-told-in-sessions",
+        "In the stateless revision, rejections say that the tool is locked, and no more.",
+        "FR-008.distinct",
+        swap=in_stateless(rejection=lambda facts, _: f"{facts.tool.key} is locked. {std.POINTER}"),
+    ),
     mutant(
         "status-twice",
         "Config-locked entries have a user's status before their own.",
