@@ -25,7 +25,8 @@ from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.client import Client, Wire
+from mcp_proxy_conformance.wire.client import Way
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
@@ -45,7 +46,7 @@ class Bench:
         armed: Armed,
         agent: str | None = None,
         endpoint: str = "",
-        wire: Wire = "auto",
+        wire: Way = "auto",
     ) -> None:
         """Created by the plugin, once for each check."""
         self.started = started
@@ -82,8 +83,8 @@ class Bench:
         """Return a view of the same target at one of its endpoints."""
         return Bench(self.started, self.armed, self.agent, endpoint, self.wire)
 
-    def over(self, wire: Wire) -> Bench:
-        """Return a view of the same target in the protocol's stateless or handshake revisions."""
+    def over(self, wire: Way) -> Bench:
+        """Return a view of the same target in the stateless revision, or over stdio."""
         return Bench(self.started, self.armed, self.agent, self.endpoint, wire)
 
     @property
@@ -204,8 +205,8 @@ class Bench:
         """Send any request of the protocol and return the raw reply."""
         return self._client(endpoint).request(method, params)
 
-    def _client(self, endpoint: str) -> Client:
-        return self.started.client(self.agent, endpoint or self.endpoint, self.wire)
+    def _client(self, endpoint: str) -> Conversation:
+        return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Run all acts concurrently, each thread with sessions of its own."""

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.discovery.calibration import (
 )
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 
@@ -57,8 +58,8 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
     arguments |= {FLAG: True} if form == OPTED_IN else {}
-    client = bench.started.client(bench.agent, bench.endpoint, bench.wire)
-    if not apart:
+    client = bench.started.conversation(bench.agent, bench.endpoint, bench.wire)
+    if not (apart and isinstance(client, Client)):
         reply = client.call_tool(bench.surface.discovery_tool, arguments)
     else:
         with client.sibling() as own:

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.structured import expect_agreement
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Misshapen
-from mcp_proxy_conformance.wire.client import Wire
+from mcp_proxy_conformance.wire.client import Way
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.reply import ToolReply
 
@@ -73,13 +73,13 @@ def call(
     *,
     surface: int = 0,
     agent: str | None = None,
-    wire: Wire = "auto",
+    wire: Way = "auto",
 ) -> Called:
     """Call a tool through the proxy, and observe whether its upstream counted it."""
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
-    reply = started.client(agent, template.endpoint, wire).call_tool(tool, filled)
+    reply = started.conversation(agent, template.endpoint, wire).call_tool(tool, filled)
     return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
 
 
@@ -91,7 +91,7 @@ def discover(
     limit: Any = ABSENT,
     endpoint: str = "",
     agent: str | None = None,
-    wire: Wire = "auto",
+    wire: Way = "auto",
 ) -> Answer:
     """Make one discovery call; an ABSENT argument is not sent.
 
@@ -106,7 +106,9 @@ def discover(
     if limit is not ABSENT:
         arguments[names.limit] = limit
     try:
-        reply = started.client(agent, endpoint, wire).call_tool(names.discovery_tool, arguments)
+        reply = started.conversation(agent, endpoint, wire).call_tool(
+            names.discovery_tool, arguments
+        )
         answer = read_answer(
             reply, query, names.members, started.known,
             flag=False if include_disabled is ABSENT else include_disabled, limit=limit,

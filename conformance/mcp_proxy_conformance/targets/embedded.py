@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -29,6 +30,14 @@ READY_S = 6.0
 
 class ChangedProxy(Protocol):
     """The reference proxy with the changes of a mutant; it can be opened any number of times."""
+
+    @property
+    def id(self) -> str:
+        """The name by which its program over stdio is started."""
+
+    @property
+    def over_stdio(self) -> bool:
+        """Whether it also serves stdio, and is changed there only."""
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
         """Start a proxy with this configuration and data folder; the result has a `url`."""
@@ -117,7 +126,8 @@ class EmbeddedHost:
 def embedded(changed: ChangedProxy, **members: Any) -> Target:
     """Return a target of kind `reference` whose proxies run in this process."""
     host = EmbeddedHost(changed)
-    launch = replace(REFERENCE, serves_stdio=False, host=())
+    command = (sys.executable, "-m", "mcp_proxy_mutants.over_stdio", changed.id)
+    launch = replace(REFERENCE, command=command, serves_stdio=changed.over_stdio, host=())
     return Target(
         kind="reference",
         make=partial(OperatorAdapter, launch, host),

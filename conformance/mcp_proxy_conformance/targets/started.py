@@ -30,7 +30,8 @@ from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTo
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.verdict.result import Finding
-from mcp_proxy_conformance.wire.client import Client, Wire
+from mcp_proxy_conformance.wire.client import Client, Way, Wire
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.stdio import StdioClient
@@ -111,7 +112,7 @@ class Started:
         self._closed = False
         self.log_wanted = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
-        self._clients: dict[tuple[int, str, str, Wire], Client] = {}
+        self._clients: dict[tuple[int, str, str, Way], Conversation] = {}
         self._lock = threading.Lock()
         register(self)
         try:
@@ -160,12 +161,24 @@ class Started:
         del self.findings[: len(taken)]
         return taken
 
+    def conversation(
+        self, agent: str | None = None, endpoint: str = "", way: Way = "auto"
+    ) -> Conversation:
+        """Return `client`, or this thread's conversation over stdio, for the administrator."""
+        if way != "stdio":
+            return self.client(agent, endpoint, way)
+        place = (threading.get_ident(), "", "", way)
+        with self._lock:
+            if place not in self._clients:
+                self._clients[place] = self.stdio()
+            return self._clients[place]
+
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
         """Return this thread's client for an agent (None: the admin), an endpoint and a wire."""
         place = (threading.get_ident(), agent or "", endpoint, wire)
         with self._lock:
             client = self._clients.get(place)
-            if client is None:
+            if not isinstance(client, Client):
                 headers = dict(self.access.headers)
                 if agent is not None:
                     headers |= self.access.agents[agent]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.transcript import Transcript
 
 Wire = Literal["auto", "handshake", "stateless"]
+Way = Wire | Literal["stdio"]
+"""The wire of a conversation, or a program's standard streams in place of HTTP."""
 FORBIDDEN = (401, 403)
 
 

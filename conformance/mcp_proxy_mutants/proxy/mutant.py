@@ -16,6 +16,15 @@ class Mutant(Changed):
     breaks: tuple[str, ...]
 
 
-def mutant(name: str, text: str, *breaks: str, swap: Swap | None = None, **change: Any) -> Mutant:
+def mutant(
+    name: str,
+    text: str,
+    *breaks: str,
+    swap: Swap | None = None,
+    over_stdio: bool = False,
+    **change: Any,
+) -> Mutant:
     """Create a mutant from its id, its behaviour, the clauses it breaks and replaced members."""
-    return Mutant(id=name, text=text, breaks=breaks, change=change, swap=swap)
+    return Mutant(
+        id=name, text=text, breaks=breaks, change=change, swap=swap, over_stdio=over_stdio
+    )

@@ -266,4 +266,29 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-010.block",
         swap=beside(_structured(_all_as_users)),
     ),
+    mutant(
+        "flag-on-over-stdio",
+        "Over stdio, the flag is on unless it is false.",
+        "FR-002.absent-is-false",
+        "FR-002.no-section",
+        "FR-002.no-locked-names",
+        over_stdio=True,
+        flag=lambda arguments: arguments.get("include_disabled") is not False,
+    ),
+    mutant(
+        "uncapped-over-stdio",
+        "Over stdio, the locked entries have no cap.",
+        "FR-006.cap",
+        over_stdio=True,
+        cap=lambda _: 10_000,
+    ),
+    mutant(
+        "unlocked-over-stdio",
+        "Over stdio, calls of denied tools get through.",
+        "FR-011.never-reaches",
+        over_stdio=True,
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, denied=facts.denied and not surface.startswith("call_tool")), surface
+        ),
+    ),
 )

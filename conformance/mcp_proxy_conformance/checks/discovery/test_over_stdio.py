@@ -1,0 +1,100 @@
+"""The same rules over stdio, where the target serves it: to the administrator, FR-001 to FR-011."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.forms import unequal
+from mcp_proxy_conformance.discovery.oracle import cap
+from mcp_proxy_conformance.discovery.rejections import CONFIG_WORD, read_as
+from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import NotApplicable
+
+SHARED, FREE = "gremtol", ToolKey("forge", "zorvik_list")
+NAMES = (
+    "mobela", "tunrag", "felopi", "kadrus", "wibnot", "jolmek", "rastip", "cundov", "hepgal",
+    "vimbok", "nastru", "dopliz",
+)  # fmt: skip
+LOCKED = tuple(ToolKey("forge", f"{name}_dig") for name in NAMES)
+FORGE = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        *(tool(key.tool, groups=(SHARED,), locked=CONFIG) for key in LOCKED),
+    )
+)
+
+
+@requirement(
+    "FR-001.reveals-config", "FR-002.absent-is-false", "FR-002.no-section",
+    "FR-002.no-locked-names", "FR-005.keys", "FR-006.cap", "FR-008.config", "FR-009.note",
+    "FR-011.never-reaches",
+)  # fmt: skip
+@on(FORGE)
+def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) -> None:
+    """Over stdio, config locks are revealed on request only, capped, explained and enforced."""
+    if bench.started.access.stdio is None:
+        raise NotApplicable("stdio is not served", cause="not_declared")
+    bench.require(set(LOCKED) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
+    view, compared = bench.over("stdio"), Comparison()
+    within = bench.started.target.ready_s
+    shown = poll(lambda: FREE in view.discover("zorvik").callables(), bool, within)
+    bench.require(shown, "no callable tool was found over stdio")
+    if LOCKED[0] in view.discover(SHARED).callables() and view.call(LOCKED[0]).reached:
+        raise NotApplicable("the lock is no part of the configuration that is served over stdio")
+
+    _flagged(view, compared)
+    _default(view, compared)
+    _called(view, compared)
+
+    compared.conclude()
+
+
+def _flagged(view: Bench, compared: Comparison) -> None:
+    for limit in (ABSENT, 1, 100):
+        answer = view.discover(SHARED, include_disabled=True, limit=limit)
+        path = in_words({"query": SHARED, "include_disabled": True} | (
+            {} if limit is ABSENT else {"limit": limit}
+        ))  # fmt: skip
+        statuses = set(map(str, answer.statuses().values()))
+        most = cap(None if limit is ABSENT else limit)
+        compared.one_of(f"{path}, statuses", sorted(statuses), ([CONFIG_WORD],),
+                        breaks=["FR-001.reveals-config"])  # fmt: skip
+        compared.truth(f"{path}, locked entries", len(answer.disabled), allowed=f"at most {most}",
+                       holds=len(answer.disabled) <= most, breaks=["FR-006.cap"])  # fmt: skip
+        compared.one_of(f"{path}, keys of the map", sorted(answer.remediation or {}),
+                        (sorted(statuses),), breaks=["FR-005.keys"])  # fmt: skip
+
+
+def _default(view: Bench, compared: Comparison) -> None:
+    answer, names = view.discover(SHARED), view.surface.members
+    path = in_words({"query": SHARED})
+    sections = sorted({names.disabled, names.remediation} & set(answer.body))
+    compared.one_of(f"{path}, members", sections, ([],), breaks=["FR-002.no-section"])
+    text = answer.text_without_echo()
+    leaked = [name for name in NAMES if name in text]
+    compared.one_of(f"{path}, names", leaked, ([],), breaks=["FR-002.no-locked-names"])
+    if not answer.tools:
+        compared.truth(f"{path}, note", answer.note, holds=FLAG in (answer.note or ""),
+                       allowed=f"a note that names {FLAG}", breaks=["FR-009.note"])  # fmt: skip
+    unlike = unequal(view, [{"query": SHARED}, {"query": "zorvik"}])
+    for request, differences in unlike.items() or ((path, ()),):
+        places = [each.place for each in differences]
+        compared.one_of(f"{request}, bytes with the flag false", places, ([],),
+                        breaks=["FR-002.absent-is-false"])  # fmt: skip
+
+
+def _called(view: Bench, compared: Comparison) -> None:
+    free = view.call(FREE)
+    for key in LOCKED[:2] if free.reached else ():
+        reached = view.call(key).reached
+        compared.one_of(f"call of {key}", reached, (False,), breaks=["FR-011.never-reaches"])
+        outcome = "" if reached else read_as(view, key, CONFIG_WORD)
+        compared.truth(f"rejection of {key}", outcome, holds=outcome != "convicted",
+                       allowed="operator policy", breaks=["FR-008.config"],
+                       shows=["FR-008.config"] if outcome == "conveys" else [])  # fmt: skip

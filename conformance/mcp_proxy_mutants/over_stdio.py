@@ -1,0 +1,27 @@
+"""A changed proxy over stdio: `python -m mcp_proxy_mutants.over_stdio ID serve --config=… …`."""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_reference import stdio_front
+
+
+async def _serve(changed: Changed, config: Path, data_dir: Path) -> None:
+    async with contextlib.aclosing(changed.gateway(config, data_dir)) as gateway:
+        await stdio_front.serve(changed.protocol(gateway))
+
+
+def main() -> None:
+    """Serve the proxy of that id on the standard streams, until its input ends."""
+    changed = next(each for each in (*mutants(), *variants()) if each.id == sys.argv[1])
+    options = dict(part.removeprefix("--").split("=", 1) for part in sys.argv[3:] if "=" in part)
+    asyncio.run(_serve(changed, Path(options["config"]), Path(options["data-dir"])))
+
+
+if __name__ == "__main__":
+    main()
