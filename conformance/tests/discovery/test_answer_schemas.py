@@ -1,0 +1,146 @@
+"""Breaches of the schemas of answers: each is one finding, at its place, with its clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.surface import Members
+from mcp_proxy_conformance.discovery.answer_schemas import (
+    MOST_ENTRIES,
+    exchange_findings,
+    inspection_findings,
+    listing_findings,
+    rejection_findings,
+)
+from mcp_proxy_conformance.run.judgement import Ending, with_breaches_of_schemas
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Finding
+
+Json = dict[str, Any]
+OWN = Members(disabled="locked", remediation="help", note="hint", counts="tally")
+ENTRY = {"name": "wipe", "server": "forge", "status": "disabled_by_user"}
+SOUND = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask."}}
+
+
+def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the place and the clauses of each breach of an answer."""
+    findings = exchange_findings(body, OWN, flag=flag, limit=limit)
+    return [(finding.path, finding.clauses) for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        (SOUND, []),
+        (SOUND | {"locked": None, "help": None}, []),
+        (SOUND | {"help": {}}, [("/help/disabled_by_user", ("FR-005.keys",))]),
+        (
+            SOUND | {"help": SOUND["help"] | {"a/b": " "}},
+            [("/help", ("FR-005.keys",)), ("/help/a~1b", ("FR-005.text",))],
+        ),
+        (
+            SOUND | {"locked": [ENTRY, ENTRY | {"status": "off"}, ENTRY | {"status": "shut"}]},
+            [("/locked/1/status", ("FR-004.enum",))],
+        ),
+        (
+            SOUND | {"locked": [{"server": "forge", "status": "disabled_by_user"}]},
+            [("/locked/0/name", ("FR-003.members",))],
+        ),
+        (SOUND | {"hint": "a\nb"}, [("/hint", ("FR-009.one-line",))]),
+        (SOUND | {"locked": [ENTRY] * (MOST_ENTRIES + 1)}, [("/locked", ("FR-006.cap",))]),
+    ],
+)
+def test_a_breach_has_the_targets_own_names_and_its_clauses(
+    body: Json, places: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    """One finding for each pair of place and clauses, whichever item of a list it is in."""
+    assert found(body) == places
+
+
+def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
+    """The cap follows the limit; a note beside callable tools is refused without the flag only."""
+    three = SOUND | {"locked": [ENTRY] * 3}
+    noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
+
+    seen = [
+        found(three, limit=2),
+        found(three, limit=3),
+        found(three, limit=2.5),
+        found(noted, flag=False),
+        found(noted),
+        found(noted, flag="true"),
+    ]
+
+    cap, silent = [("/locked", ("FR-006.cap",))], [("/hint", ("FR-009.silent",))]
+    assert seen == [cap, [], [], silent, [], []]
+
+
+def test_listing_inspection_and_rejection_have_schemas_of_their_own() -> None:
+    """Blocks are judged in the listing and in the view of one server, rejections by their lock."""
+    block = {"callable": 1, "disabled_by_user": 0, "as_of": "now"}
+    listed = listing_findings([{"name": "a"}, {"name": "b", "tally": block}], OWN)
+    inspected = inspection_findings({"name": "b", "tally": block}, OWN)
+    rejected = rejection_findings(" ", "disabled_by_user"), rejection_findings("", "locked")
+
+    assert [finding.path for finding in (*listed, *inspected)] == [
+        "/servers/1/tally/disabled_by_user",
+        "/server/tally/disabled_by_user",
+    ]
+    assert [[finding.clauses for finding in each] for each in rejected] == [
+        [("FR-008.pointer",)],
+        [],
+    ]
+
+
+BREACH = Finding(path="/disabled/0/status", clauses=("FR-004.enum",), observed="off")
+CITED = ("FR-006.cap",)
+
+
+def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> list[Finding]:
+    """Return the findings of an ending of a check in which that breach was met."""
+    ending = with_breaches_of_schemas(with_breach(ending), cited, reported)
+    return list(ending.findings(cited))
+
+
+def with_breach(ending: Ending) -> Ending:
+    """Return the ending with the breach."""
+    return Ending(
+        verdict=ending.verdict, comparison=ending.comparison, error=ending.error,
+        of_schemas=(BREACH, BREACH),
+    )  # fmt: skip
+
+
+def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
+    """It is reported once in a run, but again by each check that cites its clause."""
+    passed = Ending(verdict="pass")
+
+    seen = [
+        judged(passed),
+        judged(passed, "FR-004.enum"),
+        judged(passed, "FR-004.enum", cited=("FR-004.enum",)),
+    ]
+
+    assert seen == [[BREACH], [], [BREACH]]
+
+
+def test_a_clause_that_the_check_finds_broken_gets_no_second_finding() -> None:
+    """The check's own finding says more; a breach of another clause stands beside it."""
+    own = Finding(path="status of forge:wipe", clauses=("FR-004.enum",))
+    other = Finding(path="locked entries", clauses=("FR-006.cap",))
+    failed = [Ending(verdict="fail", comparison=Comparison(findings=[f])) for f in (own, other)]
+
+    assert [judged(ending) for ending in failed] == [[own], [other, BREACH]]
+
+
+def test_a_check_that_passed_still_shows_its_own_clauses() -> None:
+    """A breach of another clause does not take away what was observed."""
+    ending = with_breaches_of_schemas(
+        Ending(verdict="pass", of_schemas=(BREACH,)), CITED, frozenset()
+    )
+
+    assert ending.verdict == "fail"
+    assert ending.comparison is not None
+    assert ending.comparison.observed == Counter(CITED)
