@@ -22,7 +22,7 @@ from mcp_proxy_conformance.verdict.result import Finding
 Json = dict[str, Any]
 OWN = Members(disabled="locked", remediation="help", note="hint", counts="tally")
 ENTRY = {"name": "wipe", "server": "forge", "status": "disabled_by_user"}
-SOUND = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask."}}
+SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask."}}
 
 
 def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:

@@ -14,7 +14,9 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import (
     advice,
+    every_answer,
     every_entry,
+    masked,
     other_maps,
     own_texts,
     repeated,
@@ -176,6 +178,21 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
     expect_read({text: outcome for (status, text), outcome in outcomes.items() if status == CONFIG})
 
 
+@requirement("FR-005.class")
+@on(MIXED)
+def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: Bench) -> None:
+    """If all tools of a status have one lock only, its text is not the sole text of another."""
+    texts = _texts_of_single_locks(bench)
+    bench.require(len(texts) > 1, "fewer than 2 statuses had a text")
+    sole = {status: own for status, own in texts.items() if len(own) == 1}
+
+    others = {
+        s: [o for o, text in sole.items() if o != s and text < own] for s, own in texts.items()
+    }
+
+    assert others == {status: [] for status in texts}
+
+
 @requirement("FR-005.class~conveys")
 @on(MIXED)
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
@@ -239,6 +256,27 @@ def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judg
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]
     return {(status, text): judge(text, status, pins=pins) for status, text in pairs}
+
+
+def _texts_of_single_locks(bench: Bench) -> dict[str, set[str]]:
+    """The texts by status, names masked, from answers whose tools of that status have one lock."""
+    texts: dict[str, set[str]] = {}
+    answers = [answer for _, answer in every_answer(bench, bench.armed.refused)]
+    for answer in (*answers, *_sweep(bench)):
+        several = {e.status for e in answer.disabled if not _has_one_lock(bench, e.key)}
+        for entry in answer.disabled:
+            text = (answer.remediation or {}).get(entry.status)
+            if isinstance(text, str) and entry.status not in several:
+                texts.setdefault(entry.status, set()).add(masked(bench, text, entry.key))
+    return texts
+
+
+def _has_one_lock(bench: Bench, key: ToolKey) -> bool:
+    state = bench.states.get(key)
+    if state is None:
+        return False
+    locks = (state.config, state.user, state.server_off, state.quarantined, state.approval)
+    return sum(map(bool, locks)) == 1
 
 
 def _by_status(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -66,6 +66,11 @@ def _new_text_of_changed(facts: Facts, status: Status, withheld: bool) -> Json:
     return std.locked_entry(facts, status, withheld and facts.approval != "changed")
 
 
+def _schemas_of_servers_off(facts: Facts, status: Status, withheld: bool) -> Json:
+    more = {"outputSchema": {"type": "object"}} if status == "server_disabled" else {}
+    return std.locked_entry(facts, status, withheld) | more
+
+
 def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
     title = facts.tool.annotations.get("title")
     named = {"title": title} if isinstance(title, str) else {}
@@ -304,6 +309,12 @@ MUTANTS: tuple[Mutant, ...] = (
             std.locked_entry(facts, status, withheld)
             | ({"status": [status]} if facts.denied and facts.disabled_by_user else {})
         ),
+    ),
+    mutant(
+        "schemas-of-servers-off",
+        "Entries of tools of a switched-off server have an output schema.",
+        "FR-003.members",
+        locked_entry=_schemas_of_servers_off,
     ),
     mutant(
         "entry-schema",

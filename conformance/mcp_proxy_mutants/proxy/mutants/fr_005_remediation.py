@@ -12,6 +12,8 @@ from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
 
+QUARANTINED: Status = "server_quarantined"
+
 
 def _no_map_at_one(document: Json, request: Request) -> Json:
     kept = {name: value for name, value in document.items() if name != "remediation"}
@@ -179,7 +181,34 @@ def _last_withheld_kind(document: Json, _request: Request) -> Json:
     return document | ({"remediation": kept} if kinds else {})
 
 
+def _one_text_for_withheld(
+    shown: Sequence[Status], matched: Sequence[Status], texts: Texts
+) -> Json:
+    remediation = std.remediation_map(shown, matched, texts)
+    both = {PENDING, QUARANTINED} <= remediation.keys()
+    return remediation | ({QUARANTINED: texts[PENDING]} if both else {})
+
+
+def _pending_as_quarantined_at_one(document: Json, request: Request) -> Json:
+    texts = document.get("remediation", {})
+    if request.limit != 1 or PENDING not in texts:
+        return document
+    return document | {"remediation": texts | {PENDING: TEXTS[QUARANTINED]}}
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "one-text-for-withheld-kinds",
+        "Where pending tools are listed too, quarantine has their text.",
+        "FR-005.class",
+        remediation_map=_one_text_for_withheld,
+    ),
+    mutant(
+        "pending-text-of-quarantine-at-one",
+        "At limit 1, a pending tool has the text for quarantine.",
+        "FR-005.class",
+        answer=_pending_as_quarantined_at_one,
+    ),
     mutant(
         "map-beside-the-map",
         "Another member has the texts of the map again, by status.",

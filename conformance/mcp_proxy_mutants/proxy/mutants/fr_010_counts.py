@@ -209,7 +209,19 @@ def _approval_in_quarantine(facts: Facts, status: Status | None) -> Status | Non
     return PENDING if waits else status
 
 
+def _servers_off_in_words(tools: Tally) -> Json | None:
+    block = std.counts(tools)
+    off = block.get("server_disabled") if block else None
+    return block if not off or block is None else block | {"server_disabled": f"all {off}"}
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "servers-off-counted-in-words",
+        "The block of a switched-off server has a text in place of a number.",
+        "FR-010.block",
+        counts=_servers_off_in_words,
+    ),
     mutant(
         "counts-as-if-on",
         "The counts of a switched-off server are those that it would have if it were on.",
