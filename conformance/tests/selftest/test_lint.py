@@ -45,7 +45,7 @@ def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
 def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
     """Its text is used unchanged."""
     guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"
-    (text,) = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    text, *_ = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "limits-mixed-two-at-1.json"
     path.write_text(text, encoding="utf-8")
 
