@@ -8,14 +8,14 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.offered import offered_anywhere
+from mcp_proxy_conformance.discovery.offered import STATELESS, offered_anywhere
 from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
-    """The reference's adapter names stdio beside the endpoints; the two states are separate."""
+    """Both revisions of each endpoint, and stdio beside them with a state of its own."""
     target = target_of(Description(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:
@@ -26,5 +26,6 @@ def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) ->
         target.close()
 
     flagged = {place for place, tool in tools.items() if FLAG in tool["description"]}
-    assert flagged == {"/mcp", "/mcp/call", "stdio"}
+    endpoints = {"/mcp", "/mcp/call"}
+    assert flagged == {*endpoints, *(endpoint + STATELESS for endpoint in endpoints), "stdio"}
     assert states == ["data", "stdio-data"]
