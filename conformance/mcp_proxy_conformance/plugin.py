@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
 from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
+from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import heard
@@ -40,6 +42,9 @@ from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations
 from mcp_proxy_conformance.verdict.deviations.waivers import stray
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
 from mcp_proxy_conformance.verdict.redaction import inert
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 RUN = pytest.StashKey[RunSession]()
 ENDING = pytest.StashKey[tuple[Ending, Conclusion]]()
@@ -129,6 +134,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Any:
     """Return the check's access to its target, started and with proven locks, or to its loads."""
+    if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
+        request.getfixturevalue("golden")
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None or place is None:
@@ -148,6 +155,17 @@ def bench(request: pytest.FixtureRequest) -> Any:
     return opened
 
 
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
+    """Return the stored answer of a check of one's own; `--snapshot-update` stores another."""
+    # syrupy takes a while to import, and the installed checks do without
+    from mcp_proxy_conformance.run.answer_file import AnswerFile  # noqa: PLC0415
+
+    stored = Golden(snapshot.use_extension(AnswerFile))
+    yield stored
+    stored.keep()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     """Call a check through the subject's judge; other tests are left to pytest."""
@@ -159,6 +177,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
     call = partial(_call, pyfuncitem.obj, arguments)
     ending = run.subject.judge(call, arguments["bench"], place)
+    if isinstance(golden := arguments.get("golden"), Golden):
+        ending = golden.concluded(ending, call)
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return tell_pytest(pyfuncitem, ending, run)
     ending = with_breaches_of_schemas(ending, cited, run.state.broken)
@@ -168,13 +188,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
-    check(**(arguments | {"bench": bench}))
+    own = {"bench": bench}
+    if isinstance(golden := arguments.get("golden"), Golden):
+        if not isinstance(bench, Bench):
+            raise pytest.UsageError("golden compares answers of a proxy that the suite starts")
+        own["golden"] = golden.on(bench)
+    check(**(arguments | own))
 
 
-def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
-    """Keep both sides of a failing comparison as findings; leave the text to pytest."""
-    if config.stash.get(RUN, None) is not None:
+def pytest_assertrepr_compare(
+    config: pytest.Config, op: str, left: object, right: object
+) -> list[str] | None:
+    """Keep both sides of a failing comparison as findings; leave most texts to pytest."""
+    if config.stash.get(RUN, None) is None:
+        return None
+    golden = next((side for side in (left, right) if isinstance(side, Golden)), None)
+    if golden is None or golden.difference is None:
         compared(op, left, right)
+        return None
+    compared(op, *golden.sides())
+    return golden.lines()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,8 @@
 """A pytest plugin: `--target reference` is the reference in this process, with a fault or none.
 
-`BENT` names the fault, `FATAL` a check that ends the process it runs in; with `FATAL_ONCE`, a file
-that is not there, the first time only. `DEAF` names a check in which an interruption is lost.
+`BENT` names the fault, or is `restless`; `FATAL` names a check that ends the process it runs in;
+with `FATAL_ONCE`, a file that is not there, the first time only. `DEAF` names a check in which an
+interruption is lost.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,16 +20,32 @@ import pytest
 from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_reference.facts import Json
+
+
+def counting() -> Callable[[Json, Request], Json]:
+    """Return an answer decision that adds a counter, a clock of seconds, and when it was made."""
+    numbers, made = count(), time.time_ns()
+
+    def answer(document: Json, _request: Request) -> Json:
+        return document | {"served": next(numbers), "at": int(time.time()), "since": made}
+
+    return answer
+
 
 UNCHANGED = Changed(id="unchanged", text="The reference itself.")
+RESTLESS = Changed(id="restless", text="Restless.", change={"answer": Fresh(counting)})
 
 
 def _reference() -> Target:
     fault = os.environ.get("BENT")
+    known = (RESTLESS, *mutants())
     return embedded(
-        next((mutant for mutant in mutants() if mutant.id == fault), UNCHANGED), settle_s=0.1
+        next((changed for changed in known if changed.id == fault), UNCHANGED), settle_s=0.1
     )
 
 

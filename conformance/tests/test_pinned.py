@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pytest
 
-from mcp_proxy_conformance import plugin
+from mcp_proxy_conformance import api, plugin
 from mcp_proxy_conformance.catalogue.case import cases
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
@@ -61,7 +61,7 @@ def _of_data() -> dict[str, list[str]]:
 
 
 def _of_runs() -> dict[str, list[str]]:
-    """Return the plugin, its options, and the exit codes of runs."""
+    """Return the plugin, its options, the names for checks of one's own, and the exit codes."""
     codes = [
         f"{name} {code}"
         for name, code in vars(outcome).items()
@@ -72,6 +72,7 @@ def _of_runs() -> dict[str, list[str]]:
     groups = [parser._anonymous, *parser._groups]
     return {
         "plugin": [plugin.__name__],
+        "names of the api": list(api.__all__),
         "options of the plugin": [
             word for g in groups for option in g.options for word in option.names()
         ],

@@ -22,6 +22,8 @@ CALM = ABSENT * 48
 BEFORE, AFTER = 30, 50
 SCALARS = frozenset({"string", "number", "boolean", "null"})
 FIXED = frozenset({"name", "server"})
+CUT_OUT = b'"{volatile}"'
+"""Stands in a stored answer for the value of a member that moves."""
 
 Cut = Callable[[Iterable[Path]], None]
 """Callback that receives the members that are not compared."""
@@ -108,6 +110,18 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
         for tree, (name, part) in zip(first, answer.parts(), strict=True):
             paths |= set(_moved(tree, _tree(part), (name,)))
     return frozenset(paths)
+
+
+def still(exact: Exact, moving: frozenset[Path]) -> Exact:
+    """Return the answer with a placeholder for the value of each moving member."""
+    parts = []
+    for name, part in exact.parts():
+        raw = part
+        for spot in sorted(_spots(_tree(part), (name,), moving), reverse=True):
+            raw = spans.replace(raw, spot, CUT_OUT)
+        parts.append(raw)
+    text, result = parts
+    return Exact(result=result, text=text)
 
 
 def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDifference, ...]:

@@ -15,6 +15,13 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.baseline import baseline
+from mcp_proxy_conformance.discovery.baseline.body import (
+    BadBody,
+    Body,
+    changed,
+    parsed,
+    written,
+)
 from mcp_proxy_conformance.discovery.baseline.manifest import BadBaseline, Recording, read, write
 from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
 from mcp_proxy_conformance.discovery.calibration import Exact
@@ -29,7 +36,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
     jsonschema.validate(manifest, schema)
     again = read(tmp_path, stage=STAGE)
     assert list(again.bodies) == list(before.bodies)
-    files = b"".join(file.read_bytes() for file in tmp_path.rglob("*.json"))
+    files = b"".join(file.read_bytes() for file in tmp_path.rglob("*.*"))
     assert re.search(rb"127\.0\.0\.1|/tmp/", files) is None
 
 
@@ -115,3 +122,36 @@ def test_nothing_is_written_into_a_folder_of_something_else(
         write(before, tmp_path)
 
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+ANSWER = Body(
+    request={"query": "müde", "limit": 5},
+    exact=Exact(
+        result=b'{"content":[{"type":"text","text":""}],\n}\n"at":1}',
+        text=b'{"tools":[{"name":"dig","server":"quarry","score":0.5}],"at":1}\n\n',
+    ),
+    moving=frozenset({("text", "tools", ("quarry", "dig"), "score"), ("text", "at")}),
+)
+
+
+def test_an_answer_is_read_as_it_was_written_without_what_moves() -> None:
+    """Any bytes come back, such as line ends; only the values that move are cut out."""
+    again = parsed(written(ANSWER))
+
+    cut = ANSWER.exact.text.replace(b"0.5", b'"{volatile}"').replace(b"1}", b'"{volatile}"}')
+    assert (again.request, again.moving) == (ANSWER.request, ANSWER.moving)
+    assert (again.exact.result, again.exact.text) == (ANSWER.exact.result, cut)
+    assert written(again) == written(ANSWER)
+    assert changed(again, ANSWER) is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"\xff", b"{}", written(ANSWER)[:-3], written(ANSWER).replace(b"answer/1", b"answer/2"),
+     written(ANSWER).replace(b'"result": 49', b'"result": 50'),
+     written(ANSWER).replace(b'"result": 49', b'"result": 5000')],
+)  # fmt: skip
+def test_a_file_that_is_not_an_answer_is_refused(raw: bytes) -> None:
+    """That is another format, a file cut short, and a head that does not fit."""
+    with pytest.raises(BadBody, match=r"cannot be read|is not a file of the format"):
+        parsed(raw)

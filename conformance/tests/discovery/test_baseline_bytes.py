@@ -12,8 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.discovery.baseline.body import Body
 from mcp_proxy_conformance.discovery.baseline.comparison import answers_changed, entries_changed
-from mcp_proxy_conformance.discovery.baseline.manifest import Body, Recording
+from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.proxy.changed import Changed

@@ -11,13 +11,14 @@ import venv
 from pathlib import Path
 
 import pytest
+from pages import blocks
 
 import mcp_proxy_reference
 from mcp_proxy_conformance import api as checking
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 
 GUIDE = Path(__file__).parents[3] / ".github" / "OWN_CHECKS.md"
-(EXAMPLE,) = re.findall(r"```python\n# test_mine.py\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+EXAMPLE, GOLDEN = blocks("OWN_CHECKS.md", "python")
 WRONG = """\
 from mcp_proxy_conformance.api import Bench, key, on, server, tool, world
 from mcp_proxy_conformance.api import ToolKee
@@ -114,11 +115,13 @@ def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
 
 def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
     """Strict mypy and pytest pass; the report has the checks that cite a clause, as a part."""
+    golden = mypy_on(python, tmp_path, GOLDEN)
     typed = mypy_on(python, tmp_path, EXAMPLE)
     ran = pytest_on(python, tmp_path, EXAMPLE)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert (typed.returncode, typed.stdout) == (0, "Success: no issues found in 1 source file\n")
+    assert (golden.returncode, golden.stdout) == (typed.returncode, typed.stdout)
     assert (ran.returncode, "3 passed" in ran.stdout) == (0, True), ran.stdout
     assert [(result["check"], result["verdict"]) for result in report["results"]] == [
         ("test_a_denied_tool_is_revealed_by_its_word", "pass")

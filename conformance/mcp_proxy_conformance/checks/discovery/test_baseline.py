@@ -9,8 +9,9 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.discovery.baseline.body import Body
 from mcp_proxy_conformance.discovery.baseline.comparison import answers_changed, entries_changed
-from mcp_proxy_conformance.discovery.baseline.manifest import Body, Kind, Recording, read
+from mcp_proxy_conformance.discovery.baseline.manifest import Kind, Recording, read
 from mcp_proxy_conformance.discovery.baseline.recorder import (
     STAGE,
     UNLOCKED,

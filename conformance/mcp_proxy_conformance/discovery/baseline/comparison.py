@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from mcp_proxy_conformance.catalogue.stage import stage
-from mcp_proxy_conformance.discovery.baseline.manifest import Body
+from mcp_proxy_conformance.discovery.baseline.body import Body, changed
 from mcp_proxy_conformance.discovery.calibration import (
     ByteDifference,
     Exact,
     Step,
     children,
-    difference,
-    told,
 )
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node
@@ -35,7 +33,7 @@ def answers_changed(
     """
     pairs = _paired(old, new)
     compared = {
-        body.key: _compared(body, _without_note(body, other, members))
+        body.key: changed(body, _without_note(body, other, members))
         for body, other in pairs
         if "list" not in body.request
     }
@@ -52,7 +50,7 @@ def entries_changed(
             continue
         parts = [("", body, other)] if body.phase == "open" else _entries(body, other, members)
         for name, before, after in parts:
-            if (difference := _compared(before, after)) is not None:
+            if (difference := changed(before, after)) is not None:
                 differences[f"{body.key}{name}"] = difference
     return differences
 
@@ -66,16 +64,6 @@ def missing(old: Iterable[Body], new: Iterable[Body]) -> list[str]:
 def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]:
     known = {body.key: body for body in new}
     return [(body, known[body.key]) for body in old if body.key in known]
-
-
-def _compared(body: Body, other: Body) -> ByteDifference | None:
-    """Return the difference outside of members that move in either; newly moving ones count."""
-    result = difference(body.exact, other.exact, body.moving | other.moving)
-    begun = sorted(other.moving - body.moving, key=str)
-    if result is not None or not begun:
-        return result
-    observed = b"changes between equal requests"
-    return ByteDifference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:

@@ -10,22 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
-from mcp_proxy_conformance.discovery.calibration import Exact
-from mcp_proxy_conformance.discovery.calibration import Path as Place
-from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.discovery.baseline.body import (
+    ENDING,
+    BadBody,
+    Body,
+    Phase,
+    parsed,
+    written,
+)
 
 FORMAT = "mcp-proxy-conformance-baseline/1"
 FILE = "manifest.json"
-SLOT = b'""'
-"""Placeholder in a result for the tool's text."""
 Kind = Literal["pre_feature", "previous"]
-Phase = Literal["open", "locked"]
-"""The stage before its steps, and after them."""
 
 _NAME = re.compile(r"[^a-z0-9]+")
 
@@ -38,20 +39,12 @@ class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A part of the manifest; an unknown member is a mistake or another version."""
 
 
-class Kept(_Told, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer: its request, its file with the digest of that, and what is not compared.
-
-    `text` is the span in the file of the tool's text, decoded once, in the place of its string;
-    None where the answer is a refusal. `volatile` are the members whose bytes moved between equal
-    requests.
-    """
+class Kept(_Told, frozen=True, kw_only=True):
+    """One answer: its phase, and its file with the digest of that."""
 
     phase: Phase
-    request: dict[str, Any]
     file: str
     sha256: str
-    text: tuple[int, int] | None = None
-    volatile: tuple[tuple[str | int | tuple[str, str], ...], ...] = ()
 
 
 class Accepted(_Told, frozen=True, kw_only=True):
@@ -72,21 +65,6 @@ class Manifest(_Told, frozen=True, kw_only=True):
     members: dict[str, str]
     bodies: tuple[Kept, ...]
     accepted: tuple[Accepted, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
-    """One answer in memory, with the run's own literals replaced."""
-
-    phase: Phase
-    request: Mapping[str, Any]
-    exact: Exact
-    moving: frozenset[Place]
-
-    @property
-    def key(self) -> str:
-        """The request as one line, the same for the same request in every recording."""
-        return f"{self.phase}: {in_words(self.request)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,19 +102,12 @@ def write(recording: Recording, folder: Path) -> None:
 
 
 def _kept(body: Body, place: int, folder: Path) -> Kept:
-    before, slot, after = body.exact.result.partition(SLOT)
-    raw = before + body.exact.text + after
+    assert body.phase is not None
+    raw = written(body)
     words = "-".join(str(value) for value in body.request.values())
-    name = f"{body.phase}/{place:03}-{_NAME.sub('-', words.lower()).strip('-')[:40]}.json"
+    name = f"{body.phase}/{place:03}-{_NAME.sub('-', words.lower()).strip('-')[:40]}.{ENDING}"
     (folder / name).write_bytes(raw)
-    return Kept(
-        phase=body.phase,
-        request=dict(body.request),
-        file=name,
-        sha256=hashlib.sha256(raw).hexdigest(),
-        text=(len(before), len(before) + len(body.exact.text)) if slot else None,
-        volatile=tuple(sorted(body.moving, key=str)),
-    )
+    return Kept(phase=body.phase, file=name, sha256=hashlib.sha256(raw).hexdigest())
 
 
 def read(folder: Path, *, stage: str) -> Recording:
@@ -175,16 +146,11 @@ def _body(kept: Kept, folder: Path) -> Body:
         raw = read_bytes(folder / kept.file)
     except OSError as error:
         raise BadBaseline(f"{folder / kept.file}: {error.strerror}; record it again") from None
-    start, end = kept.text or (len(raw), len(raw))
-    if hashlib.sha256(raw).hexdigest() != kept.sha256 or not 0 <= start <= end <= len(raw):
+    if hashlib.sha256(raw).hexdigest() != kept.sha256:
         raise BadBaseline(
             f"{folder / kept.file} was changed after it was recorded; record it again"
         )
-    return Body(
-        phase=kept.phase,
-        request=kept.request,
-        exact=Exact(
-            result=raw[:start] + (SLOT if kept.text else b"") + raw[end:], text=raw[start:end]
-        ),
-        moving=frozenset(kept.volatile),
-    )
+    try:
+        return parsed(raw, kept.phase)
+    except BadBody as error:
+        raise BadBaseline(f"{folder / kept.file}: {error}; record it again") from None

@@ -13,7 +13,8 @@ import msgspec
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper, arm
-from mcp_proxy_conformance.discovery.baseline.manifest import Body, Kind, Phase, Recording
+from mcp_proxy_conformance.discovery.baseline.body import Body, Phase
+from mcp_proxy_conformance.discovery.baseline.manifest import Kind, Recording
 from mcp_proxy_conformance.discovery.calibration import Exact, volatile
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.adapter import Target

@@ -1,0 +1,101 @@
+"""An answer as it is stored: its request, its exact bytes, and the members that move in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from mcp_proxy_conformance.discovery.calibration import (
+    ByteDifference,
+    Exact,
+    Path,
+    difference,
+    still,
+    told,
+)
+from mcp_proxy_conformance.discovery.requests import in_words
+
+FORMAT = "mcp-proxy-conformance-answer/1"
+ENDING = "answer"
+"""The last part of the names of the files."""
+Phase = Literal["open", "locked"]
+"""A baseline's stage before its steps, and after them."""
+
+_HEAD_END = b"\n}\n"
+
+
+class BadBody(ValueError):
+    """The file of an answer is not as it was written; the message says so in one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """One answer, with the run's own literals replaced; `phase` is None outside of a baseline."""
+
+    phase: Phase | None = None
+    request: Mapping[str, Any]
+    exact: Exact
+    moving: frozenset[Path]
+
+    @property
+    def key(self) -> str:
+        """The request as one line, the same for the same request in every recording."""
+        phase = f"{self.phase}: " if self.phase else ""
+        return phase + in_words(self.request)
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """First part of a file; `result` is the length of the second part in bytes."""
+
+    format: str
+    request: dict[str, Any]
+    volatile: tuple[tuple[str | int | tuple[str, str], ...], ...]
+    result: int
+
+
+def written(body: Body) -> bytes:
+    """Return the file of an answer: a head as JSON, the result without the tool's text, the text.
+
+    The values of the members that move are cut out, so that equal answers have equal files.
+    """
+    exact = still(body.exact, body.moving)
+    head = _Head(
+        format=FORMAT,
+        request=dict(body.request),
+        volatile=tuple(sorted(body.moving, key=str)),
+        result=len(exact.result),
+    )
+    text = json.dumps(msgspec.to_builtins(head), indent=1, ensure_ascii=False)
+    return b"\n".join([text.encode("utf-8", "backslashreplace"), exact.result, exact.text, b""])
+
+
+def parsed(raw: bytes, phase: Phase | None = None) -> Body:
+    """Return the answer in a file; raises BadBody."""
+    start, end, rest = raw.partition(_HEAD_END)
+    try:
+        head = msgspec.json.decode(start + end, type=_Head)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise BadBody(f"its head cannot be read: {error}") from None
+    result, separator, text = rest[: head.result], rest[head.result :][:1], rest[head.result + 1 :]
+    if head.format != FORMAT or separator != b"\n" or not text.endswith(b"\n"):
+        raise BadBody(f"it is not a file of the format {FORMAT}, or was changed")
+    return Body(
+        phase=phase,
+        request=head.request,
+        exact=Exact(result=result, text=text[:-1]),
+        moving=frozenset(head.volatile),
+    )
+
+
+def changed(body: Body, other: Body) -> ByteDifference | None:
+    """Return the difference outside of members that move in either; newly moving ones count."""
+    result = difference(body.exact, other.exact, body.moving | other.moving)
+    begun = sorted(other.moving - body.moving, key=str)
+    if result is not None or not begun:
+        return result
+    observed = b"changes between equal requests"
+    return ByteDifference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)

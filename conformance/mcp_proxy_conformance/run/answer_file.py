@@ -1,0 +1,37 @@
+"""The file of an answer as a snapshot of syrupy, in the form that baselines store answers in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from syrupy.extensions.single_file import SingleFileSnapshotExtension
+
+from mcp_proxy_conformance.discovery.baseline.body import (
+    ENDING,
+    BadBody,
+    Body,
+    changed,
+    parsed,
+    written,
+)
+
+
+class AnswerFile(SingleFileSnapshotExtension):
+    """Stores each answer in a file of its own, beside the check."""
+
+    file_extension = ENDING
+
+    def serialize(self, data: Body | bytes, **_: Any) -> bytes:
+        """Return the file of an answer; bytes are one already."""
+        return data if isinstance(data, bytes) else written(data)
+
+    def matches(self, *, serialized_data: bytes, snapshot_data: bytes) -> bool:
+        """Whether both are of the same request, and equal but for the members that move."""
+        if serialized_data == snapshot_data:
+            return True
+        try:
+            stored = parsed(snapshot_data)
+        except BadBody:
+            return False
+        answer = parsed(serialized_data)
+        return stored.request == answer.request and changed(stored, answer) is None

@@ -1,0 +1,246 @@
+"""The stored answer that a check of one's own compares with, byte for byte: `answer == golden`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mcp_proxy_conformance.discovery.baseline.body import BadBody, Body, changed, parsed
+from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, Literals
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, volatile
+from mcp_proxy_conformance.report.difference import sentences
+from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
+from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+UPDATE = "--snapshot-update"
+NEXT_S = 1.5
+"""Within it the next second begins, and a clock that shows seconds moves."""
+SHOWN = 3
+"""The last parts of a file's path that a sentence shows."""
+
+
+class Golden:
+    """The stored answer of a check; `golden("NAME")` is another one of the same check.
+
+    Answers are equal when all bytes are, but for those of members that move by themselves. Which
+    these are is measured: an answer's request is sent several times more, and an answer is stored
+    only after the whole check was called on a second, freshly started target too.
+
+    A comparison raises Inconclusive if nothing is stored, or if the answer is an error.
+    """
+
+    def __init__(self, snapshot: SnapshotAssertion) -> None:
+        """Made by the plugin, once for each check; `snapshot` has the extension AnswerFile."""
+        self.difference: ByteDifference | None = None
+        self._place = ""
+        self._snapshot = snapshot
+        self._bench: Bench | None = None
+        self._name: str | None = None
+        self._count = 0
+        self._of_first: dict[str | int, Body] = {}
+        self._storing = self._passed = False
+        self._compared: set[str] = set()
+
+    def __repr__(self) -> str:
+        return "golden"
+
+    def __call__(self, name: str) -> Golden:
+        """Name the answer of the next comparison."""
+        self._name = name
+        return self
+
+    def on(self, bench: Bench) -> Golden:
+        """Prepare for a call of the check on that target."""
+        self._bench, self._name, self._count = bench, None, 0
+        self._snapshot = self._snapshot.use_extension()
+        return self
+
+    def __eq__(self, answer: object) -> bool:
+        name, self._name = self._name, None
+        key, self._count = name or self._count, self._count + 1
+        body = self._measured(answer)
+        if self._updates and not self._storing:
+            self._of_first[key] = body
+            return True
+        if key in self._of_first:
+            body = _merged(self._of_first[key], body)
+        return self._is_stored(body, name)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _updates(self) -> bool:
+        return self._snapshot.update_snapshots or self._snapshot.update_new_snapshots_only
+
+    def _is_stored(self, body: Body, name: str | None) -> bool:
+        """Compare with what is stored, or store it in an update."""
+        is_equal = bool(self._snapshot(name=name) == body)
+        result = self._snapshot.executions[self._snapshot.num_executions - 1]
+        self._compared.add(result.snapshot_location)
+        if result.exception is not None:
+            raise result.exception
+        if not is_equal:
+            self._place = "/".join(Path(result.snapshot_location).parts[-SHOWN:])
+            self.difference = changed(self._read(result.recalled_data, body), body)
+        return is_equal
+
+    def _read(self, raw: Any, body: Body) -> Body:
+        """Return the stored answer; raises Inconclusive if it is none, or to another request."""
+        if raw is None:
+            raise Inconclusive(
+                f"no answer is stored in {self._place}; run pytest with {UPDATE} to store this one"
+            )
+        try:
+            stored = parsed(raw)
+        except BadBody as error:
+            raise Inconclusive(
+                f"{self._place} cannot be used: {error}; replace it with {UPDATE}"
+            ) from None
+        if stored.request != body.request:
+            raise Inconclusive(
+                f"{self._place} is the answer to another request; replace it with {UPDATE}"
+            )
+        return stored
+
+    def _measured(self, answer: object) -> Body:
+        """Return the answer, with the members that move when its request is sent again."""
+        assert self._bench is not None
+        for key, why in self._bench.armed.unproven.items():
+            raise Inconclusive(f"{key}: {why.reason}", cause=why.cause)
+        reply = answer if isinstance(answer, Reply) else getattr(answer, "reply", None)
+        if not isinstance(reply, Reply):
+            raise TypeError(f"golden compares an Answer, Listing, Called or Reply, not {answer!r}")
+        started = self._bench.started
+        request, literals = _Request.of(reply, started), Literals(started)
+        client = started.client(request.agent, request.endpoint)
+        exacts = [request.exact(reply), *(request.sent(client) for _ in range(PASSES - 2))]
+        if self._storing:
+            began = int(time.time())
+            poll(lambda: int(time.time()), lambda second: second > began, NEXT_S)
+        with client.sibling() as other:
+            exacts.append(request.sent(other))
+        clean = [
+            Exact(result=literals.replaced(exact.result), text=literals.replaced(exact.text))
+            for exact in exacts
+        ]
+        moving = volatile(clean)
+        self._bench.cut(moving)
+        return Body(request=request.told(), exact=clean[0], moving=moving)
+
+    def concluded(self, ending: Ending, check: Callable[[Bench], Any]) -> Ending:
+        """Return the ending of a check; in an update that of its second call, which stores."""
+        if ending.verdict == "pass" and self._of_first:
+            self._storing = True
+            second: list[Ending] = []
+            unstarted = attempt(lambda: second.append(self._again(check)))
+            ending = second[0] if second else unstarted
+        self._passed = ending.verdict == "pass"
+        return ending
+
+    def _again(self, check: Callable[[Bench], Any]) -> Ending:
+        assert self._bench is not None
+        with self._bench.twin() as bench:
+            return judge(check, bench, None)
+
+    def keep(self) -> None:
+        """Have syrupy keep what a check that did not pass has stored earlier, and not compared."""
+        folder, base = self._path.parent, self._path.stem
+        if self._passed or not folder.is_dir():
+            return
+        for path in sorted(folder.iterdir()):
+            index = path.stem.removeprefix(base)
+            own = path.stem.startswith(base) and index[:1] in ("", ".", "[")
+            if own and path.suffix == self._path.suffix and str(path) not in self._compared:
+                name = int(index[1:]) if index[:1] == "." else index[1:-1] or None
+                assert self._snapshot.use_extension()(name=name) == path.read_bytes()
+
+    @property
+    def _path(self) -> Path:
+        location = self._snapshot.test_location
+        return Path(self._snapshot.extension.get_location(test_location=location, index=0))
+
+    def sides(self) -> tuple[object, object]:
+        """Return the bytes of the answer and the stored ones, at the place where they differ."""
+        assert self.difference is not None
+        place = self.difference.place
+        return {place: self.difference.seen}, {place: self.difference.usual}
+
+    def lines(self) -> list[str]:
+        """Return the sentences on the difference."""
+        assert self.difference is not None
+        difference = self.difference
+        finding = Finding(
+            path=difference.place, clauses=(), allowed=difference.usual, observed=difference.seen
+        )
+        head = f"the answer differs from {self._place}; if that is meant, replace it with {UPDATE}"
+        return [head, *sentences([finding])]
+
+
+def _merged(first: Body, second: Body) -> Body:
+    """Return the first target's answer; members that differ in the second's move, too."""
+    if first.request != second.request:
+        raise Inconclusive("the check sends another request each time that it is called")
+    differing = volatile([first.exact, second.exact])
+    return replace(first, moving=first.moving | second.moving | differing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A request that was answered, so that it can be sent again."""
+
+    method: str
+    params: dict[str, Any]
+    agent: str | None
+    endpoint: str
+
+    @classmethod
+    def of(cls, reply: Reply, started: Started) -> _Request:
+        """Return the request of a reply, its agent and endpoint as those of a bench."""
+        message, access = json.loads(reply.sent.raw), started.access
+        if not reply.sent.peer.startswith("http"):
+            raise Inconclusive("only answers over HTTP are stored")
+        path = urlsplit(reply.sent.peer).path
+        headers = {name.lower(): value for name, value in reply.sent.headers}
+        agents = (
+            agent
+            for agent, own in access.agents.items()
+            if own and all(headers.get(name.lower()) == value for name, value in own.items())
+        )
+        params = {k: v for k, v in message.get("params", {}).items() if k != "_meta"}
+        return cls(
+            method=message["method"],
+            params=params,
+            agent=next(agents, None),
+            endpoint="" if path == urlsplit(access.url).path else path,
+        )
+
+    def told(self) -> dict[str, Any]:
+        """Return it as it is stored; what is empty is left out."""
+        members = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
+        return {name: value for name, value in members.items() if value} | self.params
+
+    def sent(self, client: Client) -> Exact:
+        """Send it again, and return the bytes of the answer."""
+        return self.exact(client.request(self.method, self.params))
+
+    def exact(self, reply: Reply) -> Exact:
+        """Return the bytes of an answer; raises Inconclusive if it is an error."""
+        tool = ToolReply.of(reply) if self.method == "tools/call" else None
+        if reply.error is not None or (tool is not None and tool.is_error):
+            text = reply.error or (tool.texts if tool else ())
+            raise Inconclusive(f"the answer is an error, which is not stored: {text!r:.200}")
+        if tool is not None and len(tool.texts) == 1:
+            return Exact.of(tool)
+        return Exact(result=reply.result, text=b"")
