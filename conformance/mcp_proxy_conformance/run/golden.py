@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.discovery.baseline.body import BadBody, Body, changed, parsed
+from mcp_proxy_conformance.discovery.baseline.body import (
+    ENDING,
+    BadBody,
+    Body,
+    changed,
+    parsed,
+)
 from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, Literals
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, volatile
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 UPDATE = "--snapshot-update"
 NEXT_S = 1.5
 """Within it the next second begins, and a clock that shows seconds moves."""
+_INDEX = re.compile(rf"(\[(?P<name>.+)\]|\.(?P<number>\d+))?\.{ENDING}")
+"""The end of a file's name: the name of an answer, or its number if that is not the first."""
 SHOWN = 3
 """The last parts of a file's path that a sentence shows."""
 
@@ -82,7 +91,8 @@ class Golden:
 
     @property
     def _updates(self) -> bool:
-        return self._snapshot.update_snapshots or self._snapshot.update_new_snapshots_only
+        new_only = getattr(self._snapshot, "update_new_snapshots_only", False)  # not in syrupy 5.0
+        return bool(self._snapshot.update_snapshots or new_only)
 
     def _is_stored(self, body: Body, name: str | None) -> bool:
         """Compare with what is stored, or store it in an update."""
@@ -137,7 +147,7 @@ class Golden:
         ]
         moving = volatile(clean)
         self._bench.cut(moving)
-        return Body(request=request.told(), exact=clean[0], moving=moving)
+        return Body(request=request.members(), exact=clean[0], moving=moving)
 
     def concluded(self, ending: Ending, check: Callable[[Bench], Any]) -> Ending:
         """Return the ending of a check; in an update that of its second call, which stores."""
@@ -160,11 +170,10 @@ class Golden:
         if self._passed or not folder.is_dir():
             return
         for path in sorted(folder.iterdir()):
-            index = path.stem.removeprefix(base)
-            own = path.stem.startswith(base) and index[:1] in ("", ".", "[")
-            if own and path.suffix == self._path.suffix and str(path) not in self._compared:
-                name = int(index[1:]) if index[:1] == "." else index[1:-1] or None
-                assert self._snapshot.use_extension()(name=name) == path.read_bytes()
+            match = _INDEX.fullmatch(path.name.removeprefix(base))
+            if path.name.startswith(base) and match and str(path) not in self._compared:
+                index = int(match["number"]) if match["number"] else match["name"]
+                self._snapshot.use_extension()(name=index).assert_match(path.read_bytes())
 
     @property
     def _path(self) -> Path:
@@ -226,10 +235,10 @@ class _Request:
             endpoint="" if path == urlsplit(access.url).path else path,
         )
 
-    def told(self) -> dict[str, Any]:
-        """Return it as it is stored; what is empty is left out."""
-        members = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
-        return {name: value for name, value in members.items() if value} | self.params
+    def members(self) -> dict[str, Any]:
+        """Return its members as they are stored, without those that are empty."""
+        named = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
+        return {name: value for name, value in named.items() if value} | self.params
 
     def sent(self, client: Client) -> Exact:
         """Send it again, and return the bytes of the answer."""
