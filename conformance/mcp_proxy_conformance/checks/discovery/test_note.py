@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
-from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import (
     CONFIG,
     USER,
@@ -33,6 +33,7 @@ from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
+COMBOS = stage("combos")
 SHARED = "kelmund"
 TWICE = world(
     server(
@@ -148,6 +149,17 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
     """The note also appears at limit 1."""
     answers = owed(bench, queries, limit=1)
+
+    lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
+
+    assert lacking == {}
+
+
+@requirement("FR-009.note", "SC-006.every-kind")
+@on(COMBOS)
+def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> None:
+    """The note names the flag for each tool that the flag reveals, whatever locks it."""
+    answers = owed(bench, [key.tool for key in bench.armed.refused])
 
     lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
 

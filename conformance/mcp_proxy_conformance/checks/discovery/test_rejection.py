@@ -117,6 +117,23 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
     assert texts == {}
 
 
+@requirement("FR-008.distinct")
+@on(COMBOS)
+def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench) -> None:
+    """Refusals of tools under several locks, of which none is config's, differ from config's."""
+    config = bench.locked(config=True)
+    states = {key: bench.states[key] for key in bench.armed.refused}
+    others = [key for key, state in states.items() if not (state.config or state.server_off)]
+    bench.require(config, "no call of a config-locked tool was refused")
+    bench.require(others, "no call of a tool with a lock other than config was refused")
+
+    policy = {own_words(bench, key) for key in config}
+    same = [key for key in others if own_words(bench, key) in policy]
+
+    texts = {str(key): rejection(bench, key).text for key in same}
+    assert texts == {}
+
+
 @requirement("FR-008.distinct~no-policy")
 @on(MIXED)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:

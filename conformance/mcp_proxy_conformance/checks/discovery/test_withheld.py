@@ -44,6 +44,24 @@ def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Benc
 
 
 @requirement("FR-003.withheld")
+@on(COMBOS, needs=("quarantine",))
+def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench) -> None:
+    """An entry told as quarantined has no description and no schema, whatever else locks it."""
+    quarantined = [key for key in bench.armed.refused if bench.states[key].quarantined]
+    found = every_entry(bench, quarantined)
+    entries = [(key, entry) for key, entry in found if entry.status == "server_quarantined"]
+    bench.require(entries, "the flag revealed no quarantined tool")
+
+    leaked = _by_place(
+        ((str(key), name), value)
+        for key, entry in entries
+        for name, value in _texts_in(entry).items()
+    )
+
+    assert leaked == {}
+
+
+@requirement("FR-003.withheld")
 @on(MIXED, needs=("approval",))
 def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
     """A pending or changed tool's entry contains no word of the new description or schema."""

@@ -25,9 +25,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 IN_A_ROW = 3
 CONFIG, USER = ToolState(config=True), ToolState(user=True)
 POINTING = (CONFIG, USER, ToolState(config=True, user=True))
-OTHERS = (
-    USER, ToolState(approval="pending"), ToolState(approval="changed"), ToolState(quarantined=True),
-)  # fmt: skip
+OF_USERS = (USER, ToolState(approval="pending"), ToolState(approval="changed"))
 
 
 def _calling(key: ToolKey, agent: str | None = None) -> When:
@@ -127,7 +125,7 @@ def unlike_users(look: Look, findings: Findings) -> None:
     states = {key: bench.states[key] for key in look.keys}
     denied = [key for key, s in states.items() if s.config and not is_policy_first(s)]
     try:
-        pure = [key for key in look.proven if bench.states[key] in OTHERS[:3]]
+        pure = [key for key in look.proven if bench.states[key] in OF_USERS]
         users = {masked(bench, bench.refusal(key), key) for key in pure}
         servers, pins = texts_of_server(bench), bench.started.target.pins
         for key in denied:
@@ -141,9 +139,10 @@ def unlike_users(look: Look, findings: Findings) -> None:
 
 
 def distinct(look: Look, findings: Findings) -> None:
-    """No refusal for another lock has the words of one for config alone."""
+    """No refusal for other locks has the words of one for config alone."""
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
-    others = [key for key in look.keys if look.bench.states[key] in OTHERS]
+    states = {key: look.bench.states[key] for key in look.keys}
+    others = [key for key, state in states.items() if not (state.config or state.server_off)]
     if not pure or not others:
         return
     try:

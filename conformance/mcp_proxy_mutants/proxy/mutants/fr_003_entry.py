@@ -223,7 +223,29 @@ def _text(facts: Facts) -> str:
     return facts.tool.description
 
 
+def _text_beside_user_lock(facts: Facts, status: Status, withheld: bool) -> Json:
+    return std.locked_entry(facts, status, withheld and not facts.disabled_by_user)
+
+
+def _approved_text_in_quarantine(facts: Facts, status: Status, withheld: bool) -> Json:
+    entry = std.locked_entry(facts, status, withheld)
+    known = facts.quarantined and facts.approval == "changed" and facts.approved_description
+    return entry | {"description": facts.approved_description} if known else entry
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "user-lock-brings-the-text-back",
+        "A quarantined tool is listed with its description if the user disabled it, too.",
+        "FR-003.withheld",
+        locked_entry=_text_beside_user_lock,
+    ),
+    mutant(
+        "approved-text-in-quarantine",
+        "A changed tool of a quarantined server is listed with the description approved before.",
+        "FR-003.withheld",
+        locked_entry=_approved_text_in_quarantine,
+    ),
     mutant(
         "withheld-entries-titled",
         "Withheld entries show the title from the tool's annotations.",

@@ -83,7 +83,34 @@ def _own_lock_first(facts: Facts, texts: Texts) -> str:
     return std.rejection(alone if shut and facts.disabled_by_user else facts, texts)
 
 
+def _policy_for(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
+    """Reject some tools that config does not deny with the text for config locks."""
+    return lambda facts, texts: (
+        _policy_text(facts)
+        if when(facts) and facts.enabled and not facts.denied
+        else std.rejection(facts, texts)
+    )
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "unapproved-user-lock-told-as-policy",
+        "A tool that the user disabled and nobody approved is rejected as operator policy.",
+        "FR-008.distinct",
+        rejection=_policy_for(
+            lambda facts: facts.disabled_by_user and facts.approval in {"pending", "changed"}
+        ),
+    ),
+    mutant(
+        "locked-in-quarantine-told-as-policy",
+        "A tool of a quarantined server is rejected as operator policy if it is locked besides.",
+        "FR-008.distinct",
+        rejection=_policy_for(
+            lambda facts: (
+                facts.quarantined and (facts.disabled_by_user or facts.approval != "approved")
+            )
+        ),
+    ),
     mutant(
         "user-lock-told-before-its-server",
         "On a quarantined or switched-off server, a tool's user lock is told, denied or not.",

@@ -1,6 +1,7 @@
 """Mutants of the note beside default answers."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
@@ -201,7 +202,33 @@ def _all_when_full(gateway: Gateway) -> None:
     decide(gateway, note=note)
 
 
+def _noted(left_out: Callable[[Facts], bool]) -> Any:
+    """Leave matches under certain locks out of the note."""
+    return lambda flag, callables, locked: std.note(
+        flag, callables, [facts for facts in locked if not left_out(facts)]
+    )
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "user-locked-in-quarantine-unnoted",
+        "Quarantined tools that the user disabled, too, bring no note.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_noted(lambda facts: facts.quarantined and facts.disabled_by_user),
+    ),
+    mutant(
+        "unapproved-under-another-lock-unnoted",
+        "Unapproved tools bring a note only if nothing else locks them or their server.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_noted(
+            lambda facts: (
+                facts.approval in {"pending", "changed"}
+                and (facts.quarantined or facts.disabled_by_user)
+            )
+        ),
+    ),
     mutant(
         "note-counts-names",
         "The note counts tools of one name on several servers once.",
