@@ -110,7 +110,9 @@ async function arm(world, cases) {
   alive.counts = Object.values((await world.put({ do: 'list' })).counts).some(Boolean);
   for (const key of [...refused].slice(0, 6)) {
     alive.flag ||= (await find(toolOf(key), { [FLAG]: true })).disabled.length > 0;
-    alive.note ||= Boolean((await find(world.tool(key).word)).note);
+    const { note, tools } = await find(world.tool(key).word);
+    alive.note ||= Boolean(note);
+    alive.due ||= !tools.length;
   }
   return { ...world, shown, alive };
 }
@@ -170,15 +172,16 @@ const JUDGES = {
     return [['', isDeepStrictEqual(seen, wanted), seen]];
   },
   remediation_class: ({ remediation }) => [['', null, remediation]],
-  note: ({ note, disabled }, wanted) => {
-    const due = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
+  note: ({ note, tools, disabled }, wanted) => {
+    const told = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
+    const due = () => (tools.length ? null : told()); // some searches find something for any query
     return [['', { due, absent: () => !note, any: () => null }[wanted](), note]];
   },
-  note_count: ({ note, unasked, revealed }, { equals, ...bounds }, { when }, { shown, locks }) => {
+  note_count: ({ note, tools, unasked, revealed }, { equals, ...bounds }, { when }, { shown, locks }) => {
     const { min = equals ?? 0, max = equals ?? Infinity } = bounds;
     const found = Object.keys(shown[when.query] ?? {}).filter((key) => locks[key]?.size).length;
     const fits = (n) => Math.min(min, revealed) <= n && n <= Math.max(max, found) + unasked;
-    return [['', numbersIn(note ?? '').some(fits), note]];
+    return [['', tools.length ? null : numbersIn(note ?? '').some(fits), note]];
   },
   counts: ({ counts }, wanted) => Object.entries(wanted).map(([server, block]) => {
     const seen = counts[server];
@@ -215,6 +218,9 @@ async function fullest({ stage, put }, { when: { query } }) {
 
 /** The lines of one case: [word, path, what was seen]. */
 async function judge(world, one) {
+  if (one.then.note === 'absent' && world.alive?.due === false) {
+    return [['skip', 'given', 'each answer lists a callable tool, so that no note is due']];
+  }
   const reason = world.reason ?? blind(world, one);
   if (reason) return [['OPEN', 'given', reason]];
   const { when, then } = one, { limit = 1 } = when;
@@ -238,7 +244,9 @@ async function judge(world, one) {
       }
       const counts = sections.map(({ length }) => length); // the note may tell these instead
       answer.revealed = interpretations.includes('note-count') ? Math.min(...counts) : Infinity;
-      answer.unasked = withheld(sections[1]).length; // listed whatever the query, and so counted
+      const held = Object.values(world.locks).filter((on) => on.has('approval') || on.has('quarantine'));
+      // listed whatever the query, and so counted, also where the section has no room for them
+      answer.unasked = sections[1].length < CAP ? withheld(sections[1]).length : held.length;
     }
     if (then.as_without_flag) answer.usual = await world.put({ ...when, [FLAG]: undefined });
     return Object.entries(then).flatMap(([member, wanted]) => (
