@@ -1,6 +1,8 @@
-"""The one cap on indexed and withheld tools, also without a limit: FR-006."""
+"""The one cap on indexed and withheld tools, and the order of the latter: FR-004, FR-006."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec import structs
 
@@ -13,6 +15,7 @@ from mcp_proxy_conformance.discovery.input_schema import default
 from mcp_proxy_conformance.discovery.offered import offered
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 OPEN, INDEXED, WITHHELD = "solmek", "gremtol", "vosquil"
 """Words of callable tools, of locked tools of every kind, and of withheld tools only."""
@@ -23,6 +26,17 @@ CALLABLE = (
 DENIED = ("bexram", "fudlip", "gantok", "hiprel", "jusmav", "kolbin", "lerdop")
 DISABLED = ("mavtus", "nibrog", "pextil", "qulfan", "ruvdek")
 HELD = ("sabnot", "tivgul", "ubmore", "wexlap", "yindor", "zepkal", "abrifo", "dovnes")
+PLANTED = {"dovnes": "krelumdo", "jefnok": "plimzeku"}
+"""Words that stand only in the description of the withheld tool of that name."""
+NOWHERE = ("quolvexi", "fribbadon", "wexumla")
+
+
+def _held(part: str, name: str) -> Any:
+    """A tool whose name begins with the part, and whose description may hold a planted word."""
+    words = [part, name, *([PLANTED[name]] if name in PLANTED else [])]
+    return tool(f"{part}_{name}", " ".join(words).capitalize(), word=name)
+
+
 ATTIC = structs.replace(
     world(
         server(
@@ -34,8 +48,8 @@ ATTIC = structs.replace(
         server(
             "attic",
             tool(INDEXED),
-            *(tool(f"{INDEXED}_{name}", word=name) for name in HELD[:3]),
-            *(tool(f"{WITHHELD}_{name}", word=name) for name in HELD[3:]),
+            *(_held(INDEXED, name) for name in HELD[:3]),
+            *(_held(WITHHELD, name) for name in HELD[3:]),
         ),
         server("shed", tool("ormlat_show"), trusted=False),
         agents={"keeper": ("quarry", "attic", "shed")},
@@ -43,7 +57,7 @@ ATTIC = structs.replace(
     steps=(
         Step(unlock="approval", server="shed", tools=("ormlat_show",)),
         *(
-            Step(add=tool(f"{part}_{name}", word=name)[0], server="shed")
+            Step(add=_held(part, name)[0], server="shed")
             for part, name in (
                 (INDEXED, "ebnuro"), (WITHHELD, "fiklom"), (WITHHELD, "gosvat"),
                 (WITHHELD, "humdri"), (WITHHELD, "idplen"), (WITHHELD, "jefnok"),
@@ -83,6 +97,28 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     most = {request: cap(usual if request[2] is ABSENT else request[2]) for request in counts}
     over = {request: count for request, count in counts.items() if count > most[request]}
     assert {_in_words(*r): n for r, n in over.items()} == {_in_words(*r): most[r] for r in over}
+
+
+@requirement("FR-004.unsearched")
+@on(ATTIC)
+def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
+    """Beside a part of their names, a word of withheld texts orders the tools as any other word."""
+    bench.needs_one_of("approval", "quarantine")
+    orders = [_order(bench, word) for word in NOWHERE]
+    if all(len(order) <= 1 for order in orders):
+        raise NotApplicable("withheld tools are found only by their full names")
+    if any(order != orders[0] for order in orders):
+        raise NotApplicable("words that stand nowhere change the order of its answers, too")
+
+    observed = {word: _order(bench, word) for word in PLANTED.values()}
+
+    assert observed == dict.fromkeys(observed, orders[0])
+
+
+def _order(bench: Bench, word: str) -> list[str]:
+    """The withheld tools of the answer to the part of their names and this word, in its order."""
+    answer = bench.discover(f"{WITHHELD} {word}", include_disabled=True, limit=100)
+    return [str(entry.key) for entry in answer.disabled]
 
 
 def _default_limit(bench: Bench) -> int | None:

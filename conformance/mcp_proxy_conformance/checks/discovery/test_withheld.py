@@ -23,6 +23,7 @@ from mcp_proxy_conformance.verdict.result import Breach
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
+NOWHERE = "quolvexi"
 
 Place = str | tuple[str, str]
 
@@ -98,6 +99,23 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
 
     _expect_no_leak(bench, queries, (True, ABSENT))
+
+
+@requirement("FR-004.unsearched")
+@on(MIXED)
+def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
+    """Words of withheld texts reveal their tool only if a word that stands nowhere does, too."""
+    bench.needs_one_of("approval", "quarantine")
+    _expect_withheld(bench)
+    unasked = {*bench.revealed(NOWHERE, limit=100)}
+
+    found = {
+        in_words({"query": word}): str(key)
+        for word, key in _planted(bench).items()
+        if key in bench.revealed(word, limit=100) and key not in unasked
+    }
+
+    assert found == {}
 
 
 @requirement("FR-003.canary")

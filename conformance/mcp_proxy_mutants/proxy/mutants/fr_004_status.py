@@ -1,5 +1,6 @@
 """Mutants of the status of a locked entry."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from mcp_proxy_mutants.proxy.pieces import (
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.search import terms
 
 OFTEN = 5
 
@@ -301,7 +303,57 @@ def _until_refresh(gateway: Gateway) -> None:
     decide(gateway, may_call=may_call)
 
 
+def _descriptions_searched(query: str, facts: Facts) -> float:
+    """Match withheld tools by the words of their descriptions, too."""
+    text = f"{facts.tool.name} {facts.tool.description}"
+    return std.matches(query, facts) or len({*terms(query)} & {*terms(text)})
+
+
+def _schemas_searched(query: str, facts: Facts) -> float:
+    """Match withheld tools by a word of their schemas or annotations."""
+    texts = json.dumps([facts.tool.schema, facts.tool.annotations])
+    return std.matches(query, facts) or float(query.strip() in texts and bool(query.strip()))
+
+
+def _descriptions_rank(query: str, facts: Facts) -> float:
+    """Rank withheld tools that match by name by the words of their descriptions."""
+    relevance = std.matches(query, facts)
+    beside = len({*terms(query)} & {*terms(facts.tool.description)})
+    return relevance and relevance + beside / 10
+
+
+def _longest_first(query: str, facts: Facts) -> float:
+    """Rank withheld tools by how much of the query their descriptions cover."""
+    relevance = std.matches(query, facts)
+    covered = sum(len(term) for term in terms(query) if term in facts.tool.description.lower())
+    return relevance and relevance + covered / 100
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "withheld-descriptions-searched",
+        "A word of a withheld description finds its tool.",
+        "FR-004.unsearched",
+        matches=_descriptions_searched,
+    ),
+    mutant(
+        "withheld-schemas-searched",
+        "A text that occurs in a withheld schema or annotation finds its tool.",
+        "FR-004.unsearched",
+        matches=_schemas_searched,
+    ),
+    mutant(
+        "withheld-descriptions-rank",
+        "Withheld tools that match by name are ordered by words of their descriptions.",
+        "FR-004.unsearched",
+        matches=_descriptions_rank,
+    ),
+    mutant(
+        "withheld-coverage-ranks",
+        "Withheld tools come in the order in which their descriptions cover the query.",
+        "FR-004.unsearched",
+        matches=_longest_first,
+    ),
     mutant(
         "denied-in-quarantine-listed",
         "Denied tools of a quarantined server are listed as quarantined.",
