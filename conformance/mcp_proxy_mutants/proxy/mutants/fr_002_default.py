@@ -45,8 +45,8 @@ def _flag_echoed(document: Json, request: Request) -> Json:
 def _rounded(document: Json, request: Request) -> Json:
     if "include_disabled" not in request.arguments:
         return document
-    tools = [entry | {"score": round(entry["score"], DIGITS)} for entry in document["tools"]]
-    return document | {"tools": tools}
+    rounded = [entry | {"score": round(entry["score"], DIGITS)} for entry in document["tools"]]
+    return document | {"tools": rounded}
 
 
 def _agents_see_less(document: Json, request: Request) -> Json:
@@ -116,8 +116,8 @@ def _only_true(arguments: Mapping[str, Any]) -> bool:
 
 
 def _rounded_2(document: Json) -> Json:
-    tools = [entry | {"score": round(entry["score"], 4)} for entry in document["tools"]]
-    return document | {"tools": tools}
+    rounded = [entry | {"score": round(entry["score"], 4)} for entry in document["tools"]]
+    return document | {"tools": rounded}
 
 
 def _explained(document: Json) -> Json:
@@ -140,9 +140,9 @@ def _user_locked_in_default(gateway: Gateway) -> None:
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
             return document
-        for server, tools in gateway.known().items():
+        for server, of_server in gateway.known().items():
             if std.scope(request.agent, server, "search"):
-                known.update({facts.tool.name: facts for facts in tools})
+                known.update({facts.tool.name: facts for facts in of_server})
         facts = known.get(request.query)
         if facts is None or std.classify(facts) != "disabled_by_user":
             return document
@@ -151,7 +151,60 @@ def _user_locked_in_default(gateway: Gateway) -> None:
     decide(gateway, answer=answer)
 
 
+def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], None]:
+    """Change default answers that list callable tools while locked ones match."""
+
+    def swap(gateway: Gateway) -> None:
+        locked: list[Match] = []
+
+        def noting(hits: Sequence[Match], limit: int) -> Windows:
+            callables, rest = std.window(hits, limit)
+            locked[:] = rest
+            return callables, rest
+
+        def answer(document: Json, request: Request) -> Json:
+            beside = not request.flag and document["tools"] and locked
+            return change(document, len(locked)) if beside else document
+
+        decide(gateway, window=noting, answer=answer)
+
+    return swap
+
+
+def _entries_marked(document: Json, _locked: int) -> Json:
+    return document | {"tools": [entry | {"alternatives": 0} for entry in document["tools"]]}
+
+
+def _turned_by_locked(hits: Sequence[Match], limit: int) -> Windows:
+    callables, rest = std.window(hits, limit)
+    return (callables[::-1] if rest else callables), rest
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "locked-matches-numbered",
+        "A default answer with callable tools has the number of locked matches.",
+        "FR-002.unmoved",
+        swap=_beside_locked(lambda document, locked: document | {"withheld": locked}),
+    ),
+    mutant(
+        "entries-marked-beside-locked",
+        "Callable entries have one more member while a locked tool matches.",
+        "FR-002.unmoved",
+        swap=_beside_locked(_entries_marked),
+    ),
+    mutant(
+        "total-first-beside-locked",
+        "The total comes first in default answers while a locked tool matches.",
+        "FR-002.unmoved",
+        swap=_beside_locked(lambda document, _: _first_reordered(document)),
+    ),
+    mutant(
+        "order-turned-by-locked-matches",
+        "Callable tools come in reverse order as soon as a locked tool matches.",
+        "FR-002.unmoved",
+        window=_turned_by_locked,
+    ),
     mutant(
         "false-is-echoed",
         "An explicit false is repeated in the answer.",

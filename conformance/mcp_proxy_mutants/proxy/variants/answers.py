@@ -131,6 +131,30 @@ def generations(gateway: Gateway) -> None:
     decide(gateway, answer=Generation(gateway))
 
 
+FEW = 4
+
+
+def hint_on_few(document: Json, _request: Request) -> Json:
+    """Advise other words in every answer with few callable tools."""
+    few = len(document["tools"]) < FEW
+    return document | ({"hint": "Few tools match; other words may find more."} if few else {})
+
+
+def state_of_servers(gateway: Gateway) -> None:
+    """Say in every answer how many servers are in quarantine or off, if any are."""
+
+    def answer(document: Json, request: Request) -> Json:
+        servers = [
+            server
+            for server in gateway.config.servers.values()
+            if gateway.policy.scope(request.agent, server.name, "listing")
+        ]
+        apart = sum(server.quarantined or not server.enabled for server in servers)
+        return document | ({"servers_apart": apart} if apart else {})
+
+    decide(gateway, answer=answer)
+
+
 def pretty(document: Json) -> str:
     """Render a document over many lines."""
     return json.dumps(document, ensure_ascii=False, indent=2)
@@ -237,6 +261,17 @@ VARIANTS: tuple[Variant, ...] = (
         "non-interference",
         "FR-007.non-interference",
         swap=generations,
+    ),
+    variant(
+        "hint-on-few", "Answers with few callable tools advise other words.", answer=hint_on_few
+    ),
+    variant(
+        "state-of-servers",
+        "Every answer has the number of servers that are in quarantine or off, if any are.",
+        "unmoved-bytes",
+        "FR-002.unmoved~bytes",
+        "FR-002.no-locks-no-change~empty-members",
+        swap=state_of_servers,
     ),
     variant("pretty", "Answers are JSON over many lines.", render=pretty),
     variant("escaped", "Answers are JSON in ASCII with sorted members.", render=escaped),

@@ -1,0 +1,198 @@
+"""Default answers before and after locks of every kind, on matching tools and elsewhere: FR-002."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.arming import Prover, Stepper
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, children, differences
+from mcp_proxy_conformance.discovery.forms import asked
+from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.wire.spans import Malformed, Node, Span
+
+QUERY, ELSEWHERE = "tamupo", "gosevi"
+YARD = world(
+    server(
+        "forge",
+        tool("rudiko_cast", f"Rudiko {QUERY}."),
+        tool("sefano_bend", f"Sefano {QUERY} for bars of any length or width."),
+        tool(
+            "vilota_weld",
+            f"Vilota {QUERY} for pipes, rails and plates of steel, copper or tin, laid out by hand"
+            " on the long bench beside the old furnace before the day begins.",
+        ),
+        tool("kabuno_lamp", f"Kabuno {ELSEWHERE}."),
+        tool("lodimo_lamp", f"Lodimo {ELSEWHERE}."),
+        tool("bitoko_seal", groups=(QUERY,)),
+        tool("dunali_seal"),
+        tool("fegadu_open", groups=(QUERY,)),
+        tool("hiropa_open"),
+    ),
+    server("vault", tool("mevali_dig", groups=(QUERY,)), tool("nosuka_dig")),
+    server("loft", tool("pavino_rent", groups=(QUERY,)), tool("juneli_rent")),
+    server("annex", tool("zimoka_draw", groups=(QUERY,)), tool("wudaro_draw"), trusted=False),
+)
+WITHOUT = msgspec.structs.replace(
+    YARD,
+    servers=tuple(
+        msgspec.structs.replace(
+            server, tools=tuple(tool for tool in server.tools if QUERY not in tool.groups)
+        )
+        for server in YARD.servers
+    ),
+)
+"""The same world without the tools that are locked and match."""
+LOCKS = {
+    "a lock by config": (
+        Step(lock="config", server="forge", tools=("bitoko_seal", "dunali_seal")),
+    ),
+    "a lock by the user": (
+        Step(lock="user", server="forge", tools=("fegadu_open", "hiropa_open")),
+    ),
+    "a change that waits for approval": (
+        *(
+            Step(change=name, server="annex", description=f"{name} {text} once more.")
+            for name, text in (("zimoka_draw", f"zimoka {QUERY}"), ("wudaro_draw", "wudaro"))
+        ),
+        Step(refresh="annex"),
+    ),
+    "a quarantine": (Step(lock="quarantine", server="vault"),),
+    "a server switched off": (Step(lock="server", server="loft"),),
+}
+UNTIED = ("rudiko_cast", "sefano_bend", "vilota_weld")
+"""Callable tools in whose texts the query stands once, at lengths that no search can confuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A default answer without its values: member names, and the untied tools, in their order."""
+
+    members: tuple[str, ...]
+    of_entries: tuple[str, ...]
+    tools: tuple[str, ...]
+
+    def unlike(self, before: Shape) -> dict[str, str]:
+        """Return what this answer has more, or in another order, than the one before, by place."""
+        places = {f"member {name}": "added" for name in self.members if name not in before.members}
+        places |= {
+            f"member {name} of a tool": "added"
+            for name in self.of_entries
+            if name not in before.of_entries
+        }
+        orders = {
+            "order of members": (self.members, before.members),
+            "order of a tool's members": (self.of_entries, before.of_entries),
+            "order of tools": (self.tools, before.tools),
+        }
+        for place, (here, there) in orders.items():
+            kept = [name for name in here if name in there]
+            if kept != [name for name in there if name in here]:
+                places[place] = ", ".join(kept)
+        return places
+
+
+@requirement("FR-002.unmoved")
+@on(YARD)
+def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench: Bench) -> None:
+    """When matching tools are locked, default answers get no member and keep their order.
+
+    A difference counts only where the same locks on tools that do not match bring no such answer:
+    an earlier build may have told of its servers, or of few results.
+    """
+    before = _shape(bench)
+    bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
+
+    after = {lock: _kept(bench, before) for lock in _laid(bench)}
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    moved = {lock: shape.unlike(before) for lock, shape in after.items()}
+    if any(moved.values()):
+        with bench.twin(WITHOUT) as twin:
+            alike = {lock: _shape(twin) for lock in _laid(twin)}
+        moved = {
+            lock: {place: text for place, text in changes.items() if place in of_others}
+            for lock, changes in moved.items()
+            for of_others in [after[lock].unlike(alike[lock])]
+        }
+
+    changes = {f"{p}, after {k}": text for k, places in moved.items() for p, text in places.items()}
+    assert changes == {}
+
+
+@requirement("FR-002.unmoved~bytes")
+@on(YARD)
+def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
+    """Whatever is locked that does not match, default answers keep their bytes but for numbers."""
+    request = {"query": ELSEWHERE}
+    usual = [_without_numbers(asked(bench, request, "A")) for _ in range(4)]
+    bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
+
+    moved: dict[tuple[str, ...], ByteDifference] = {}
+    for lock in _laid(bench):
+        changes = bench.until(
+            lambda: differences(usual, [_without_numbers(asked(bench, request, "A"))], bench.cut),
+            lambda changes: not changes,
+        )
+        moved |= {(in_words(request), f"after {lock}", change.place): change for change in changes}
+
+    observed = {place: change.seen for place, change in moved.items()}
+    assert observed == {place: change.usual for place, change in moved.items()}
+
+
+def _laid(bench: Bench) -> Iterator[str]:
+    """Lay the locks one after the other, those that are declared; yield each once settled."""
+    prover = Prover(bench.started)
+    prover.armed = bench.armed
+    stepper = Stepper(prover)
+    for name, steps in LOCKS.items():
+        states = dict(bench.states)
+        for step in steps:
+            if step.change is None or ToolKey(step.server, step.change) in bench.tools:
+                stepper.take(step)
+        if bench.states != states:
+            bench.settle()
+            yield name
+    bench.armed.refused.update(dict.fromkeys(k for k, s in bench.states.items() if not s.callable))
+
+
+def _kept(bench: Bench, before: Shape) -> Shape:
+    """The shape of the answer once it is as before, or the settle time is over."""
+    return bench.until(lambda: _shape(bench), lambda shape: not shape.unlike(before))
+
+
+def _shape(bench: Bench) -> Shape:
+    answer = bench.discover(QUERY)
+    bench.require(answer.error is None, f"discovery is answered with an error: {answer.error}")
+    document = spans.parse(answer.reply.document)
+    entries = document.get(bench.surface.members.tools)
+    members = [
+        member.key for entry in (entries.items if entries else ()) for member in entry.members
+    ]
+    return Shape(
+        members=tuple(dict.fromkeys(member.key for member in document.members)),
+        of_entries=tuple(dict.fromkeys(members)),
+        tools=tuple(entry.key.tool for entry in answer.tools if entry.key.tool in UNTIED),
+    )
+
+
+def _without_numbers(exact: Exact) -> Exact:
+    """Cut numbers out: scores and counts may depend on all that is indexed."""
+    try:
+        numbers = list(_numbers(spans.parse(exact.text)))
+    except Malformed:
+        return exact
+    return replace(exact, text=spans.cut(exact.text, numbers))
+
+
+def _numbers(node: Node) -> Iterator[Span]:
+    if node.kind == "number":
+        yield node.span
+    for _, inner in children(node):
+        yield from _numbers(inner)
