@@ -92,8 +92,19 @@ def last(report: Report, path: Path, code: int | None = None) -> Line:
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if reason == f"not settled: {', '.join(open_)}":
         reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
+    if report.headline == "conformant":
+        reason = "; ".join([reason, *(f"{_some(ids)} {why}" for why, ids in _unasked(firm))])
     reason = short(f"{report.headline}: {reason}", LAST)
     return Line(f"{reason}; {ending(report, code)}; report: {path}", whole=True)
+
+
+def _unasked(clauses: list[ClauseVerdict]) -> list[tuple[str, list[str]]]:
+    """Return why clauses were not judged that need an option, and the clauses."""
+    reasons: dict[str, list[str]] = {}
+    for clause in clauses:
+        if clause.cause == "not_asked" and not is_left_out(clause):
+            reasons.setdefault(clause.reason, []).append(clause.id)
+    return list(reasons.items())
 
 
 def ending(report: Report, code: int | None) -> str:
