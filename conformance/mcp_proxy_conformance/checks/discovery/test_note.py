@@ -47,6 +47,7 @@ TWICE = world(
     server("vault", tool("pelka_hide")),
 )
 TWICE = structs.replace(TWICE, steps=(*TWICE.steps, Step(lock="quarantine", server="vault")))
+FREE = ToolKey("forge", "zorvik_list")
 MATCHES = (
     ToolKey("forge", "mobel_drop"),
     ToolKey("forge", "tunrag_wipe"),
@@ -195,6 +196,28 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     counts = {len(MATCHES), len(section)}  # some targets list quarantined tools for any query
     counted = answer.note if counts.isdisjoint(numbers) else len(MATCHES)
     assert {SHARED: counted} == {SHARED: len(MATCHES)}
+
+
+@requirement("FR-009.note")
+@on(TWICE, needs=("restart",))
+def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
+    """After the first and the second restart, the first answer without a callable has the note."""
+    firsts: dict[str, str | None] = {}
+    owing: list[ToolKey] = []
+    for restart in ("first", "second"):
+        bench.operator.restart()
+        bench.require(bench.ready(FREE), "no tool could be called after the restart")
+        bench.settle()
+        answer = bench.discover(SHARED)
+        if answer.tools:
+            raise NotApplicable("the answer lists a callable tool, so no note is due")
+        revealed = [*bench.revealed(SHARED, limit=100)]
+        owing += revealed
+        if revealed and not leads_on(answer):
+            firsts[f"after the {restart} restart"] = answer.note
+    bench.require(owing, "the flag revealed no locked tool after the restarts")
+
+    assert firsts == {}
 
 
 def _complete(answer: Answer) -> bool:

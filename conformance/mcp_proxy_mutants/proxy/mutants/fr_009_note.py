@@ -209,7 +209,40 @@ def _noted(left_out: Callable[[Facts], bool]) -> Any:
     )
 
 
+def _second_after_restart(gateway: Gateway) -> None:
+    """After a restart, leave the note out of the first answer that owes it."""
+    left = [1 if gateway.store.records() else 0]
+
+    def answer(document: Json, _request: Request) -> Json:
+        if "notice" not in document or not left[0]:
+            return document
+        left[0] -= 1
+        return _mute(document)
+
+    decide(gateway, answer=answer)
+
+
+def _once_restarted(gateway: Gateway) -> None:
+    """Leave the note out from the second restart on, as a mark on the disk tells."""
+    starts = gateway.store.path.with_name("starts")
+    number = len(starts.read_text(encoding="utf-8")) if starts.exists() else 0
+    starts.write_text("." * (number + 1), encoding="utf-8")
+    decide(gateway, answer=lambda document, _: _mute(document) if number > 1 else document)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "first-note-after-restart-missing",
+        "After a restart, the first answer that owes a note has none.",
+        "FR-009.note",
+        swap=_second_after_restart,
+    ),
+    mutant(
+        "no-note-after-two-restarts",
+        "After the second restart, no answer has a note.",
+        "FR-009.note",
+        swap=_once_restarted,
+    ),
     mutant(
         "user-locked-in-quarantine-unnoted",
         "Quarantined tools that the user disabled, too, bring no note.",
