@@ -43,12 +43,13 @@ TARGET = ("--target", "reference", "--out", "out")
 
 def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProcess[str]:
     """Run pytest in the user's folder against the reference, bent in that way."""
+    alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BENT": bent}
     plugins = ("-p", "mcp_proxy_conformance.plugin", "-p", "embedded_reference")
     return subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, "-q", *words, "test_golden.py"],
         cwd=folder,
-        env=os.environ | here,
+        env=alone | here,
         capture_output=True,
         text=True,
         check=False,
