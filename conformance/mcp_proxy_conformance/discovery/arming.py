@@ -50,6 +50,11 @@ class Armed:
     skipped: dict[ToolKey, str] = field(default_factory=dict)
     unproven: dict[ToolKey, Unproven] = field(default_factory=dict)
 
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """The servers with a lock that was left out, or whose effect was not seen."""
+        return frozenset(key.server for key in (*self.unproven, *self.skipped))
+
     def samples(self) -> tuple[ToolKey, ...]:
         """Return up to six refused tools: three locked by config alone, three by the user alone.
 

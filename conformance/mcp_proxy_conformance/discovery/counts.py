@@ -54,7 +54,7 @@ def judged(bench: Bench) -> tuple[str, ...]:
 
     Raises Inconclusive when there is none with a locked tool.
     """
-    doubtful = {key.server for key in (*bench.armed.unproven, *bench.armed.skipped)}
+    doubtful = set(bench.armed.doubtful)
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
     names = [server.name for server in bench.world.servers if server.name not in doubtful]
     locked = [name for name in names if not all(s.callable for s in states_of(bench, name))]
@@ -67,10 +67,13 @@ def judged(bench: Bench) -> tuple[str, ...]:
 
 def shut(bench: Bench) -> tuple[str, ...]:
     """Return the servers that are off or in quarantine, which is proven, as are all other locks."""
-    doubtful = {key.server for key in (*bench.armed.unproven, *bench.armed.skipped)}
     locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
-    proven = {key.server for lock in locks for key in bench.locked(**lock)}
-    return tuple(server.name for server in bench.world.servers if server.name in proven - doubtful)
+    proven = {key.server for lock in locks for key in bench.locked(**lock)} - bench.armed.doubtful
+    return tuple(
+        server.name
+        for server in bench.world.servers
+        if server.name in proven - bench.armed.doubtful
+    )
 
 
 def of_users(states: Iterable[ToolState]) -> dict[str, int]:

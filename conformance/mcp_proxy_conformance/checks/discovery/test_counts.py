@@ -207,8 +207,8 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
 
 
 def _off(bench: Bench) -> list[str]:
-    """The servers that are proven to be off, in quarantine or not."""
-    off = {key.server for key, state in bench.states.items() if state.server_off}
+    """The servers that are proven to be off; a quarantine, too, would refuse calls."""
+    off = {key.server for key in bench.locked(server_off=True)}
     servers = [name for name in shut(bench) if name in off]
     bench.require(servers, "no call of a switched-off server's tool was refused")
     return servers

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.discovery.rejections import (
     ACT_OF_USERS,
     OWN_OF_USERS,
     has_sentence,
+    is_policy_first,
     remedy_of_users,
     texts_of_server,
 )
@@ -145,14 +146,15 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 
 def _wrong_rejections(bench: Bench) -> Wrong:
     """The rejections that give a config lock the user's remedy; inconclusive if unread."""
-    bench.require(_denied(bench), "no call of a config-denied tool was refused")
+    denied = [key for key in _denied(bench) if _is_sure(bench, key)]
+    bench.require(denied, "no call of a config-denied tool was refused")
     theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
     servers, pins = texts_of_server(bench), bench.started.target.pins
     outcomes = {
         (str(key), text): remedy_of_users(
             text, bench.states[key], users=theirs, servers=servers, pins=pins
         )
-        for key in _denied(bench)
+        for key in denied
         for text in [masked(bench, bench.refusal(key), key)]
     }
 
@@ -192,6 +194,11 @@ def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int
 
 def _denied(bench: Bench) -> list[ToolKey]:
     return sorted(key for key in bench.armed.refused if bench.states[key].config)
+
+
+def _is_sure(bench: Bench, key: ToolKey) -> bool:
+    """Whether config is known to deny the tool: a refusal for another lock does not prove it."""
+    return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful
 
 
 def _reachable(bench: Bench) -> list[str]:

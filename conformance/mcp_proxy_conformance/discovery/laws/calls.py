@@ -123,7 +123,8 @@ def unlike_users(look: Look, findings: Findings) -> None:
     """The refusal of a denied tool asks for no act of the user, whatever else locks the tool."""
     bench = look.bench
     states = {key: bench.states[key] for key in look.keys}
-    denied = [key for key, s in states.items() if s.config and not is_policy_first(s)]
+    sure = {key: s for key, s in states.items() if key.server not in bench.armed.doubtful}
+    denied = [key for key, s in sure.items() if s.config and not is_policy_first(s)]
     try:
         pure = [key for key in look.proven if bench.states[key] in OF_USERS]
         users = {masked(bench, bench.refusal(key), key) for key in pure}
@@ -143,7 +144,7 @@ def distinct(look: Look, findings: Findings) -> None:
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     states = {key: look.bench.states[key] for key in look.keys}
     others = [key for key, state in states.items() if not (state.config or state.server_off)]
-    if not pure or not others:
+    if not pure or USER not in states.values():
         return
     try:
         words = {own_words(look.bench, key) for key in pure}

@@ -104,11 +104,14 @@ def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) ->
     states = states_of(look.bench, entry.name)
     observed = tally(entry)
     callables = observed.get("callable", 0)
-    kinds = [clause for clause, lock in (("FR-010.quarantined", "quarantined"),
-                                         ("FR-010.server-off", "server_off"))
-             if any(getattr(state, lock) for state in states)]  # fmt: skip
-    findings.truth(kinds, LISTING, callables, holds=not callables, counts=alive, wanted="0",
-                   topic=f"callable tools of {entry.name}")  # fmt: skip
+    bench, name = look.bench, entry.name
+    quarantined = any(key.server == name for key in bench.locked(quarantined=True))
+    off = any(key.server == name for key in bench.locked(server_off=True))
+    kinds = ["FR-010.quarantined"] if quarantined else []
+    kinds += ["FR-010.server-off"] if off else []
+    if kinds:
+        findings.truth(kinds, LISTING, callables, holds=not callables, counts=alive, wanted="0",
+                       topic=f"callable tools of {entry.name}")  # fmt: skip
     numbers = [number for number in observed.values() if integral(number)]
     findings.truth(["FR-004.once"], LISTING, observed, holds=sum(numbers) <= len(states),
                    counts=bool(observed), wanted=f"{len(states)} tools in all",
