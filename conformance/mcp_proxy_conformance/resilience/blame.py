@@ -117,7 +117,7 @@ def is_open(behaviour: Behaviour) -> bool:
 
 
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
-    """Return the clauses of the table that an allowed end with that status shows to hold."""
+    """Return the clauses on status and attempts that an allowed end with that status confirms."""
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
     if (
@@ -129,7 +129,7 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
-    """Return the clauses that a load of this server can break, whatever comes before."""
+    """Return the clauses that some end of a load of this server would break."""
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
     passing = bool(clauses.alone) and clauses.status != "O3.loaded"
@@ -143,7 +143,7 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 
 
 def _ends_at(server: LoadServer, most: int) -> int:
-    """Return the attempt before the last one that ends permanent or denied; 0 if none does."""
+    """Return the number of an attempt, not the last, that must end the load as failed; or 0."""
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
         if signal.classes != TRANSIENT:
@@ -218,7 +218,7 @@ def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: 
 
 
 def _of_health(server: LoadServer, number: int, at_once: str) -> str:
-    """Return the clause about a server that is healthy in that attempt; advisory for later ones."""
+    """Return the clause on health in that attempt; empty where it is advisory, or in later ones."""
     if number == 1:
         return f"{at_once}~none" if at_once == "O3.loaded" and not server.tools else at_once
     is_heal = number == SECOND and clauses_of(server.behaviour(1), server.timeout_s).alone

@@ -18,10 +18,10 @@ Load = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class ChangedLoader(Protocol):
-    """A changed loader, which is started and then answers load requests."""
+    """A changed loader, which can be started any number of times."""
 
     def start(self) -> Load:
-        """Start a new loader."""
+        """Start a new loader and return the function that answers its load requests."""
 
 
 class LoaderHost:
@@ -54,7 +54,7 @@ class EmbeddedLoader:
     """One loader on the host's loop, with the interface of a program."""
 
     def __init__(self, changed: ChangedLoader, host: LoaderHost, *, patience: float = 1.0) -> None:
-        """Started with the first load, and again after a hang; `patience` scales deadlines."""
+        """Start nothing; the first load does, and one after a hang; `patience` scales deadlines."""
         self._changed = changed
         self._host = host
         self._patience = patience
@@ -70,7 +70,7 @@ class EmbeddedLoader:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Have it load these servers; its answer is encoded as a line, as a program's is."""
+        """Load these servers; the answer is encoded as a line, as a program's is."""
         self._load = self._load or self._changed.start()
         self._number += 1
         members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}

@@ -28,7 +28,7 @@ def shows(secret: str, line: bytes) -> bool:
 
 
 def _out_of_base64(secret: str) -> Iterator[str]:
-    """Yield the password of Basic credentials."""
+    """Yield the password if the secret is Basic credentials in base64."""
     with contextlib.suppress(ValueError):
         _, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
         if colon:

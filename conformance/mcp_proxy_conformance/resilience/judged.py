@@ -1,4 +1,4 @@
-"""Comparison of a load with its case: outcomes, attempts, tools, warnings, secrets."""
+"""Loads judged by their cases: outcomes, attempts, tools, warnings, secrets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LONG_WORD = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Says:
-    """The loader's declared statements, and how it names tools and reads signatures."""
+    """The loader's declarations: what it reports, its tool prefix, and how it reads signals."""
 
     classifies: bool
     warns: bool
@@ -57,9 +57,9 @@ class Says:
 def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     """Compare the load of a case with what the case allows.
 
-    What its outcomes and status words break stands at once; all else is judged on the load that
-    `basis` trusts: this one, or one without its control servers, which `load_of` runs. Undeclared
-    capabilities are not judged.
+    Findings on its set of outcomes and its status words are returned at once. All else is judged on
+    the load that `basis` trusts: this one, or one without its control servers, which `load_of`
+    runs. Undeclared capabilities are not judged.
 
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
@@ -395,7 +395,7 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
 
 
 def _apart(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
-    """Return a load of these servers to compare with; it carries no expectations."""
+    """Return a case of these servers whose load is compared only; it expects nothing by itself."""
     then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(
         case, id=f"{case.id} {name}", given=given, then=then, again=None, heals=False

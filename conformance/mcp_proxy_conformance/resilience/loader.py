@@ -86,7 +86,7 @@ class Loader(Protocol):
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Have it load these servers; schemas/LOADER.md has the form of each."""
+        """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long."""
 
     def stop(self, patience_s: float = END_S) -> None:
         """End it; a load in progress is cancelled."""
@@ -97,7 +97,7 @@ class BadAnswer(ValueError):
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """Return the request of a load."""
+    """Return the request of a load; `members` are its other members, such as `max_attempts`."""
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
@@ -151,7 +151,7 @@ class LoaderProgram:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Have it load these servers; schemas/LOADER.md has the form of each.
+        """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long.
 
         A program that is not running loads no servers first: its start does not count in any load's
         time.
@@ -205,7 +205,7 @@ class LoaderProgram:
             raise self._break(str(fault)) from None
 
     def _break(self, complaint: str) -> AdapterError:
-        """End a program that is out of step; the next load starts another."""
+        """End a program that broke the protocol, and return the error to raise."""
         tail = self._program.tail().strip() if self._program is not None else ""
         self.stop(0.0)
         log = f"; its log ends with:\n{tail}" if tail else ""

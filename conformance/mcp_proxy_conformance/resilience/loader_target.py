@@ -25,7 +25,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9]+")
 
 
 def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
-    """Return the case once for each signature if its bodies hold one, else itself under ""."""
+    """Return the case with each signature put in its bodies; itself as "" if they have no place."""
     if not any(SIGNATURE in (act.body or "") for own in case.given.servers for act in own.script):
         return {"": case}
     return {
@@ -82,7 +82,7 @@ def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
 
 
 def _pattern(prefix: str, server_id: str) -> str:
-    """Match an id by its letters and digits; characters unfit for a tool's name may be replaced."""
+    """Return a pattern of the prefix in which characters of the id unfit for tool names may vary."""
     parts = [re.escape(part) for part in _UNFIT.split(server_id)]
     return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
 
@@ -111,7 +111,7 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """Return a target with that way of making a loader."""
+    """Return a target whose loaders `loader` makes; it has no stages."""
 
     def none() -> Any:
         raise AdapterError("a loader has no stages")
@@ -123,7 +123,7 @@ def loader_target(
 def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
-    """Return a loader program that is started by that command."""
+    """Return a target whose loader is the program that this command starts."""
     loader = partial(LoaderProgram, command, held=Held())
     return loader_target(loader, capabilities, command=tuple(command), **declared)
 
@@ -131,7 +131,7 @@ def program_target(
 def embedded_target(
     changed: ChangedLoader, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
 ) -> LoaderTarget:
-    """Return a changed loader in this process; it declares every capability but `lacks`."""
+    """Return a target with a changed loader in this process and every capability but `lacks`."""
     host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
 
     def make(folder: Path) -> Loader:

@@ -65,7 +65,7 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Start these loads; the slowest first, so that none delays the end."""
+        """Start the loads of these cases unless that was done; the slowest come first by default."""
         new = {case.id: case for case in cases if case.id not in self._done}
         order = sorted(new.values(), key=_deadline, reverse=True)
         for case in order if slowest_first else new.values():
@@ -86,7 +86,7 @@ class Loads:
         wait(self._done.values())
 
     def close(self) -> None:
-        """End every loader; loads in progress are cancelled without waiting."""
+        """End every loader, drop loads that have not begun, and wait for the others to end."""
         self._crew.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
             list(enders.map(lambda loader: loader.stop(0.0), self._all))

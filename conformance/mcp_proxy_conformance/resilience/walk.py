@@ -42,7 +42,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """The loader's declarations that affect how a load may end.
+    """The loader's declarations (how it reads a failure) that affect how a load may end.
 
     Attributes:
         classifies: It distinguishes the classes of failure and retries the transient one only.

@@ -68,7 +68,7 @@ def warnings(compared: Comparison, load: Load) -> None:
 
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
-    """Return the lines without names, numbers and list marks."""
+    """Return the distinct lines without names, numbers, spaces and punctuation."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

@@ -1,1 +1,1 @@
-"""Changed proxies: those that break a clause, and fair ones that must not be accused."""
+"""Package of changed reference proxies: mutants break a clause, variants conform."""

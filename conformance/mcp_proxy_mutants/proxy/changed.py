@@ -1,4 +1,4 @@
-"""Proxy that differs from the reference in one respect: a mutant, or a fair variant."""
+"""Changed proxy: it differs from the reference in one respect, as a mutant or a fair variant."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,7 @@ class Changed:
     over_stdio: bool = False
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
-        """Start the proxy; the context manager yields it."""
+        """Return a context manager that starts and yields the proxy; HTTP is unchanged over stdio."""
         if self.over_stdio:
             return Proxy.open(config, data_dir)
         return Proxy.open(
@@ -45,14 +45,14 @@ class Changed:
         )
 
     def gateway(self, config: Path, data_dir: Path) -> Gateway:
-        """Return the gateway of a proxy that is changed over stdio."""
+        """Create a gateway with the changes: what a proxy changed over stdio serves there."""
         gateway = Gateway(config, data_dir, Decisions(**fresh(self.change)))
         if self.swap is not None:
             self.swap(gateway)
         return gateway
 
     def protocol(self, gateway: Gateway) -> Protocol:
-        """Return what answers requests by that gateway."""
+        """Return the JSON-RPC protocol over that gateway; its answers pass through `Decisions`."""
         return ChangedProtocol(ChangedTools(gateway))
 
     def _front(self, gateway: Gateway) -> Front:

@@ -17,7 +17,7 @@ from mcp_proxy_reference.tools import Tools, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A checked discovery request, as a changed answer receives it."""
+    """A valid discovery request, as `Decisions.answer` receives it."""
 
     agent: Agent
     query: str
@@ -28,14 +28,14 @@ class Request:
 
 
 def as_it_is(document: Json, _: Any) -> Json:
-    """Return the document of the reference unchanged."""
+    """Return the document unchanged: the default of `answer` and `server_entry`."""
     return document
 
 
 async def worked_out(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Compute the JSON-RPC answer to an agent's message and return it unchanged."""
+    """Return the reference's JSON-RPC answer unchanged: the default of `reply`."""
     return await respond()
 
 
@@ -56,16 +56,16 @@ class Decisions(Policy):
 
 
 def decisions(gateway: Gateway) -> Decisions:
-    """Return the decisions of a changed proxy."""
+    """Return the gateway's policy, which must be `Decisions`."""
     assert isinstance(gateway.policy, Decisions)
     return gateway.policy
 
 
 class ChangedTools(Tools):
-    """The proxy's own tools, whose answers pass through `Decisions`."""
+    """The proxy's built-in tools, whose answers pass through `Decisions`."""
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
-        """Answer one discovery request."""
+        """Answer one discovery request, as `Decisions.answer` changes it."""
         discovery = self.asked(arguments)
         document = self.discover(agent, discovery)
         request = Request(
@@ -79,11 +79,11 @@ class ChangedTools(Tools):
         return decisions(self.gateway).answer(document, request)
 
     def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
-        """Return a server's entry in the listing."""
+        """Return a server's entry in the listing, as `Decisions.server_entry` changes it."""
         return decisions(self.gateway).server_entry(super().listed(server, tools), tools)
 
     def render(self, document: Json) -> str:
-        """Return an answer as text."""
+        """Return an answer as the text of `Decisions.render`."""
         return decisions(self.gateway).render(document)
 
 
@@ -93,7 +93,7 @@ class ChangedProtocol(Protocol):
     async def answer(
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
-        """Return the JSON-RPC answer to a valid request."""
+        """Return the JSON-RPC answer to a valid request, as `Decisions.reply` changes it."""
 
         async def respond() -> Json:
             return await Protocol.answer(

@@ -7,16 +7,16 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def put(owner: object, **members: Any) -> None:
-    """Set members of one object, in place of those of its class."""
+    """Set attributes of the object itself, where they hide those of its class."""
     for name, value in members.items():
         setattr(owner, name, value)
 
 
 def decide(gateway: Gateway, **members: Any) -> None:
-    """Replace decisions of a gateway by ones that are bound to it."""
+    """Replace members of this gateway's policy; those of other gateways stay."""
     gateway.policy = replace(gateway.policy, **members)
 
 
 def own(owner: object, name: str) -> Any:
-    """Return a private member of an owner, to be wrapped and put back."""
+    """Return a private attribute, for a caller that wraps it and sets it with `put`."""
     return getattr(owner, name)

@@ -1,4 +1,4 @@
-"""Building blocks of several changed proxies."""
+"""Pieces of which several mutants and variants of the proxy are built."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,12 +38,12 @@ WITHHELD = {PENDING, QUARANTINED}
 
 
 def ordered(*statuses: str) -> Callable[[Facts], str]:
-    """Return a classification that checks the reasons in the given order."""
+    """Return a classifier: the first of these statuses that holds for a tool, else unknown."""
     return lambda facts: next((status for status in statuses if HOLDS[status](facts)), UNKNOWN)
 
 
 def called(surface: str) -> bool:
-    """Whether a decision is taken for a call, not for a list."""
+    """Whether the surface is a call of a tool, not a list."""
     return surface.startswith("call_tool_")
 
 
@@ -66,7 +66,7 @@ def by_allow_list(gateway: Gateway, facts: Facts) -> bool:
 
 
 def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap that removes tools from both passes of discovery."""
+    """Return a swap that hides tools from discovery, from its index and from the withheld ones."""
 
     def swap(gateway: Gateway) -> None:
         decide(
@@ -91,12 +91,12 @@ def bare(facts: Facts) -> Facts:
 
 
 def flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    """Change answers under the flag only."""
+    """Return a change of answers that applies to requests with the flag only."""
     return lambda document, request: change(document, request) if request.flag else document
 
 
 def flag_false(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]:
-    """Change answers to requests whose flag is false."""
+    """Return a change of answers that applies where the flag is false, not where it is absent."""
     return lambda document, request: (
         change(document) if request.arguments.get(FLAG) is False else document
     )
@@ -136,7 +136,7 @@ def on_later_pages(gateway: Gateway) -> Chosen:
 
 
 def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap whose lists and searches read the operator's lists by `read`; calls do not."""
+    """Return a swap: lists and searches take `read` for the operator's denial, calls do not."""
 
     def swap(gateway: Gateway) -> None:
         def view(facts: Facts) -> Facts:
@@ -155,7 +155,7 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
 
 
 def then(change: Callable[[Json, Tally], Any]) -> Counts:
-    """Return counts whose block is changed where there is one."""
+    """Return a `counts` decision that changes the block where there is one."""
 
     def counts(tools: Tally) -> Any:
         block = std.counts(tools)
@@ -165,12 +165,12 @@ def then(change: Callable[[Json, Tally], Any]) -> Counts:
 
 
 def as_(status: Callable[[Facts, Status | None], Any]) -> Counts:
-    """Return counts of other statuses."""
+    """Return a `counts` decision that counts each tool under the status that `status` returns."""
     return lambda tools: std.counts([(facts, status(facts, current)) for facts, current in tools])
 
 
 def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], None]:
-    """Return a swap that matches every locked tool outside of the index."""
+    """Return a swap that takes locked tools out of the index and matches them by `relevance`."""
 
     def swap(gateway: Gateway) -> None:
         def apart(facts: Facts) -> bool:
@@ -194,7 +194,7 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
 
 
 def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
-    """Change a gateway to five results without a limit, which its schema says or leaves out."""
+    """Make five the default limit of results; `publishes`: the schema says so, else nothing."""
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
         return std.limit(arguments, 5 if arguments.get("limit") is None else default)

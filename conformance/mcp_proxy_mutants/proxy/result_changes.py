@@ -1,4 +1,4 @@
-"""Changes to the results of built-in tools: what stands beside their text, by revision."""
+"""Changes to results of built-in tools: members beside their text, and by protocol revision."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,7 +39,7 @@ class Told:
 
     @property
     def usual(self) -> bool:
-        """Whether it is a discovery answer without the flag."""
+        """Whether it is a discovery answer without the flag, or with a false one."""
         return self.discovers and not self.arguments.get("include_disabled")
 
     def locked(self) -> list[Facts]:
@@ -94,7 +94,7 @@ SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
 
 
 def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
-    """Return a swap that takes these decisions in the stateless revision only."""
+    """Return a swap to these policy members for requests of the stateless revision only."""
 
     def swap(gateway: Gateway) -> None:
         async def reply(

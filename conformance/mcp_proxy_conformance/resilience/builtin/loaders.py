@@ -1,4 +1,4 @@
-"""The built-in loaders: name, requirement, and the function of the library that each drives."""
+"""Table of built-in loaders: name, pip requirement, script, and the library function it calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PYDANTIC_AI = "pydantic-ai-slim[mcp]>=2.60,<3"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """One loader: its name, the library it needs, its script and the function that is driven."""
+    """One loader: its name, the library it needs, its script and the function that it calls."""
 
     name: str
     package: str

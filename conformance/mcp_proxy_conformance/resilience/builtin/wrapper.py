@@ -34,7 +34,7 @@ LEFT_S = 1.0
 
 
 def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]]) -> Load:
-    """Return a loop over the servers, for a library that loads one."""
+    """Return a load that calls `load_one` for each server in turn; an exception is its result."""
 
     async def load_all(request: Request) -> Mapping[str, Result]:
         results: dict[str, Result] = {}
@@ -49,7 +49,7 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 
 
 def answered(line: str, load: Load) -> dict[str, Any]:
-    """Return the answer to one line; a line that is not a load request gets an `error`."""
+    """Run the load of one line and return its answer; an `error` if the line is no load request."""
     number = None
     try:
         request = json.loads(line)
@@ -67,7 +67,7 @@ def answered(line: str, load: Load) -> dict[str, Any]:
 
 
 def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Result]:
-    """Return the results of a load in its own event loop, in which it may leave endless tasks."""
+    """Run a load in an event loop of its own and return its results; cancel the tasks it leaves."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -82,7 +82,7 @@ def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Resul
 
 
 def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
-    """Return the outcome of a server in the form of the answer."""
+    """Convert the result of a server to an outcome of the answer."""
     result = results[server_id]
     failed = isinstance(result, BaseException)
     return {

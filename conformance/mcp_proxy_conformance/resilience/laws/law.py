@@ -58,7 +58,7 @@ Several = Sequence[Load]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLaw:
-    """One law: the clauses it can break, the loads it needs, and its level of them.
+    """One law of loads: the clauses it can break, its judge, and the further loads it needs.
 
     `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
     """
@@ -128,7 +128,7 @@ def _sides(
     topic: Topic, server: LoadServer, outcome: ServerOutcome, attempts: int | None,
     ends: Sequence[tuple[str, int]],
 ) -> tuple[str, object, object]:  # fmt: skip
-    """Return place, observed and allowed values of an end; the place names its other half.
+    """Return path, observed and allowed values of an end; the path names its other half.
 
     If that half is not allowed either, each allowed value is named with its own.
     """
@@ -189,7 +189,7 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return a load of the same servers in reverse order, if that is another load."""
+    """Return a case of the same servers in reverse order; none for a single server."""
     servers = case.given.servers
     if len(servers) == 1:
         return []
@@ -197,7 +197,7 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return one load for each server by itself, if it has others beside it."""
+    """Return a case for each server by itself; none for a single server."""
     most, servers = case.given.max_attempts, case.given.servers
     if len(servers) == 1:
         return []

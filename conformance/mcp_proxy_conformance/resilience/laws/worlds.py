@@ -1,4 +1,4 @@
-"""Loads of servers whose scripts are generated: any behaviours, in any order."""
+"""Worlds of generated loads: servers with scripts of any behaviours, in any order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def connections() -> list[Behaviour]:
 
 
 def first(group: Sequence[Behaviour], number: int = 0) -> Script:
-    """Return a script of one behaviour."""
+    """Return a script of one behaviour: the first of the group, or that of another index."""
     return (group[number],)
 
 
@@ -141,13 +141,13 @@ def tours(reads: Reads) -> list[LoadCase]:
 
 
 def built(recipe: Recipe, reads: Reads) -> LoadCase:
-    """Return the load of a recipe, with what is allowed for each server."""
+    """Return the case of a recipe, with what is allowed for each server."""
     several, most = recipe
     return a_load([tuple(script) for script in several], most, reads)
 
 
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
-    """Return a load of servers with these scripts, with what is allowed for each."""
+    """Return a case with these scripts; a third wait and declared signatures become healthy."""
     servers, waiting = [], 0
     for name, script in zip(NAMES, scripts, strict=False):
         waiting += any(map(_is_waited_for, script))
@@ -180,7 +180,7 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
 
 
 def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
-    """Return a load of these servers, named by its digest."""
+    """Return a case that loads these servers, heals them, and loads again; its digest is its id."""
     given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
     return LoadCase(

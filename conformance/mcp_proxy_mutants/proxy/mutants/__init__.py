@@ -5,5 +5,5 @@ from mcp_proxy_mutants.proxy.mutant import Mutant
 
 
 def mutants() -> tuple[Mutant, ...]:
-    """Every mutant of this package's modules, in order of module."""
+    """Return every mutant of this package's modules, in order of module."""
     return gathered(__name__, __path__, "MUTANTS")

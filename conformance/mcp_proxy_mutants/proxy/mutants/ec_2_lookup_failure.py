@@ -15,14 +15,14 @@ def _is_lost(facts: Facts) -> bool:
 
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
-    """Reject a tool whose reason is lost, denied or not, with the text of that status."""
+    """Reject tools whose reason is lost, denied ones or the others, with the text of that status."""
     told = _is_lost(facts) and facts.denied == denied
     text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
     return text if told else std.rejection(facts, texts)
 
 
 def _open_index(gateway: Gateway) -> None:
-    """Search all texts while approvals cannot be read."""
+    """Let tools be found by their whole text while their approval cannot be read."""
     searchable = gateway.searchable
     put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
 

@@ -63,7 +63,7 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _next_too() -> Callable[[Mapping[str, Any]], bool]:
-    """While another request is served, the flag is the one of the request before."""
+    """Return a reader of the flag; beside another request it returns that of the request before."""
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:

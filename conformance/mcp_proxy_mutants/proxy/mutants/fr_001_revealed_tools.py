@@ -62,7 +62,7 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
 
 
 def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
-    """Leave locked tools out of every search, while calls are refused as before."""
+    """Leave the locked tools that `hidden` holds for out of every search; calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
         callables, rest = std.window(hits, limit)
@@ -235,7 +235,7 @@ def _without_section(document: Json, request: Request) -> Json:
 
 
 def _namesakes_merged(document: Json, _request: Request) -> Json:
-    """List one locked tool of each name."""
+    """Of locked tools of one name on several servers, list only the first."""
     entries = document.get("disabled", [])
     names = {entry["name"].partition(":")[2]: entry for entry in reversed(entries)}
     kept = [entry for entry in entries if entry in names.values()]

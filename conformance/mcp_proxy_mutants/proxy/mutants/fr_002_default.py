@@ -29,7 +29,7 @@ def _last_hit_lost(document: Json, request: Request) -> Json:
 
 
 def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    """Change answers without the flag alone."""
+    """Return a change that applies only to answers without the flag."""
 
     def answer(document: Json, request: Request) -> Json:
         return document if request.flag else change(document, request)
@@ -59,7 +59,7 @@ def _empty_beside_note(document: Json, _request: Request) -> Json:
 
 
 def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
-    """Write something of every locked hit into the usage line of an answer without the flag."""
+    """Return a swap: without the flag, the usage line says what `pick` returns of locked hits."""
 
     def swap(gateway: Gateway) -> None:
         leaked: list[str] = []
@@ -134,7 +134,7 @@ def _last_tools_first(document: Json) -> Json:
 
 
 def _user_locked_in_default(gateway: Gateway) -> None:
-    """Without the flag, tools turned off by the user are still listed when asked for by name."""
+    """Without the flag, suggest a tool that the user locked if the query is its name."""
     known: dict[str, Facts] = {}
 
     def answer(document: Json, request: Request) -> Json:

@@ -78,7 +78,7 @@ def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _parameters_in_usage(gateway: Gateway) -> None:
-    """Name the parameters of unapproved tools of a server that has a hit."""
+    """Without the flag, the usage line names parameters of withheld tools of servers with a hit."""
     servers: set[str] = set()
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
@@ -168,14 +168,14 @@ def _user_hint(block: Json, _tools: Tally) -> Json:
 
 
 def _plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
-    """Return the entry with members added or replaced."""
+    """Return a `locked_entry` decision that adds or replaces members."""
     return lambda facts, status, withheld: (
         std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
     )
 
 
 def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry:
-    """Return the entry without one of its members."""
+    """Return a `locked_entry` decision that leaves a member out, for some tools."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         whole = std.locked_entry(facts, status, withheld)
@@ -185,7 +185,7 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
 
 
 def _described_as(change: Callable[[str], str]) -> Entry:
-    """Return the entry with another description where there is one."""
+    """Return a `locked_entry` decision that changes the description where there is one."""
     return _plus(
         lambda facts, _, withheld: (
             {} if withheld else {"description": change(facts.tool.description)}
@@ -194,7 +194,7 @@ def _described_as(change: Callable[[str], str]) -> Entry:
 
 
 def _shown(when: Callable[[Facts], bool], text: Callable[[Facts], Any]) -> Entry:
-    """Return the entry with a description for some of the tools that are withheld."""
+    """Return a `locked_entry` decision that adds a description to some withheld tools."""
     return _plus(
         lambda facts, _, withheld: {"description": text(facts)} if withheld and when(facts) else {}
     )
@@ -206,7 +206,7 @@ def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _first_described() -> Entry:
-    """Keep the description that a tool had when it was last listed with one."""
+    """Return a `locked_entry` decision that repeats the description a tool was last listed with."""
     descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:

@@ -139,7 +139,7 @@ def _stale_until_changed() -> Callable[[Facts, str], bool]:
 
 
 def _restart_frees_the_list(gateway: Gateway) -> None:
-    """Take the user's locks, in discovery, from a copy that is read when the proxy starts."""
+    """In discovery, keep the user's locks that were there at the start, even if lifted since."""
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -274,7 +274,7 @@ def _kept_status() -> Callable[[Facts], Any]:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Keep flagged answers by agent, query and limit."""
+    """Repeat the first flagged answer for the same agent, query and limit."""
     kept: dict[tuple[str, str, int], Json] = {}
 
     def answer(document: Json, request: Request) -> Json:

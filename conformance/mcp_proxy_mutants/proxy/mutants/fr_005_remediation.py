@@ -33,7 +33,7 @@ def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], text
 
 
 def _empty_answers_kept() -> Callable[[Json, Request], Json]:
-    """Answer the next request for a query with a note from memory, flag or not."""
+    """After an answer with a note, answer the same query with the flag by it, once."""
     kept: dict[str, Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -174,7 +174,7 @@ def _one_withheld_kind(shown: Sequence[Status], matched: Sequence[Status], texts
 
 
 def _last_withheld_kind(document: Json, _request: Request) -> Json:
-    """Keep the text of the last withheld entry, as if all withheld entries were of its kind."""
+    """Drop the remediation of withheld entries unless the last of them has the same status."""
     kinds = [e["status"] for e in document.get("disabled", []) if "description" not in e]
     texts = document.get("remediation", {})
     kept = {s: text for s, text in texts.items() if s not in kinds or s == kinds[-1]}

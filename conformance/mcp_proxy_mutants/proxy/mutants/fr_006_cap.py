@@ -93,7 +93,7 @@ def _fails_on_text(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def _displaced(document: Json, request: Request) -> Json:
-    """Let locked entries use up the limit, from the end of the callable ones."""
+    """Cut the callable results to the limit less the number of locked entries."""
     room = max(0, request.limit - len(document.get("disabled", [])))
     return document | {"tools": document["tools"][:room]}
 
@@ -138,7 +138,7 @@ def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], 
 
 
 def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
-    """Return five results where no limit is given, and up to ten locked ones beside them."""
+    """Return a swap to five results without a limit, with up to ten locked ones beside them."""
 
     def swap(gateway: Gateway) -> None:
         default_of_five(gateway, publishes=publishes)

@@ -72,7 +72,7 @@ def _own_callables(document: Json, request: Request) -> Json:
 
 
 def _others_when_none(gateway: Gateway) -> None:
-    """Count the locked matches on all servers for an agent without matches."""
+    """Put a note on locked matches of all servers into an answer without any match."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag or document["tools"] or "notice" in document:
@@ -93,7 +93,7 @@ def _others_when_none(gateway: Gateway) -> None:
 
 
 def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway], None]:
-    """Take the first ten locked hits of every server, and only then the agent's own."""
+    """Return a swap that caps locked hits of all servers at ten before the scope is applied."""
 
     def swap(gateway: Gateway) -> None:
         everything = gateway.index
@@ -130,7 +130,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
 
 def _rolled_up(gateway: Gateway) -> None:
-    """Add the locked tools of unlisted servers to a server's entry."""
+    """Add the number of locked tools on all other servers to a server's counts."""
 
     def block(tools: Tally) -> Json | None:
         counts = std.counts(tools)
@@ -166,12 +166,12 @@ def _named_beyond(gateway: Gateway) -> None:
 
 
 def _open_for(*surfaces: Surface) -> Scope:
-    """Return a scope that is open on some surfaces."""
+    """Return a scope that includes every server on these surfaces."""
     return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
 
 
 def _within(document: Json, agent: Agent, member: str) -> Json:
-    """Return an answer without the entries beyond the agent's scope."""
+    """Return an answer in which `member` has only the entries in the agent's scope."""
     kept = [
         entry for entry in document.get(member, []) if std.scope(agent, entry["server"], "search")
     ]
@@ -191,7 +191,7 @@ def _capped_last(document: Json, request: Request) -> Json:
 
 
 def _first_agent() -> Scope:
-    """Set up the quarantine pass once, for the first agent that sends a request."""
+    """Return a scope that, for quarantine, is that of the first agent that sent a request."""
     first: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -204,7 +204,7 @@ def _first_agent() -> Scope:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Keep locked entries for equal queries of any agent."""
+    """Repeat locked entries for the same query and limit for a while, whoever the agent is."""
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -225,7 +225,7 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _kept_notes() -> Callable[[Json, Request], Json]:
-    """Keep the note for equal queries of any agent."""
+    """Repeat the note for the same query for a while, whoever the agent is."""
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -255,7 +255,7 @@ def _total_in_listing(gateway: Gateway) -> None:
 
 
 def _alike(*surfaces: Surface) -> Scope:
-    """Return a scope that on some surfaces includes servers of similar names."""
+    """Return a scope that on these surfaces includes servers whose names extend an allowed one."""
     return lambda agent, server, surface: (
         std.scope(agent, server, surface)
         or (surface in surfaces and any(server.startswith(name) for name in agent.servers or ()))
@@ -267,7 +267,7 @@ def _contained(agent: Agent, server: str, surface: Surface) -> bool:
 
 
 def _suggesting(gateway: Gateway) -> None:
-    """Suggest the tool of any server whose name is the nearest."""
+    """Suggest, for an unknown name, the tool of any server whose name is the nearest."""
 
     def unknown(name: str) -> str:
         known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
@@ -291,7 +291,7 @@ def _listing_siblings(gateway: Gateway) -> None:
 def _inspected(
     view: Callable[[str, Sequence[Facts]], Json | str],
 ) -> Callable[[Gateway], None]:
-    """Return a swap that answers the refused inspection of a server with something about it."""
+    """Return a swap that answers the refused inspection of a server with `view` of its tools."""
 
     def swap(gateway: Gateway) -> None:
         async def reply(

@@ -46,7 +46,7 @@ def _policy_text(facts: Facts) -> str:
 
 
 def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], str]:
-    """Reject some tools in other words."""
+    """Reject the tools that `when` holds for with that text, and all others correctly."""
     return lambda facts, texts: (
         f"The tool {facts.tool.key} was not called. {text}"
         if when(facts)

@@ -16,7 +16,7 @@ HOW = "search again with include_disabled=true to see why."
 
 
 def _of(wanted: Callable[[Facts], bool]) -> Note:
-    """Count only some of the matches, and leave the note out when there are none of them."""
+    """Return a `note` decision that counts only some of the matches; no note if they are none."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if wanted(facts)]
     )
@@ -86,7 +86,7 @@ def _of_nothing(flag: bool, callables: int, locked: Sequence[Facts]) -> str | No
 
 
 def _of_freed(gateway: Gateway) -> None:
-    """Repeat the note for a query that once had it."""
+    """Add its earlier note to every later answer to a query, even if nothing is locked."""
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -126,7 +126,7 @@ def _status(facts: Facts) -> Status | None:
 
 
 def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
-    """Return a note of another number; none for 0."""
+    """Return a `note` decision with another number; no note for 0."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         if flag or callables or not locked or not (count := number(locked)):
@@ -137,7 +137,7 @@ def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
 
 
 def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
-    """Return the note, changed where there is one."""
+    """Return a `note` decision that changes the text where there is one."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         text = std.note(flag, callables, locked)
@@ -147,14 +147,14 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
 
 
 def _for(when: Callable[[Facts], bool]) -> Note:
-    """Return the note on some of the tools."""
+    """Return a `note` decision on the tools that `when` holds for; no note if they are none."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if when(facts)]
     )
 
 
 def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
-    """Leave the note out at times."""
+    """Return a change that leaves the note out of answers to some requests."""
     return lambda document, request: (
         {key: document[key] for key in document if key != "notice"} if when(request) else document
     )
@@ -192,7 +192,7 @@ def _in_tens(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
 
 
 def _all_when_full(gateway: Gateway) -> None:
-    """Count every locked tool of the proxy once the matches fill the section."""
+    """Count every locked tool of the proxy once more than ten match."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         known = [facts for tools in gateway.known().values() for facts in tools]

@@ -112,7 +112,7 @@ def _five_words(tools: Tally) -> Json | None:
 
 
 def _inspecting(change: Callable[[Json], Json]) -> Callable[[Json], str]:
-    """Change the view of a single server."""
+    """Return a `render` decision that changes the answer about a single server."""
     return lambda document: render(
         document | {"server": change(document["server"])} if "server" in document else document
     )

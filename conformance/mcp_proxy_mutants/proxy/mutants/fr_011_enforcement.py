@@ -147,7 +147,7 @@ def _insisted() -> May:
 
 
 def _kept_by_server() -> May:
-    """Keep a server's last decision for a moment."""
+    """Let every call to a server pass for a moment after a permitted one."""
     kept: dict[str, float] = {}
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -162,7 +162,7 @@ def _kept_by_server() -> May:
 
 
 def _loaded_late() -> May:
-    """Read the user's locks when the servers are first listed or searched."""
+    """Let calls pass the user's locks until something is first listed or searched."""
     read: list[bool] = []
 
     def passes(facts: Facts, _: str) -> bool:
@@ -181,7 +181,7 @@ def _loaded_late() -> May:
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
-    """Let calls pass after the discovery of their tool, by the seconds since."""
+    """Return a swap: calls pass if `passes` holds for the seconds since their tool was listed."""
 
     def swap(gateway: Gateway) -> None:
         listed: dict[str, float] = {}
@@ -201,7 +201,7 @@ def _after_discovery(
 
 
 def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable[[Gateway], None]:
-    """Change what is stored about a tool when it is listed or rejected."""
+    """Return a swap that applies `change` to a tool when it is listed or rejected, as `by` says."""
 
     def swap(gateway: Gateway) -> None:
         def stored(facts: Facts) -> None:
@@ -264,7 +264,7 @@ def _sent_anyway(gateway: Gateway) -> None:
 
 
 def _lifted_by_search(gateway: Gateway) -> None:
-    """Make a tool callable by a default query for its exact address."""
+    """Make a tool callable once a query is its exact name or address."""
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:

@@ -238,7 +238,7 @@ def _written_at_exit(gateway: Gateway) -> None:
 
 
 def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
-    """Return a swap that keeps a file with a line for each call, the same but for some of them."""
+    """Return a swap that logs each discovery to a file, with the time and what `write` returns."""
 
     def swap(gateway: Gateway) -> None:
         path = _folder(gateway) / "calls.log"

@@ -83,13 +83,13 @@ def _all_as_users(told: Told) -> Json:
 
 
 def _by_reason(told: Told) -> Json:
-    """Tell in `_meta` how many matches are locked, by reason."""
+    """Without the flag, count the locked matches by reason in `_meta`."""
     reasons = Counter(map(std.classify, told.locked())) if told.usual else {}
     return {"_meta": {"proxy/locked": dict(reasons)}} if reasons else {}
 
 
 def _names(told: Told) -> Json:
-    """Tell in `_meta` of the stateless revision which matches are locked."""
+    """Without the flag, name the locked matches in `_meta` of the stateless revision."""
     names = [facts.tool.name for facts in told.locked()] if told.usual and told.stateless else []
     return {"_meta": {"proxy/hidden": names}} if names else {}
 
@@ -100,7 +100,7 @@ def _overflow(told: Told) -> Json:
 
 
 def _texts(told: Told) -> Json:
-    """Bring the texts of withheld tools in `_meta` of the stateless revision."""
+    """Under the flag, add the texts of withheld tools to `_meta` of the stateless revision."""
     texts = [facts.tool.description for facts in told.locked() if not std.indexed(facts)]
     return {"_meta": {"proxy/texts": texts}} if told.flagged and told.stateless and texts else {}
 

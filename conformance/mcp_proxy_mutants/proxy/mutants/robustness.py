@@ -51,7 +51,7 @@ def _called(holds: Callable[[str], bool]) -> Hit:
 
 
 def _telling(hit: Hit, text: str) -> Any:
-    """Answer a request of that kind with the proxy's internals."""
+    """Return a `reply` decision that answers requests of that kind with the proxy's internals."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if not hit(message):
@@ -63,7 +63,7 @@ def _telling(hit: Hit, text: str) -> Any:
 
 
 def _stuck(hit: Hit) -> Any:
-    """Leave a request of that kind unanswered for a minute."""
+    """Return a `reply` decision that answers requests of that kind only after a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if hit(message):
@@ -74,7 +74,7 @@ def _stuck(hit: Hit) -> Any:
 
 
 class Poisoned:
-    """Answers all requests of a tool with an error after a request of that kind."""
+    """A `reply` decision: after a request of that kind, all calls of a tool fail."""
 
     def __init__(self, hit: Hit, tool: str) -> None:
         self._hit = hit
@@ -82,7 +82,7 @@ class Poisoned:
         self._is_poisoned = False
 
     async def __call__(self, _agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the usual answer until poisoned."""
+        """Return the usual answer, or, once poisoned, an error for a call of the tool."""
         was, self._is_poisoned = self._is_poisoned, self._is_poisoned or self._hit(message)
         if not was or not _is_call(message, self._tool):
             return await respond()
@@ -105,7 +105,7 @@ async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Resp
 
 
 def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Leave out all tools of a server with a strange one."""
+    """Return a swap that leaves out all tools of a server with a strange one."""
 
     def swap(gateway: Gateway) -> None:
         known = own(gateway, "known")

@@ -5,5 +5,5 @@ from mcp_proxy_mutants.proxy.variant import Variant
 
 
 def variants() -> tuple[Variant, ...]:
-    """Every variant of this package's modules, in order of module."""
+    """Return every variant of this package's modules, in order of module."""
     return gathered(__name__, __path__, "VARIANTS")

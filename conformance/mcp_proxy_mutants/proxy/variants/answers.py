@@ -98,7 +98,7 @@ def of_all_matches(gateway: Gateway) -> None:
 
 
 class Clock:
-    """Counter of answers."""
+    """An `answer` decision that adds a counter and a duration, different in each answer."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -110,7 +110,7 @@ class Clock:
 
 
 class Generation:
-    """Counter of changes to the state, without what has changed."""
+    """An `answer` decision that adds how often the tools or their locks have changed, not which."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -118,7 +118,7 @@ class Generation:
         self._number = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
-        """Return the answer with the number of the state that it comes from."""
+        """Return the answer with the number of changes so far."""
         known = self._gateway.known()
         if known is not self._seen:
             self._seen = known
@@ -127,7 +127,7 @@ class Generation:
 
 
 def generations(gateway: Gateway) -> None:
-    """Add the number of the state to answers."""
+    """Add the number of changes to tools and locks to answers."""
     decide(gateway, answer=Generation(gateway))
 
 

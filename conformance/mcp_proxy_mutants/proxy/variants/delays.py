@@ -14,7 +14,7 @@ LAG_S = 0.3
 
 
 class Lagging:
-    """A view that follows the live one after so many seconds."""
+    """A view of the known tools that shows each change after a fixed number of seconds."""
 
     def __init__(self, live: Known, seconds: float) -> None:
         self._seconds = seconds
@@ -22,7 +22,7 @@ class Lagging:
         self._waiting: list[tuple[float, Known]] = []
 
     def see(self, live: Known) -> Known:
-        """Return the view that is shown now; a new one is shown later."""
+        """Note the live view, and return the view that is due now."""
         now = time.monotonic()
         if live is not self._last:
             self._last = live
@@ -52,7 +52,7 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
 
 
 def index_on_refresh(gateway: Gateway) -> None:
-    """Keep a tool that the user locked out of the index until its server is loaded again."""
+    """Once its lock changes, leave a tool out of callable results until its server is reloaded."""
     gone: set[tuple[str, str]] = set()
     lock, switch, load = gateway.store.lock, gateway.switch, own(gateway, "_record")
 

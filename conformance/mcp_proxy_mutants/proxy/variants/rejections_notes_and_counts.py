@@ -50,13 +50,13 @@ def policy_alone(facts: Facts, texts: Texts) -> str:
 
 
 def policy_ruled_out(facts: Facts, texts: Texts) -> str:
-    """Name the policy in other rejections to rule it out."""
+    """Say in rejections for other reasons than config that operator policy is not the cause."""
     denied = classify(facts) == "disabled_by_config"
     return rejection(facts, texts) + ("" if denied else " It is not locked by operator policy.")
 
 
 def policy_of_approvals(facts: Facts, texts: Texts) -> str:
-    """Claim another policy in other rejections."""
+    """Mention an operator's policy of reviews in rejections for other reasons than config."""
     denied = classify(facts) == "disabled_by_config"
     also = "" if denied else " Operator policy wants every tool to be reviewed by the user."
     return rejection(facts, texts) + also
@@ -73,7 +73,7 @@ def quoting(facts: Facts, texts: Texts) -> str:
 
 
 def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Replace decisions on calls by ones that know the agent and check its scope."""
+    """Open the scope of calls, and replace decisions by `members`, which can look up the agent."""
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -186,13 +186,13 @@ def counts_as_numbers(tools: Tallied) -> Json | None:
 
 
 def naming_denied(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Add the operator's list, as it is in the file."""
+    """Add the names of the tools that config denies to a server's entry."""
     denied = sorted(facts.tool.name for facts in tools if facts.denied)
     return entry | ({"disabled_tools": denied} if denied else {})
 
 
 def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Add all tools with their texts and schemas, as a listing before the feature may have."""
+    """Add all tools with descriptions and schemas to a server's entry, beside the denied names."""
     offered = [
         {
             "name": facts.tool.name,

@@ -57,7 +57,7 @@ def named_only(query: str, facts: Facts) -> float:
 
 
 def no_server_off(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Leave tools of a server that is off out of both parts."""
+    """Leave tools of a server that is off out of the callable and the locked hits."""
     on = [hit for hit in hits if hit.facts.enabled]
     return [hit for hit in on if hit.may_call][:limit], [hit for hit in on if not hit.may_call]
 
@@ -68,7 +68,7 @@ def known_approvals_only(facts: Facts) -> Status | None:
 
 
 def approvals_remembered(facts: Facts) -> Status | None:
-    """Take a withheld tool for pending while its approval cannot be read: it was when it could."""
+    """Report a withheld tool as pending while its approval cannot be read."""
     status = withheld_status(facts)
     return "pending_approval" if status == "disabled_unknown" else status
 
@@ -81,7 +81,7 @@ def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
 
 
 def of_either_pass(facts: Facts) -> Status | None:
-    """Skip tools that config denies, but not those of a server that is off."""
+    """Report withheld tools of a server that is off as well, but none that config denies."""
     if facts.denied:
         return None
     if facts.quarantined:
@@ -103,7 +103,7 @@ def user_before_quarantine(facts: Facts) -> Status:
 
 
 def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Return the block without the word that only the younger text has."""
+    """Count tools in quarantine as pending: only the younger source text has a word for them."""
     return counts(
         [
             (facts, "pending_approval" if status == "server_quarantined" else status)
@@ -138,7 +138,7 @@ def refuse_combinations(gateway: Gateway) -> None:
 
 
 def forget_reasons(gateway: Gateway) -> None:
-    """Keep the user's locks after a restart, but forget whose they are."""
+    """After a restart, report the user's earlier locks as undetermined; they stay enforced."""
     if not gateway.store.records():
         return
     inherited = {key for key, record in gateway.store.records().items() if record.disabled}

@@ -83,7 +83,7 @@ class WholeIndex:
     keys: set[str]
 
     def find(self, query: str) -> Hits:
-        """Return those of the first hits of all tools that are in scope."""
+        """Return the tools of this view among the first `most` hits of all tools."""
         known = self._gateway.known().values()
         everything = tuple(
             facts.tool for server in known for facts in server if self._gateway.searchable(facts)
@@ -98,7 +98,7 @@ def _grams(text: str) -> frozenset[str]:
 
 
 def search(kind: type) -> Any:
-    """Return a swap to another index."""
+    """Return a swap that searches by an index of that class."""
 
     def swapped(gateway: Gateway) -> None:
         put(gateway, index=lru_cache(maxsize=32)(kind))

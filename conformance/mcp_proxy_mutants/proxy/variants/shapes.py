@@ -88,7 +88,7 @@ def withheld_empty(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Show the text that was approved of a changed tool outside quarantine."""
+    """Describe a changed tool outside quarantine by the text that was approved."""
     entry = locked_entry(facts, status, withheld)
     indexed = facts.approval == "changed" and not facts.quarantined
     return entry | ({"description": facts.approved_description} if withheld and indexed else {})

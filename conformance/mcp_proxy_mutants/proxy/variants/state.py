@@ -27,7 +27,7 @@ def log_of_calls(gateway: Gateway) -> None:
 
 
 def log_of_arguments(gateway: Gateway) -> None:
-    """Keep the arguments of every discovery, hundreds of calls at a time."""
+    """Keep the arguments of every discovery; write them to a file once in hundreds of calls."""
     path = gateway.store.path.with_name("calls.json")
     calls: list[Json] = []
 
@@ -41,7 +41,7 @@ def log_of_arguments(gateway: Gateway) -> None:
 
 
 def heartbeat(gateway: Gateway) -> None:
-    """Replace a file of its own time and again, by a temporary one beside it."""
+    """From the first discovery on, replace a file again and again by a temporary one beside it."""
     path = gateway.store.path.with_name("heartbeat.json")
     path.write_text("{}", encoding="utf-8")
     running: list[asyncio.Task[None]] = []

@@ -1,4 +1,4 @@
-"""Variants of the transport, of the built-in tools and of their descriptions."""
+"""Variants of the transport, of the proxy's built-in tools and of their descriptions."""
 
 import asyncio
 import json
@@ -34,13 +34,13 @@ OTHERS: list[Json] = [
 
 
 class Cache:
-    """Repeats the first answer to a request id within its session."""
+    """A `reply` decision that repeats the first answer to a request id within its session."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
-        """Return the answer that is kept, or a new one."""
+        """Return the answer kept for this id, or keep a new one; without a session, keep nothing."""
         if not session:
             return await respond()
         place = session, json.dumps(message["id"])
@@ -50,7 +50,7 @@ class Cache:
 
 
 class Envelope:
-    """Reverses the order of an envelope's members every other time."""
+    """A `reply` decision that reverses the members of every other JSON-RPC envelope."""
 
     def __init__(self) -> None:
         self._turned = False
