@@ -82,7 +82,7 @@ def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
 
 
 def _pattern(prefix: str, server_id: str) -> str:
-    """Return a pattern of the prefix in which characters of the id unfit for tool names may vary."""
+    """Return a pattern of the prefix in which characters of the id unfit for tool names vary."""
     parts = [re.escape(part) for part in _UNFIT.split(server_id)]
     return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
 

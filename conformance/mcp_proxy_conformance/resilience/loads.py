@@ -65,7 +65,7 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Start the loads of these cases unless that was done; the slowest come first by default."""
+        """Start the loads of these cases unless that was done; slowest first unless turned off."""
         new = {case.id: case for case in cases if case.id not in self._done}
         order = sorted(new.values(), key=_deadline, reverse=True)
         for case in order if slowest_first else new.values():

@@ -39,7 +39,7 @@ def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> N
 @requirement("FR-004.once")
 @on(GENERATED)
 def test_no_generated_tool_is_told_twice_in_one_answer(bench: LawBench) -> None:
-    """No answer lists a tool twice, as locked, as callable, or as both."""
+    """No answer with a locked entry lists a tool twice, as locked, as callable, or as both."""
     bench.law("once").conclude()
 
 

@@ -1,1 +1,1 @@
-"""Recordings of a build's default answers, for a byte comparison with another build's."""
+"""Package for recordings of a build's default answers, compared byte by byte with another's."""

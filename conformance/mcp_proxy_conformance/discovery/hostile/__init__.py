@@ -1,1 +1,1 @@
-"""Hostile input through the same surfaces: its payloads, and the test for a clean answer."""
+"""Package of hostile input: its tools and payloads, and the test for a clean answer."""

@@ -65,7 +65,7 @@ def capped(look: Look, findings: Findings) -> None:
 
 
 def once(look: Look, findings: Findings) -> None:
-    """A tool is listed once, as callable or as locked."""
+    """An answer with a locked entry lists no tool twice, as callable, as locked, or as both."""
     for exchange in look.every(True):
         locked = [
             e.key for e in exchange.answer.disabled if isinstance(e.members.get("server"), str)

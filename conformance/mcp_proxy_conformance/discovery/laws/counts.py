@@ -36,7 +36,7 @@ MOST = 14
 
 
 def counts(look: Look, findings: Findings) -> None:
-    """Each tool is counted once under a word of its locks; a callable server has no block."""
+    """Each tool is counted once under a word of its locks; a server without any has no block."""
     try:
         servers = judged(look.bench)
     except (Inconclusive, NotApplicable):

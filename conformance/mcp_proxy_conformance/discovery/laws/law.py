@@ -1,4 +1,4 @@
-"""The laws by name: rules that hold in every world, after any steps."""
+"""Every law by name: rules that hold in every world, after any steps."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Look:
         self, query: str, *, flag: Any = ABSENT, limit: Any = ABSENT, agent: str | None = None,
         anew: bool = False,
     ) -> DiscoveryExchange | None:  # fmt: skip
-        """Return the exchange of a request, shared unless `anew`; None if misshapen."""
+        """Return the exchange of a request, which is sent once, or `anew`; None if misshapen."""
         view = self.bench if agent is None else self.bench.as_agent(agent)
         of = When(
             do="discover",

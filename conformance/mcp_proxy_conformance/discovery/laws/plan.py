@@ -1,4 +1,4 @@
-"""Builder of a world, act by act; an act that would prove nothing at its place is left out."""
+"""Plan of a world's steps, and its builder; acts that would prove nothing are left out."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Plan:
     looks: tuple[int, ...]
 
     def upto(self, count: int) -> Plan:
-        """Return the same plan up to that number of steps."""
+        """Return the plan cut after that number of steps."""
         world = replaced(self.world, steps=self.world.steps[:count])
         return Plan(world, tuple(look for look in self.looks if look <= count))
 
 
 def replaced(world: World, **members: Any) -> World:
-    """Return the world with other members."""
+    """Return a copy of the world with these fields replaced."""
     return structs.replace(world, **members)
 
 

@@ -78,7 +78,7 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
 
 
 def replaced_plan(plan: Plan, **members: object) -> Plan:
-    """Return the plan with another world of as many steps."""
+    """Return the plan with the world of another, which has as many steps."""
     return Plan(replaced(plan.world, **members), plan.looks)
 
 

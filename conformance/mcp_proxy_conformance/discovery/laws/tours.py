@@ -1,4 +1,4 @@
-"""Fixed plans for every run, however few worlds are generated: each law has cases in them."""
+"""Tours: the fixed plans of every run, however few worlds are generated, with cases of each law."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks of a live endpoint, where nothing can be set up: its answers are compared."""
+"""Package for live endpoints, where nothing can be set up: surveys, a budget, and the bench."""

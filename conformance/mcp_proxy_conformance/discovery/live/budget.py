@@ -19,7 +19,7 @@ LARGEST_TAKEN = 1
 
 
 class OverBudget(Inconclusive):
-    """A request would exceed the budget; nothing was sent."""
+    """The budget is used up: requests, time or the size of answers; nothing more is sent."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Budget:
         self.spent += 1
 
     def hold(self, raw: bytes) -> None:
-        """Count an answer that is kept; raises OverBudget."""
+        """Add an answer to the memory in use; raises OverBudget above the maximum."""
         self.held += weight(raw)
         if self.held > MOST_HELD and not self.closing:
             raise OverBudget(
@@ -87,7 +87,7 @@ class Budget:
 
 
 class Ledger(Transcript):
-    """A transcript on which no message is sent that the budget does not cover."""
+    """A transcript that spends the budget: it stops messages that the budget does not cover."""
 
     def __init__(self, budget: Budget) -> None:
         """Nothing is spent yet."""
@@ -96,7 +96,7 @@ class Ledger(Transcript):
         self.hurried: list[Callable[[], None]] = []
 
     def record(self, **members: Any) -> Message:
-        """Record a message; raises OverBudget before sending one that the budget does not cover."""
+        """Record a message; before it is sent it waits for its turn, or OverBudget is raised."""
         if members["direction"] == "sent":
             self._budget.spend()
         for hurry in self.hurried:  # what is sent next has less time

@@ -35,7 +35,7 @@ class Offered:
 
 
 def first_look(talk: Talk) -> Offered | Outcome:
-    """Return the tools, or the outcome of a run that has nothing to check, with its reason."""
+    """List the tools and set `talk.widest`; return them, or why nothing can be checked."""
     name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
     try:
         tools = talk.tools()

@@ -1,4 +1,4 @@
-"""View of a live check: the recorded answers of one survey of the endpoint; nothing is sent."""
+"""Bench of live checks: the recorded answers of one survey of the endpoint; nothing is sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_READ = 3
 
 
 class LiveBench:
-    """The view of one survey of an endpoint that checks use."""
+    """What checks see of an endpoint: the answers of one survey, by kinds of request."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class LiveBench:
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
-        """Yield for each query sent in all forms its flagged look and the answers A, F and T."""
+        """Yield per query a flagged look, and the answers with the flag absent, false and true."""
         whole = 0
         for looks in self.seen.rounds.values():
             by_form = {
@@ -107,7 +107,7 @@ class LiveBench:
         return answer.note if FLAG in (answer.note or "") else None
 
     def steady(self, key: ToolKey, answers: list[Answer]) -> bool:
-        """Whether a tool is listed as locked before and after, and among them."""
+        """Whether all flagged ones (1st, 3rd, 5th) of five answers list the tool as locked."""
         return all(key in self.statuses(answers[at]) for at in (0, 2, 4))
 
     def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:

@@ -108,7 +108,7 @@ def entries_of(look: LiveAnswer) -> tuple[Entry, ...]:
 def survey(
     talks: Mapping[str, Talk], tools: Iterable[Mapping[str, object]], again: Itinerary | None = None
 ) -> Survey:
-    """Send all requests of a survey; with `again` those of an earlier one.
+    """Send all requests of a survey and return the answers; `again` repeats an earlier one.
 
     Args:
         talks: The conversations by credential; the main one's name is empty.
@@ -253,7 +253,7 @@ ASKED, TURNS, EVERY_S = 3, 8, 0.5
 
 
 def await_tools(main: Talk, words: WordQueue) -> None:
-    """Ask until two turns in a row find the same tools; gives up after about four seconds.
+    """Ask until two turns in a row find the same tools; returns after about four seconds anyway.
 
     Raises:
         OverBudget: Nothing more may be sent.

@@ -15,7 +15,7 @@ def _is_lost(facts: Facts) -> bool:
 
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
-    """Reject tools whose reason is lost, denied ones or the others, with the text of that status."""
+    """Reject tools whose reason is lost, denied ones or others, with the text of that status."""
     told = _is_lost(facts) and facts.denied == denied
     text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
     return text if told else std.rejection(facts, texts)

@@ -40,7 +40,7 @@ class Cache:
         self._told: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
-        """Return the answer kept for this id, or keep a new one; without a session, keep nothing."""
+        """Return the answer kept for this id, or keep a new one; without a session, keep none."""
         if not session:
             return await respond()
         place = session, json.dumps(message["id"])
