@@ -37,7 +37,7 @@ class Changed:
     over_stdio: bool = False
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
-        """Return a context manager that starts and yields the proxy; HTTP stays as it is for stdio."""
+        """Return a context manager that yields the started proxy (unchanged for `over_stdio`)."""
         if self.over_stdio:
             return Proxy.open(config, data_dir)
         return Proxy.open(
