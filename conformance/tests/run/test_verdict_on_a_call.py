@@ -18,6 +18,7 @@ from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsuppo
 from mcp_proxy_conformance.verdict.result import (
     Breach,
     DeclarationFault,
+    Finding,
     Inconclusive,
     Misshapen,
     NotApplicable,
@@ -47,6 +48,10 @@ class FakeStarted:
     def settled_at(self) -> float:
         """Return when the target is settled, as a started target does."""
         return self.settled_from + self.target.settle_s
+
+    def taken(self) -> tuple[Finding, ...]:
+        """Return no breaches of schemas."""
+        return ()
 
 
 @dataclass
