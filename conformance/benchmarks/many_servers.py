@@ -58,7 +58,7 @@ def wrong(load: Load) -> dict[str, str]:
     faults = {}
     for server in load.case.given.servers:
         outcome = load.loaded.outcome(server.server_id)
-        attempts = load.seen[server.server_id]
+        attempts = load.attempts[server.server_id]
         if outcome is None or blamed(server, ATTEMPTS, outcome.status, attempts, Reads()):
             faults[server.server_id] = f"{server.script[0].do}: {outcome}, {attempts} attempts seen"
     return faults
@@ -88,7 +88,7 @@ def main() -> int:
                 continue
             seconds.append(round(time.monotonic() - began, 2))
             rounds.append(wrong(load))
-            statuses.update(str(outcome.status) for outcome in load.loaded.told.outcomes)
+            statuses.update(str(outcome.status) for outcome in load.loaded.answer.outcomes)
         loads.close()
     grown = peak() - begun
     ever = {name: text for round_faults in rounds for name, text in round_faults.items()}

@@ -138,6 +138,6 @@ def _expect_met(load: Load) -> None:
     failing = [
         name for name, outcome in load.case.then.items() if "available" not in outcome.status
     ]
-    attempts = [load.seen[name] for name in failing]
+    attempts = [load.attempts[name] for name in failing]
     if attempts and not any(number is None or number for number in attempts):
         raise Inconclusive(f"the loader sent no request to {', '.join(failing)}")

@@ -87,7 +87,7 @@ class EmbeddedLoader:
         except Exception as error:
             raise AdapterError(f"the loader broke: {type(error).__name__}: {error}") from error
         seconds = time.monotonic() - began
-        return Loaded(told=read_answer(line, self._number), line=line, seconds=seconds)
+        return Loaded(answer=read_answer(line, self._number), line=line, seconds=seconds)
 
     async def _answer(self, request: dict[str, Any]) -> bytes:
         assert self._load is not None

@@ -119,7 +119,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 def _outcomes(compared: Comparison, load: Load) -> None:
     """Expect one outcome for each server of the case; the controls are not judged."""
     ids = sorted(server.server_id for server in load.case.given.servers)
-    names = sorted(outcome.server_id for outcome in load.loaded.told.outcomes)
+    names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
     names = [name for name in names if name not in CONTROLS or name in ids]
     clauses = ["O1.one-each"] if ids else ["I6.none"]
     compared.one_of("outcomes", names, (ids,), breaks=clauses)
@@ -180,7 +180,7 @@ def _of_topic(
 ) -> list[str]:
     """Return the clauses of the table that such an end breaks; else those that the case names."""
     most = load.case.given.max_attempts
-    attempts = load.seen.get(server.server_id)
+    attempts = load.attempts.get(server.server_id)
     blames = blamed(server, most, status, attempts, says.reads)
     if blames:
         return [clause for blame in blames if blame.topic == topic for clause in blame.clauses]
@@ -248,7 +248,7 @@ def _attempts(
 ) -> None:
     """Compare how often a server was contacted, as the server counted it."""
     name, most = server.server_id, load.case.given.max_attempts
-    attempts = load.seen.get(name)
+    attempts = load.attempts.get(name)
     if attempts is None or expected.attempts is None:
         return
     low, high = expected.attempts.min, min(expected.attempts.max, most)
@@ -276,7 +276,7 @@ def _attempts(
 
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Compare the claimed attempts, in the cases about counting: timing does not matter there."""
-    attempts = load.seen.get(outcome.server_id)
+    attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
         compared.one_of(f"attempts reported for {outcome.server_id}", outcome.attempts, (attempts,),
                         breaks=["O6.claimed"])  # fmt: skip
@@ -386,8 +386,8 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
         return
     given = msgspec.structs.replace(case.given, servers=others)
     twin = load_of(_apart(case, "without the malformed", given))
-    for name, attempts in load.seen.items():
-        usual = twin.seen.get(name)
+    for name, attempts in load.attempts.items():
+        usual = twin.attempts.get(name)
         if attempts is not None and usual is not None:
             compared.truth(f"attempts at {name} beside a malformed connection", attempts,
                            holds=attempts <= usual, allowed=f"at most {usual}, as without it",
@@ -448,12 +448,12 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
     if second is not None and status != "available":
         compared.one_of(f"tools of {name} in the second load", second.tools or [], ([],),
                         breaks=["O3.no-tools"])  # fmt: skip
-    if second is not None and says.claims and recounted and name in load.seen_again:
+    if second is not None and says.claims and recounted and name in load.attempts_again:
         compared.one_of(f"attempts reported for {name} in the second load", second.attempts,
-                        (load.seen_again[name],), breaks=["O6.claimed"])  # fmt: skip
+                        (load.attempts_again[name],), breaks=["O6.claimed"])  # fmt: skip
 
 
 def _went_as_expected(load: Load, name: str) -> bool:
     """Whether a server saw as many attempts in the first load as the case expects."""
-    expected, attempts = load.case.then[name].attempts, load.seen.get(name)
+    expected, attempts = load.case.then[name].attempts, load.attempts.get(name)
     return expected is None or attempts is None or expected.min <= attempts <= expected.max

@@ -60,7 +60,7 @@ class Loaded:
     `hung`: it did not end within its deadline, so the program was ended.
     """
 
-    told: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
+    answer: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
     line: bytes = b""
     seconds: float = 0.0
     hung: bool = False
@@ -72,7 +72,7 @@ class Loaded:
 
     def outcome(self, server_id: str) -> ServerOutcome | None:
         """Return the first outcome of that server; None if it has none."""
-        return next((each for each in self.told.outcomes if each.server_id == server_id), None)
+        return next((each for each in self.answer.outcomes if each.server_id == server_id), None)
 
 
 class Loader(Protocol):
@@ -179,7 +179,7 @@ class LoaderProgram:
             except ProgramEnded as end:
                 raise self._break(f"it {end} before it answered the load") from None
             seconds = time.monotonic() - began
-            loaded = Loaded(told=self._read(line), line=line, seconds=seconds)
+            loaded = Loaded(answer=self._read(line), line=line, seconds=seconds)
             try:
                 self._held.take(loaded)
             except ProtocolFault as fault:

@@ -37,18 +37,18 @@ PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin
 class Load:
     """One finished load: its case, its outcome, and what the servers counted.
 
-    `seen` are attempts by server id, None where they cannot be counted; `unmet` is why this
+    `attempts` are counts by server id, None where they cannot be counted; `unmet` is why this
     machine cannot play a server's fault; `again` is a second load of the same servers, whose
-    scripts continue, and `seen_again` are its attempts.
+    scripts continue, and `attempts_again` are its attempts.
     """
 
     case: LoadCase
     servers: FaultServers
     loaded: Loaded
-    seen: Mapping[str, int | None]
+    attempts: Mapping[str, int | None]
     unmet: Mapping[str, str]
     again: Loaded | None = None
-    seen_again: Mapping[str, int] = field(default_factory=dict)
+    attempts_again: Mapping[str, int] = field(default_factory=dict)
 
 
 class Loads:
@@ -142,10 +142,10 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         case=case,
         servers=servers,
         loaded=first,
-        seen=attempts,
+        attempts=attempts,
         unmet=unmet,
         again=again,
-        seen_again=later,
+        attempts_again=later,
     )
 
 

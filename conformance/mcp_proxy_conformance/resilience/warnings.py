@@ -28,10 +28,10 @@ def warnings(compared: Comparison, load: Load) -> None:
     """
     loaded = load.loaded
     about = any(clause.startswith("W1") for clause in load.case.clauses)
-    if about and not any(loaded.told.warnings.values()):
+    if about and not any(loaded.answer.warnings.values()):
         raise Inconclusive("the loader declares warnings, but gave none about servers that failed")
-    lines = {word: "\n".join(texts) for word, texts in loaded.told.warnings.items()}
-    by_status = {outcome.server_id: outcome.status for outcome in loaded.told.outcomes}
+    lines = {word: "\n".join(texts) for word, texts in loaded.answer.warnings.items()}
+    by_status = {outcome.server_id: outcome.status for outcome in loaded.answer.outcomes}
     transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
     wrong = {
         "W1.one-class": [

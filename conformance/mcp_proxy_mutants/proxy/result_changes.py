@@ -17,7 +17,7 @@ Reply = Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Js
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToolResult:
     """One result of a built-in tool, and the request that it answers."""
 
     gateway: Gateway
@@ -55,7 +55,7 @@ class Told:
         ]
 
 
-def beside(change: Callable[[Told], Json]) -> Callable[[Gateway], None]:
+def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     """Return a swap that adds members to results whose text is a document; `_meta` is merged."""
 
     def swap(gateway: Gateway) -> None:
@@ -72,7 +72,7 @@ def beside(change: Callable[[Told], Json]) -> Callable[[Gateway], None]:
                 return answer
             params = message["params"]
             more = change(
-                Told(
+                ToolResult(
                     gateway=gateway,
                     agent=agent,
                     tool=params["name"],

@@ -120,10 +120,10 @@ def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """It has its name, in the order of names; its script defines the way it is driven."""
+    """It has its name, in the order of names; its script defines the function that it names."""
     names = [entry.name for entry in builtins()]
     scripts = [(environments.SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
-    defined = [f"async def {entry.way}(" for entry in builtins()]
+    defined = [f"async def {entry.function}(" for entry in builtins()]
 
     assert names == sorted(set(names))
     assert [builtin(name) for name in names] == list(builtins())
@@ -137,7 +137,7 @@ def made(tmp_path: Path, requirement: str) -> Builtin:
         package="own",
         requirement=requirement,
         script="mcp_sdk.py",
-        way="one",
+        function="one",
         about=str(tmp_path),
     )
 
@@ -217,10 +217,10 @@ def loaded(
     loader = LoaderProgram(command(builtin(name)), tmp_path)
     try:
         empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
-        answer = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).told
+        answer = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).answer
     finally:
         loader.stop()
-    assert empty.told.outcomes == ()
+    assert empty.answer.outcomes == ()
     return {
         outcome.server_id: (outcome.status, tuple(outcome.tools), outcome.error is not None)
         for outcome in answer.outcomes

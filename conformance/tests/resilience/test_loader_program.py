@@ -31,7 +31,7 @@ def test_the_references_own_loader_answers(tmp_path: Path) -> None:
     outcomes = [loaded.outcome("alpha") for loaded in loads]
     assert [result.status if result else None for result in outcomes] == ["permanent", "permanent"]
     assert [bool(result.error) for result in outcomes if result] == [True, True]
-    assert loads[0].told.warnings["permanent"] != ()
+    assert loads[0].answer.warnings["permanent"] != ()
     assert loads[0].outcome("beta") is None
 
 

@@ -123,7 +123,7 @@ def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
     load = bench.load(ORDERED)
     _expect_available(load)
 
-    ids = [outcome.server_id for outcome in load.loaded.told.outcomes]
+    ids = [outcome.server_id for outcome in load.loaded.answer.outcomes]
     due = [server.server_id for server in ORDERED.servers()]
 
     assert {"order of the outcomes": ids} == {"order of the outcomes": due}
@@ -179,9 +179,11 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
 
 def _expect_available(load: Load) -> None:
     lost = [
-        outcome.server_id for outcome in load.loaded.told.outcomes if outcome.status != "available"
+        outcome.server_id
+        for outcome in load.loaded.answer.outcomes
+        if outcome.status != "available"
     ]
-    if lost or not load.loaded.told.outcomes:
+    if lost or not load.loaded.answer.outcomes:
         raise Inconclusive(
             f"healthy servers were not loaded: {', '.join(lost) or 'there are no outcomes'}"
         )

@@ -43,7 +43,7 @@ def command(builtin: Builtin) -> tuple[str, ...]:
     """
     script = SCRIPTS / builtin.script
     wrapper = SCRIPTS / "wrapper.py"
-    return (str(_python(environment(builtin))), "-I", str(wrapper), str(script), builtin.way)
+    return (str(_python(environment(builtin))), "-I", str(wrapper), str(script), builtin.function)
 
 
 def environment(builtin: Builtin) -> Path:

@@ -17,7 +17,7 @@ class Builtin:
     package: str
     requirement: str
     script: str
-    way: Literal["every", "one"]
+    function: Literal["every", "one"]
     about: str
 
 
@@ -27,7 +27,7 @@ _ALL = (
         package="langchain-mcp-adapters",
         requirement=_LANGCHAIN,
         script="langchain.py",
-        way="every",
+        function="every",
         about="MultiServerMCPClient.get_tools() for all servers at once",
     ),
     Builtin(
@@ -35,7 +35,7 @@ _ALL = (
         package="langchain-mcp-adapters",
         requirement=_LANGCHAIN,
         script="langchain.py",
-        way="one",
+        function="one",
         about="MultiServerMCPClient.get_tools(server_name=...) for one server after another",
     ),
     Builtin(
@@ -43,7 +43,7 @@ _ALL = (
         package="mcp",
         requirement="mcp>=2.3,<3",
         script="mcp_sdk.py",
-        way="one",
+        function="one",
         about="Client and list_tools() of the official SDK for one server after another",
     ),
     Builtin(
@@ -51,7 +51,7 @@ _ALL = (
         package="openai-agents",
         requirement="openai-agents>=0.24,<0.25",
         script="openai_agents.py",
-        way="every",
+        function="every",
         about="MCPServerManager, then list_tools() of each connected server",
     ),
     Builtin(
@@ -59,7 +59,7 @@ _ALL = (
         package="pydantic-ai-slim",
         requirement=_PYDANTIC_AI,
         script="pydantic_ai.py",
-        way="every",
+        function="every",
         about="an MCPToolset for each server, all opened together as an agent does",
     ),
     Builtin(
@@ -67,7 +67,7 @@ _ALL = (
         package="pydantic-ai-slim",
         requirement=_PYDANTIC_AI,
         script="pydantic_ai.py",
-        way="one",
+        function="one",
         about="an MCPToolset for one server after another",
     ),
 )

@@ -1,7 +1,7 @@
-"""The program that wraps a builtin: `python -I wrapper.py SCRIPT WAY`, one load per line.
+"""The program that wraps a builtin: `python -I wrapper.py SCRIPT FUNCTION`, one load per line.
 
 It is run by the interpreter of the builtin's own environment and imports the standard library only.
-SCRIPT defines one of two functions, and WAY names it:
+SCRIPT defines one of two functions, and FUNCTION names it:
 
 - `every(request)`: the library loads all servers at once. It returns, by server id, the names of
   the tools or the exception that the library kept for that server. An exception of the library is
@@ -94,12 +94,12 @@ def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
     }
 
 
-def main(script: str, way: str) -> None:
+def main(script: str, function: str) -> None:
     """Answer line by line until standard input ends; all other output goes to standard error."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         defined = runpy.run_path(script)
-        load = defined["every"] if way == "every" else one_by_one(defined["one"])
+        load = defined["every"] if function == "every" else one_by_one(defined["one"])
         for line in sys.stdin:
             answers.write(json.dumps(answered(line, load)) + "\n")
             answers.flush()

@@ -103,7 +103,7 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
-            name, attempts = server.server_id, loads[0].seen[server.server_id]
+            name, attempts = server.server_id, loads[0].attempts[server.server_id]
             if topic == "status" and outcome.status not in WORDS:
                 compared.one_of(f"status of {name}", outcome.status, sorted(WORDS),
                                 breaks=["O2.word"])  # fmt: skip
@@ -175,13 +175,13 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ids(loaded: Loaded) -> list[str]:
-    return [outcome.server_id for outcome in loaded.told.outcomes]
+    return [outcome.server_id for outcome in loaded.answer.outcomes]
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
     compared = Comparison()
     for server, outcome in _each(case, loads[0].loaded):
-        attempts = loads[0].seen[server.server_id]
+        attempts = loads[0].attempts[server.server_id]
         if attempts is not None:
             compared.one_of(f"attempts reported for {server.server_id}", outcome.attempts,
                             (attempts,), breaks=["O6.claimed"])  # fmt: skip

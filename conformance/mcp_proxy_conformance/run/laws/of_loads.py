@@ -109,7 +109,7 @@ class GeneratedLoads(Examples[LoadCase]):
             reason = "a generated load did not end; see I4.bounded"
             raise Inconclusive(reason, cause="other_clause")
         if not any(
-            server.status == "available" for each in loaded for server in each.told.outcomes
+            server.status == "available" for each in loaded for server in each.answer.outcomes
         ):
             raise Inconclusive(
                 "the loader loaded none of the generated servers", cause="not_loaded"

@@ -86,7 +86,7 @@ class LoadBench:
         """Raise Inconclusive unless a load of the two controls ends as it must."""
         statuses = {
             outcome.server_id: outcome.status
-            for outcome in self.load(BOTH_CONTROLS).loaded.told.outcomes
+            for outcome in self.load(BOTH_CONTROLS).loaded.answer.outcomes
         }
         if statuses.get("control-up") != "available" or statuses.get("control-down") in (
             None,

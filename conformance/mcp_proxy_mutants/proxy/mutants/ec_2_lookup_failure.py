@@ -16,9 +16,9 @@ def _is_lost(facts: Facts) -> bool:
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
     """Reject tools whose reason is lost, denied ones or others, with the text of that status."""
-    told = _is_lost(facts) and facts.denied == denied
+    applies = _is_lost(facts) and facts.denied == denied
     text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
-    return text if told else std.rejection(facts, texts)
+    return text if applies else std.rejection(facts, texts)
 
 
 def _open_index(gateway: Gateway) -> None:

@@ -389,7 +389,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "The number of locked tools of all servers by reason is in `_meta`.",
         "FR-007.hidden",
         swap=beside(
-            lambda told: {"_meta": {"proxy/locked": _tallied(told.gateway)}} if told.flagged else {}
+            lambda result: (
+                {"_meta": {"proxy/locked": _tallied(result.gateway)}} if result.flagged else {}
+            )
         ),
     ),
     mutant(

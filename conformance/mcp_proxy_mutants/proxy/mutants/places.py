@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.result_changes import Told, beside, in_stateless
+from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.tools import render
@@ -18,95 +18,99 @@ def _spelled(pattern: str, by: str) -> Callable[[Json], str]:
     return lambda document: re.sub(pattern, by, render(document))
 
 
-def _structured(change: Callable[[Told], Json]) -> Callable[[Told], Json]:
+def _structured(change: Callable[[ToolResult], Json]) -> Callable[[ToolResult], Json]:
     """Put the document into the structured content, with some members replaced."""
-    return lambda told: {"structuredContent": told.document | change(told)}
+    return lambda result: {"structuredContent": result.document | change(result)}
 
 
-def _entries(told: Told) -> Json:
-    locked = [std.locked_entry(facts, std.classify(facts), False) for facts in told.locked()]
-    return {"disabled": locked} if told.flagged and "disabled" in told.document else {}
+def _entries(result: ToolResult) -> Json:
+    locked = [std.locked_entry(facts, std.classify(facts), False) for facts in result.locked()]
+    return {"disabled": locked} if result.flagged and "disabled" in result.document else {}
 
 
-def _next_ten(told: Told) -> Json:
-    shown = {entry["name"] for entry in told.document.get("disabled", [])}
-    more = [entry for entry in _entries(told).get("disabled", []) if entry["name"] not in shown]
+def _next_ten(result: ToolResult) -> Json:
+    shown = {entry["name"] for entry in result.document.get("disabled", [])}
+    more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]
     return {"disabled": more[: std.LOCKED_CAP]} if shown and more else {}
 
 
-def _described(told: Told) -> Json:
-    texts = {facts.tool.key: facts.tool.description for facts in told.locked()}
+def _described(result: ToolResult) -> Json:
+    texts = {facts.tool.key: facts.tool.description for facts in result.locked()}
     entries = [
         {"description": texts.get(entry["name"], "A tool."), **entry}
-        for entry in told.document.get("disabled", [])
+        for entry in result.document.get("disabled", [])
     ]
-    return {"disabled": entries} if told.flagged and entries else {}
+    return {"disabled": entries} if result.flagged and entries else {}
 
 
-def _for_users(told: Told) -> Json:
+def _for_users(result: ToolResult) -> Json:
     entries = [
         entry | {"status": entry["status"].replace("by_config", "by_user")}
-        for entry in told.document.get("disabled", [])
+        for entry in result.document.get("disabled", [])
     ]
-    return {"disabled": entries} if told.flagged and entries else {}
+    return {"disabled": entries} if result.flagged and entries else {}
 
 
-def _user_map(told: Told) -> Json:
-    texts = told.document.get("remediation", {})
+def _user_map(result: ToolResult) -> Json:
+    texts = result.document.get("remediation", {})
     return (
         {"remediation": dict.fromkeys(texts, std.REMEDIATION["disabled_by_user"])}
-        if (told.flagged and texts)
+        if (result.flagged and texts)
         else {}
     )
 
 
-def _whole_map(told: Told) -> Json:
+def _whole_map(result: ToolResult) -> Json:
     whole = {str(status): text for status, text in std.REMEDIATION.items()}
-    return {"remediation": whole} if told.flagged and "remediation" in told.document else {}
+    return {"remediation": whole} if result.flagged and "remediation" in result.document else {}
 
 
-def _zeros(told: Told) -> Json:
+def _zeros(result: ToolResult) -> Json:
     servers = [
         {"tools": {"callable": 1, "disabled_by_user": 0}, **entry}
-        for entry in told.document.get("servers", [])
+        for entry in result.document.get("servers", [])
     ]
     return {"servers": servers} if servers else {}
 
 
-def _all_as_users(told: Told) -> Json:
+def _all_as_users(result: ToolResult) -> Json:
     servers = [
         entry | ({"tools": {"disabled_by_user": sum(entry["tools"].values())}}
                  if "tools" in entry else {})
-        for entry in told.document.get("servers", [])
+        for entry in result.document.get("servers", [])
     ]  # fmt: skip
     return {"servers": servers} if servers else {}
 
 
-def _by_reason(told: Told) -> Json:
+def _by_reason(result: ToolResult) -> Json:
     """Without the flag, count the locked matches by reason in `_meta`."""
-    reasons = Counter(map(std.classify, told.locked())) if told.usual else {}
+    reasons = Counter(map(std.classify, result.locked())) if result.usual else {}
     return {"_meta": {"proxy/locked": dict(reasons)}} if reasons else {}
 
 
-def _names(told: Told) -> Json:
+def _names(result: ToolResult) -> Json:
     """Without the flag, name the locked matches in `_meta` of the stateless revision."""
-    names = [facts.tool.name for facts in told.locked()] if told.usual and told.stateless else []
+    names = (
+        [facts.tool.name for facts in result.locked()] if result.usual and result.stateless else []
+    )
     return {"_meta": {"proxy/hidden": names}} if names else {}
 
 
-def _overflow(told: Told) -> Json:
-    names = [facts.tool.key for facts in told.locked()] if told.flagged else []
+def _overflow(result: ToolResult) -> Json:
+    names = [facts.tool.key for facts in result.locked()] if result.flagged else []
     return {"_meta": {"proxy/more": names}} if len(names) > std.LOCKED_CAP else {}
 
 
-def _texts(told: Told) -> Json:
+def _texts(result: ToolResult) -> Json:
     """Under the flag, add the texts of withheld tools to `_meta` of the stateless revision."""
-    texts = [facts.tool.description for facts in told.locked() if not std.indexed(facts)]
-    return {"_meta": {"proxy/texts": texts}} if told.flagged and told.stateless and texts else {}
+    texts = [facts.tool.description for facts in result.locked() if not std.indexed(facts)]
+    return (
+        {"_meta": {"proxy/texts": texts}} if result.flagged and result.stateless and texts else {}
+    )
 
 
-def _false_told(told: Told) -> Json:
-    false = told.stateless and told.arguments.get("include_disabled") is False
+def _false_flag(result: ToolResult) -> Json:
+    false = result.stateless and result.arguments.get("include_disabled") is False
     return {"_meta": {"proxy/flag": False}} if false else {}
 
 
@@ -204,7 +208,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "structured-empty-section",
         "Structured content has an empty section without the flag.",
         "FR-002.no-section",
-        swap=beside(_structured(lambda told: {"disabled": []} if told.usual else {})),
+        swap=beside(_structured(lambda result: {"disabled": []} if result.usual else {})),
     ),
     mutant(
         "reasons-in-meta",
@@ -222,7 +226,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "false-in-stateless-meta",
         "In the stateless revision, `_meta` repeats the flag given as false.",
         "FR-002.absent-is-false",
-        swap=beside(_false_told),
+        swap=beside(_false_flag),
     ),
     mutant(
         "texts-in-stateless-meta",

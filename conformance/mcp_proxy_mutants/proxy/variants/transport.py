@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide
-from mcp_proxy_mutants.proxy.result_changes import Told, beside
+from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside
 from mcp_proxy_mutants.proxy.variant import Fresh, Variant, variant
 from mcp_proxy_reference.facts import Agent, Json
 from mcp_proxy_reference.gateway import Gateway
@@ -37,16 +37,16 @@ class Cache:
     """A `reply` decision that repeats the first answer to a request id within its session."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], Json] = {}
+        self._answers: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
         """Return the answer kept for this id, or keep a new one; without a session, keep none."""
         if not session:
             return await respond()
         place = session, json.dumps(message["id"])
-        if place not in self._told:
-            self._told[place] = await respond()
-        return self._told[place]
+        if place not in self._answers:
+            self._answers[place] = await respond()
+        return self._answers[place]
 
 
 class Envelope:
@@ -80,10 +80,10 @@ async def structured(_agent: Agent, _session: str, message: Json, respond: Respo
     return answer
 
 
-def in_part(told: Told) -> Json:
+def in_part(result: ToolResult) -> Json:
     """Return the callable tools as structured content, and in `_meta` words of the feature."""
     names = ("tools", "total", "servers")
-    part = {name: told.document[name] for name in names if name in told.document}
+    part = {name: result.document[name] for name in names if name in result.document}
     words = {"proxy/statuses": list(REMEDIATION), "disabled": False, "remediation": None}
     return {"structuredContent": part, "_meta": words}
 
