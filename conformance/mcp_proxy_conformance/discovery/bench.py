@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.answer import (
 )
 from mcp_proxy_conformance.discovery.answer_schemas import rejection_findings
 from mcp_proxy_conformance.discovery.arming import Armed, arm
-from mcp_proxy_conformance.discovery.calibration import Path, told
+from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
@@ -298,7 +298,7 @@ class Bench:
 
     def cut(self, paths: Iterable[Path]) -> None:
         """Record members that move between equal requests: reported, not compared."""
-        self.started.cut.update(map(told, paths))
+        self.started.cut.update(map(path_in_words, paths))
 
     def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
         """Raise Inconclusive with this reason unless the condition, a control, is met."""

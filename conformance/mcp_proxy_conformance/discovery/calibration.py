@@ -60,13 +60,13 @@ class ByteDifference:
         at: The path of the innermost member that differs.
         offset: The first differing byte of the text or the result, V cut out.
         usual: The bytes around it in the answers that it should equal.
-        seen: The bytes around it in this answer.
+        actual: The bytes around it in this answer.
     """
 
     at: str
     offset: int
     usual: bytes
-    seen: bytes
+    actual: bytes
 
     @property
     def place(self) -> str:
@@ -74,7 +74,7 @@ class ByteDifference:
         return f"{self.at} near byte {self.offset}"
 
     def __repr__(self) -> str:
-        usual, here = (text.decode("utf-8", "replace") for text in (self.usual, self.seen))
+        usual, here = (text.decode("utf-8", "replace") for text in (self.usual, self.actual))
         return f"in {self.at} from byte {self.offset} on: {here}; usually: {usual}"
 
 
@@ -141,7 +141,7 @@ def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDiffe
     )
 
 
-def told(path: Path) -> str:
+def path_in_words(path: Path) -> str:
     """Render a path as text: `text.tools[forge:zorvik_list].score`."""
     return "".join(_step_text(step) for step in path).removeprefix(".")
 
@@ -194,7 +194,9 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
         return
     left, right = children(node), children(other)
     if node.kind != other.kind or [k for k, _ in left] != [k for k, _ in right] or not left:
-        raise _disagreement(f"{told(path)} is first {_short(node.raw)}, then {_short(other.raw)}")
+        raise _disagreement(
+            f"{path_in_words(path)} is first {_short(node.raw)}, then {_short(other.raw)}"
+        )
     for (step, inner), (_, again) in zip(left, right, strict=True):
         yield from _moved(inner, again, (*path, step))
 
@@ -211,8 +213,8 @@ def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDiff
             pairs = enumerate(zip(kept, again, strict=False))
             offset = next((i for i, (x, y) in pairs if x != y), min(len(kept), len(again)))
             around = slice(max(0, offset - BEFORE), offset + AFTER)
-            place = told(_place(left, right, (name,), moving))
-            return ByteDifference(at=place, offset=offset, usual=kept[around], seen=again[around])
+            place = path_in_words(_place(left, right, (name,), moving))
+            return ByteDifference(at=place, offset=offset, usual=kept[around], actual=again[around])
     return None
 
 

@@ -38,7 +38,7 @@ class Applied(NamedTuple):
     """Result of applying a schema: its error messages for each of the arguments, or the failure."""
 
     kind: Kind
-    told: Any
+    result: Any
 
 
 def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -54,15 +54,15 @@ def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
     match outcome.kind:
         case "none":
             raise Misshapen(
-                f"the inputSchema is not a JSON Schema: {outcome.told}", "FR-001.declared"
+                f"the inputSchema is not a JSON Schema: {outcome.result}", "FR-001.declared"
             )
         case "foreign":
-            reason = f"the inputSchema refers to another document: {outcome.told}"
+            reason = f"the inputSchema refers to another document: {outcome.result}"
             raise Inconclusive(reason, cause="foreign_schema")
         case "open":
-            reason = f"the inputSchema could not be applied: {outcome.told}"
+            reason = f"the inputSchema could not be applied: {outcome.result}"
             raise Inconclusive(reason, cause="unread_answer")
-    refused: list[list[str]] = outcome.told
+    refused: list[list[str]] = outcome.result
     return refused
 
 

@@ -115,12 +115,12 @@ def most_matches(bench: Bench, query: str) -> int | None:
     These are the tools that the query found while they were callable, or is meant to find, and all
     withheld ones, which may be listed whatever the query is.
     """
-    found, states = bench.armed.shown.get(query, ()), bench.states
-    if len(found) >= SHOW_LIMIT:
+    listed, states = bench.armed.shown.get(query, ()), bench.states
+    if len(listed) >= SHOW_LIMIT:
         return None
     meant = [key for key in states if is_withheld(states[key]) or bench.tools[key].holds(query)]
     outside = () if bench.agent is None else beyond(bench.world, bench.agent)
-    matches = {key for key in (*meant, *found) if key.server not in outside}
+    matches = {key for key in (*meant, *listed) if key.server not in outside}
     return sum(not states.get(key, ToolState()).callable for key in matches)
 
 

@@ -149,38 +149,38 @@ def _misnamed_member(started: Started) -> str:
 
     The callable tool has the ready time to be listed, what the lock brings the settle time.
     """
-    seen = Sightings(started.target.surface.members)
+    sightings = Sightings(started.target.surface.members)
     locked = bool(started.world.servers[0].deny)
     with suppress(Unreachable):
-        poll(partial(_look_at, seen, started, OPEN), bool, started.target.ready_s)
-        poll(partial(_look_at_lock, seen, started), lambda over: over or not locked,
+        poll(partial(_look_at, sightings, started, OPEN), bool, started.target.ready_s)
+        poll(partial(_look_at_lock, sightings, started), lambda over: over or not locked,
              started.target.settle_s)  # fmt: skip
-    return seen.misnamed()
+    return sightings.misnamed()
 
 
-def _look_at(seen: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
+def _look_at(sightings: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
     """See one answer; return whether its callable tools came, under whatever name."""
     surface = started.target.surface
     arguments = {surface.query: query} | ({} if flag is ABSENT else {FLAG: flag})
     body = _body(started, surface.discovery_tool, arguments, surface.endpoints[0])
-    seen.see_answer(body, flagged=flag is True)
-    return bool(body.get(surface.members.tools)) or "tools" in seen.instead
+    sightings.see_answer(body, flagged=flag is True)
+    return bool(body.get(surface.members.tools)) or "tools" in sightings.instead
 
 
-def _look_at_lock(seen: Sightings, started: Started) -> bool:
+def _look_at_lock(sightings: Sightings, started: Started) -> bool:
     """See what a lock brings to answers, listing and view; return whether all of it came."""
     surface, server = started.target.surface, started.world.servers[0].name
     wanted = {"disabled", "remediation", "note", "servers", "counts"}
-    if _look_at(seen, started, LOCKED):
+    if _look_at(sightings, started, LOCKED):
         wanted.remove("note")
-    _look_at(seen, started, LOCKED, True)
+    _look_at(sightings, started, LOCKED, True)
     listing = surface.listing
     tool, arguments = listing.filled(ToolKey("", ""), {})
-    seen.see_listing(_body(started, tool, arguments, listing.endpoint), server)
+    sightings.see_listing(_body(started, tool, arguments, listing.endpoint), server)
     if surface.inspect is not None:
         tool, arguments = surface.inspect.filled(ToolKey(server, ""), {})
-        seen.see_view(_body(started, tool, arguments, surface.inspect.endpoint), server)
-    return wanted <= seen.declared
+        sightings.see_view(_body(started, tool, arguments, surface.inspect.endpoint), server)
+    return wanted <= sightings.declared
 
 
 def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping[str, Any]:

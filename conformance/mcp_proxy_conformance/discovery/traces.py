@@ -79,8 +79,8 @@ class Trial:
     @property
     def in_logs(self) -> set[Kept]:
         """The flag and what it revealed in a log that holds the queries of default calls."""
-        told = {(place, what) for place, what in self.kept if what in (SET, STATUS)}
-        return told - self.beside_logs
+        traced = {(place, what) for place, what in self.kept if what in (SET, STATUS)}
+        return traced - self.beside_logs
 
 
 def trial(bench: Bench, flag: Any) -> Trial:
@@ -115,7 +115,7 @@ def trial(bench: Bench, flag: Any) -> Trial:
     for step, what in enumerate(BY_BYTES, start=before):
         kept |= {(place, what) for place in changed(looks[step], looks[step + 1]) - usual}
     logs = {_table(p) for at in looks for p, content in at.items() if USUAL_QUERY in content.traces}
-    return Trial(kept={one for one in kept if one[1] in BREAKS}, logs=logs)
+    return Trial(kept={trace for trace in kept if trace[1] in BREAKS}, logs=logs)
 
 
 def kept_by_the_flag(bench: Bench) -> Comparison:

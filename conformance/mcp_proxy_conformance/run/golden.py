@@ -184,14 +184,14 @@ class Golden:
         """Return the bytes of the answer and the stored ones, at the place where they differ."""
         assert self.difference is not None
         place = self.difference.place
-        return {place: self.difference.seen}, {place: self.difference.usual}
+        return {place: self.difference.actual}, {place: self.difference.usual}
 
     def lines(self) -> list[str]:
         """Return the sentences on the difference."""
         assert self.difference is not None
         difference = self.difference
         finding = Finding(
-            path=difference.place, clauses=(), allowed=difference.usual, observed=difference.seen
+            path=difference.place, clauses=(), allowed=difference.usual, observed=difference.actual
         )
         head = f"the answer differs from {self._place}; if that is meant, replace it with {UPDATE}"
         return [head, *sentences([finding])]

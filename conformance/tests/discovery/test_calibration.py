@@ -117,7 +117,7 @@ def test_a_difference_of_the_false_form_is_found(name: str) -> None:
 
     assert len(deviations) == 3
     assert deviations[0].at.startswith(at)
-    assert deviations[0].usual != deviations[0].seen
+    assert deviations[0].usual != deviations[0].actual
     assert f"byte {deviations[0].offset}" in repr(deviations[0])
 
 

@@ -10,7 +10,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.live.leaks import _told
+from mcp_proxy_conformance.discovery.live.leaks import _leaked
 
 BENCH = cast("Any", SimpleNamespace(surface=SimpleNamespace(members=Members())))
 TEXT = "Deletes a repository for good."
@@ -20,7 +20,7 @@ def leaks(query: str, name: str, **members: Any) -> list[str]:
     """Return what an answer without the flag leaks of a locked tool of that name."""
     entry = Entry(key=ToolKey("", name), name=name, members={"description": TEXT})
     answer = Answer(reply=cast("Any", None), query=query, body={"query": query} | members)
-    return list(_told(BENCH, entry, answer))
+    return list(_leaked(BENCH, entry, answer))
 
 
 @pytest.mark.parametrize(

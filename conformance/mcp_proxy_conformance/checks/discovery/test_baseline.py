@@ -36,7 +36,7 @@ def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench)
     changed = answers_changed(old.bodies, new, _members(bench))
 
     places = {(request, f"{c.at} near byte {c.offset}"): c for request, c in changed.items()}
-    observed = {place: change.seen for place, change in places.items()}
+    observed = {place: change.actual for place, change in places.items()}
     assert observed == {place: change.usual for place, change in places.items()}
 
 
@@ -52,7 +52,7 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
     changed = entries_changed(old.bodies, new, _members(bench))
 
     places = {(request, f"{c.at} near byte {c.offset}"): c for request, c in changed.items()}
-    observed = {place: change.seen for place, change in places.items()}
+    observed = {place: change.actual for place, change in places.items()}
     assert observed == {place: change.usual for place, change in places.items()}
 
 
@@ -67,7 +67,7 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
     changed = answers_changed(old.bodies, new, members) | entries_changed(old.bodies, new, members)
 
     places = {(request, f"{c.at} near byte {c.offset}"): c for request, c in changed.items()}
-    observed = {place: change.seen for place, change in places.items()}
+    observed = {place: change.actual for place, change in places.items()}
     assert observed == {place: change.usual for place, change in places.items()}
 
 

@@ -142,7 +142,7 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
         )
         moved |= {(in_words(request), f"after {lock}", change.place): change for change in changes}
 
-    observed = {place: change.seen for place, change in moved.items()}
+    observed = {place: change.actual for place, change in moved.items()}
     assert observed == {place: change.usual for place, change in moved.items()}
 
 

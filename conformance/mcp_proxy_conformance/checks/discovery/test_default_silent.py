@@ -82,7 +82,7 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
     }
     replies |= everywhere_else(bench, flag)
     shown = {place: names & {*reply.body, *filled(reply)} for place, reply in replies.items()}
-    return {place: found for place, found in shown.items() if found}
+    return {place: carried for place, carried in shown.items() if carried}
 
 
 def filled(answer: Answer) -> set[str]:

@@ -52,7 +52,7 @@ def differing_bytes(
 
 def sides(changes: Mapping[Place, ByteDifference]) -> tuple[Bytes, Bytes]:
     """The bytes at each place that differs: of the answer, and of those that it should equal."""
-    observed = {place: change.seen for place, change in changes.items()}
+    observed = {place: change.actual for place, change in changes.items()}
     return observed, {place: change.usual for place, change in changes.items()}
 
 

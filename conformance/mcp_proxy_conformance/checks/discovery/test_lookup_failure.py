@@ -171,8 +171,8 @@ def _compare_text(
     config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
     theirs = {CONFIG_WORD: users - config, UNKNOWN: config ^ users}
     for text in strings((answer.remediation or {}).get(status)) if status in theirs else ():
-        told = masked(bench, text, key)
-        wrong = told in theirs[status] or judge(told, status, pins=pins) == "convicted"
+        plain = masked(bench, text, key)
+        wrong = plain in theirs[status] or judge(plain, status, pins=pins) == "convicted"
         clause = "SC-003.discovery" if status == CONFIG_WORD else "FR-004.unknown"
         compared.truth(f"remediation of {status} for {key}", text, holds=not wrong,
                        allowed="no remedy of another lock", breaks=[clause])  # fmt: skip

@@ -95,14 +95,14 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
         (name, place): there.inspection(name) for place, there in views.items() for name in hidden
     }
 
-    told = {
+    leaked = {
         place: [
             *more_than({}, whole_result(reply)),
             *_locked_names(bench, agent, reply.raw.decode("utf-8", "replace"), place[0]),
         ]
         for place, reply in replies.items()
     }
-    assert {place: parts for place, parts in told.items() if parts} == {}
+    assert {place: parts for place, parts in leaked.items() if parts} == {}
 
 
 @requirement("FR-007.hidden")
@@ -137,10 +137,10 @@ def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str
     view, compared = scoped(bench, agent), Comparison()
     other = {"short": "forgery", "long": "forge"}[agent]
     hidden = [key for key in bench.armed.refused if key.server == other]
-    seen = bench.until(lambda: _revealed(bench, hidden), lambda keys: len(keys) == len(hidden))
-    bench.require(seen, "the flag revealed no locked tool of the other server to anybody")
+    revealed = bench.until(lambda: _revealed(bench, hidden), lambda keys: len(keys) == len(hidden))
+    bench.require(revealed, "the flag revealed no locked tool of the other server to anybody")
 
-    for key in seen:
+    for key in revealed:
         word = bench.tools[key].word
         flagged, default = view.discover(word, include_disabled=True), view.discover(word)
         compared.one_of(f"status of {key}", flagged.status(key), ("absent",),

@@ -49,8 +49,8 @@ def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Benc
 def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench) -> None:
     """An entry told as quarantined has no description and no schema, whatever else locks it."""
     quarantined = [key for key in bench.armed.refused if bench.states[key].quarantined]
-    found = every_entry(bench, quarantined)
-    entries = [(key, entry) for key, entry in found if entry.status == "server_quarantined"]
+    listed = every_entry(bench, quarantined)
+    entries = [(key, entry) for key, entry in listed if entry.status == "server_quarantined"]
     bench.require(entries, "the flag revealed no quarantined tool")
 
     leaked = _by_place(
@@ -109,13 +109,13 @@ def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
     _expect_withheld(bench)
     unasked = {*bench.revealed(NOWHERE, limit=100)}
 
-    found = {
+    moved = {
         in_words({"query": word}): str(key)
         for word, key in _planted(bench).items()
         if key in bench.revealed(word, limit=100) and key not in unasked
     }
 
-    assert found == {}
+    assert moved == {}
 
 
 @requirement("FR-003.canary")

@@ -25,7 +25,7 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
     places = {f"server attic, {d.place}": d for d in moved}
-    observed = {place: difference.seen for place, difference in places.items()}
+    observed = {place: difference.actual for place, difference in places.items()}
     assert observed == {place: difference.usual for place, difference in places.items()}
 
 
@@ -38,7 +38,7 @@ def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> Non
 
     known = {difference.at for difference in first}
     places = {f"server attic, {d.place}": d for d in again if d.at in known}
-    after = {place: difference.seen for place, difference in places.items()}
+    after = {place: difference.actual for place, difference in places.items()}
     assert after == {place: difference.usual for place, difference in places.items()}
 
 

@@ -61,7 +61,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
     """No block contains the name of one of its server's tools."""
     known: dict[str, set[str]] = {}
-    for look in bench.seen.looks():
+    for look in bench.survey.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
             key = bench.key(entry)
             known.setdefault(key.server, set()).update((key.tool, entry.name))
@@ -104,7 +104,7 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
             cause="not_named",
         )
     views = {n: (_shown(entry), [_shown(x.server(n)) for x in listings if n in x.servers])
-             for n, entry in bench.seen.inspected.items()}  # fmt: skip
+             for n, entry in bench.survey.inspected.items()}  # fmt: skip
     steady = {
         n: view for n, view in views.items() if len(view[1]) == 2 and view[1][0] == view[1][1]
     }

@@ -59,7 +59,7 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
     """
     tools, usual = bench.surface.members.tools, 0
     refused: dict[str, object] = {}
-    for looks in bench.seen.rounds.values():
+    for looks in bench.survey.rounds.values():
         plain = [look.answer for look in looks if look.form == "A"]
         well = all(
             answer is not None and answer.error is None and tools in answer.body for answer in plain
@@ -72,7 +72,8 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
             if (answer is None and mute) or (answer and (answer.error or tools not in answer.body)):
                 refused[look.label] = look.fault or (answer and answer.error) or {tools: None}
     bench.require(
-        usual, ": ".join(filter(None, ("no query was answered without the flag", bench.seen.short)))
+        usual,
+        ": ".join(filter(None, ("no query was answered without the flag", bench.survey.short))),
     )
 
     assert refused == {}
@@ -114,7 +115,7 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
     """The flag false and absent get the same bytes, apart from those that always vary."""
     equal, unequal, usual = 0, {}, {}
-    for looks in bench.seen.rounds.values():
+    for looks in bench.survey.rounds.values():
         exact = {f: [look.exact for look in looks if look.form == f and look.exact] for f in "AF"}
         if [len(exact["A"]), len(exact["F"])] != [3, 2]:
             continue
@@ -126,7 +127,7 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
         if len(moved) == len(exact["F"]) and len({difference.at for difference in moved}) == 1:
             label = next(look.label for look in looks if look.form == "F")
             place = f"{moved[0].at} from byte {moved[0].offset} on"
-            unequal[label], usual[label] = {place: moved[0].seen}, {place: moved[0].usual}
+            unequal[label], usual[label] = {place: moved[0].actual}, {place: moved[0].usual}
     bench.require(
         equal or unequal,
         f"{IN_THE_WAY}, or found a callable tool; name others with --query",
@@ -166,7 +167,7 @@ def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
         leaked.judged, "no tool was listed as locked each time; name one with --expect", "not_named"
     )
 
-    assert leaked.told == {}
+    assert leaked.texts == {}
 
 
 def _callables(bench: LiveBench, answers: Iterable[Answer]) -> list[list[str]]:

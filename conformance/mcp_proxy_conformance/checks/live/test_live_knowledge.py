@@ -86,8 +86,8 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
     At least one locked tool must be hidden from it.
     """
     more, judged = {}, 0
-    servers = {name for listing in bench.seen.listings for name in listing.servers}
-    for name, triples in bench.seen.shared.items():
+    servers = {name for listing in bench.survey.listings for name in listing.servers}
+    for name, triples in bench.survey.shared.items():
         for looks in triples:
             answers = [look.answer for look in looks if look.answer is not None]
             ours = [a for a in (answers[0], answers[-1]) if len(a.disabled) < LOCKED_CAP]
@@ -159,9 +159,9 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
 
 def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
     """The servers that a credential lists; all of them if it is shown tools of others as well."""
-    listed = bench.seen.scopes.get(name, frozenset())
+    listed = bench.survey.scopes.get(name, frozenset())
     answers = [
-        look.answer for looks in bench.seen.shared[name] for look in looks if look.who == name
+        look.answer for looks in bench.survey.shared[name] for look in looks if look.who == name
     ]
     shown = {
         key.server for answer in answers if answer is not None for key in bench.callables(answer)
@@ -206,12 +206,13 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:
         raise NotApplicable(f"--expect names no tool as {status}", cause="not_named")
-    locked = bench.seen.locked()
+    locked = bench.survey.locked()
     missing = {}
     for key in wanted:
         answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
         bench.require(
-            answers, ": ".join(filter(None, (f"no query for {key} was answered", bench.seen.short)))
+            answers,
+            ": ".join(filter(None, (f"no query for {key} was answered", bench.survey.short))),
         )
         if _words(bench, key):
             continue

@@ -64,7 +64,7 @@ def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
 
     bench.require(leaked.judged, "no note was seen")
 
-    assert leaked.told == {}
+    assert leaked.texts == {}
 
 
 @requirement("FR-009.silent")

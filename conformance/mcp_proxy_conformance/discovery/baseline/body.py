@@ -14,8 +14,8 @@ from mcp_proxy_conformance.discovery.calibration import (
     Exact,
     Path,
     difference,
+    path_in_words,
     still,
-    told,
 )
 from mcp_proxy_conformance.discovery.requests import in_words
 
@@ -98,4 +98,6 @@ def changed(body: Body, other: Body) -> ByteDifference | None:
     if result is not None or not begun:
         return result
     observed = b"changes between equal requests"
-    return ByteDifference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)
+    return ByteDifference(
+        at=path_in_words(begun[0]), offset=0, usual=b"always the same", actual=observed
+    )

@@ -35,11 +35,11 @@ class BadBaseline(ValueError):
     """An unusable recording; the message says in one sentence which, where and why."""
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of the manifest; an unknown member is a mistake or another version."""
 
 
-class Kept(_Told, frozen=True, kw_only=True):
+class Kept(_Part, frozen=True, kw_only=True):
     """One answer: its phase, and its file with the digest of that."""
 
     phase: Phase
@@ -47,14 +47,14 @@ class Kept(_Told, frozen=True, kw_only=True):
     sha256: str
 
 
-class Accepted(_Told, frozen=True, kw_only=True):
+class Accepted(_Part, frozen=True, kw_only=True):
     """A difference that was accepted: the reason, and the number of answers that changed."""
 
     reason: str
     changed: int
 
 
-class Manifest(_Told, frozen=True, kw_only=True):
+class Manifest(_Part, frozen=True, kw_only=True):
     """Metadata and index of a recording; `members` are the target's own names of its members."""
 
     format: str

@@ -169,7 +169,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
         differing = unequal(exchange.view, [request])
         differences = [difference for several in differing.values() for difference in several]
         findings.truth(["FR-002.absent-is-false"], _with_false(look, exchange),
-                       {d.place: d.seen.decode("utf-8", "replace") for d in differences},
+                       {d.place: d.actual.decode("utf-8", "replace") for d in differences},
                        holds=not differences,
                        wanted={d.place: d.usual.decode("utf-8", "replace") for d in differences},
                        )  # fmt: skip

@@ -124,8 +124,8 @@ def texts_of_map(look: Look, findings: Findings) -> None:
                 shows=["FR-005.once"], counts=bool(known_texts),
             )  # fmt: skip
     for exchange, entry, key in _entries(look):
-        told = advice(look.bench, key, entry)
-        findings.truth(["FR-005.once"], exchange.of, told, holds=not told, wanted="",
+        advised = advice(look.bench, key, entry)
+        findings.truth(["FR-005.once"], exchange.of, advised, holds=not advised, wanted="",
                        topic=f"advice in entry {entry.name}")  # fmt: skip
 
 

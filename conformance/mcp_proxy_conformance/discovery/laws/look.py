@@ -42,7 +42,7 @@ class Findings:
         `counts` is true where the law applies; then `shows` are observed, by default the same
         clauses.
         """
-        path = ", ".join(filter(None, (told(of), topic)))
+        path = ", ".join(filter(None, (request_in_words(of), topic)))
         self.of[path] = of
         self.compared.truth(path, observed, holds=holds, allowed=wanted, breaks=clauses,
                             shows=shows if counts else ())  # fmt: skip
@@ -66,7 +66,7 @@ class DiscoveryExchange:
         return self.of.limit if isinstance(self.of.limit, (int, float)) else None
 
 
-def told(of: When) -> str:
+def request_in_words(of: When) -> str:
     """Render a request in words."""
     agent = {} if of.agent is None else {"agent": of.agent}
     if of.do == "list":

@@ -52,7 +52,7 @@ class PlayedWorld:
     plan: Plan
     seconds: float = 0.0
     ready: float = 0.0
-    seen: dict[str, Counter[str]] = field(default_factory=dict)
+    observed: dict[str, Counter[str]] = field(default_factory=dict)
     broken: dict[str, BrokenLaw] = field(default_factory=dict)
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
@@ -168,7 +168,7 @@ class Player:
         if look.memory["last"]:
             findings |= {name: self._judged(look, name) for name in self._laws if name in LAST}
         for name, of_law in findings.items():
-            self._played.seen.setdefault(name, Counter()).update(of_law.compared.observed)
+            self._played.observed.setdefault(name, Counter()).update(of_law.compared.observed)
             self._played.clauses.setdefault(name, set()).update(of_law.compared.broken)
             if of_law.broken() and name not in self._played.broken:
                 self._played.broken[name] = BrokenLaw(number, of_law)

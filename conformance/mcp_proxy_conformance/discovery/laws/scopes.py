@@ -110,9 +110,9 @@ def inspections(look: Look, findings: Findings) -> None:
         for name in hidden[:MOST_CALLS]:
             reply = view.inspection(name)
             text = reply.raw.decode("utf-8", "replace")
-            told = [*more_than({}, whole_result(reply)), *_names_in(look, agent, text, name)]
-            findings.truth(["FR-007.listing"], When(do="list", agent=agent), told, holds=not told,
-                           wanted="", topic=f"view of {name}")  # fmt: skip
+            leaked = [*more_than({}, whole_result(reply)), *_names_in(look, agent, text, name)]
+            findings.truth(["FR-007.listing"], When(do="list", agent=agent), leaked,
+                           holds=not leaked, wanted="", topic=f"view of {name}")  # fmt: skip
 
 
 def _most(look: Look, agent: str) -> dict[str, int]:

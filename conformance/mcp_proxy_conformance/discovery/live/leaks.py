@@ -21,7 +21,7 @@ class Leaks:
     """The number of answers that were searched for locked tools, and the leaks by request."""
 
     judged: int = 0
-    told: dict[str, list[str]] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
@@ -37,12 +37,12 @@ def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
             if noted and not bench.note(answer):
                 continue
             result.judged += 1
-            if texts := sorted({t for e in entries for t in _told(bench, e, answer)} - common):
-                result.told[look.label] = texts
+            if texts := sorted({t for e in entries for t in _leaked(bench, e, answer)} - common):
+                result.texts[look.label] = texts
     return result
 
 
-def _told(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
+def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
     """Yield the entry's name and text if the answer has them outside its callable entries.
 
     A text that the query contains does not count: the answer may repeat the query.
@@ -59,7 +59,7 @@ def _told(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
 
 def _common(bench: LiveBench) -> set[str]:
     """Return the names and texts that also occur in answers to a word that no tool has."""
-    answers = [look.answer for look in bench.seen.rounds.get(NOWHERE, ()) if not look.flagged]
+    answers = [look.answer for look in bench.survey.rounds.get(NOWHERE, ()) if not look.flagged]
     text = json.dumps([answer.body for answer in answers if answer is not None], ensure_ascii=False)
     entries = [entry for _, entry in bench.entries()]
     return {t for e in entries for t in (e.name, e.description or "") if t and t in text}

@@ -36,7 +36,7 @@ class LiveBench:
         rejected: Mapping[ToolKey, Rejected],
     ) -> None:
         """Created by the run; `tool` is the discovery tool as tools/list shows it."""
-        self.endpoint, self.tool, self.seen, self.rejected = endpoint, tool, survey, rejected
+        self.endpoint, self.tool, self.survey, self.rejected = endpoint, tool, survey, rejected
 
     @property
     def surface(self) -> Surface:
@@ -45,7 +45,7 @@ class LiveBench:
 
     @cached_property
     def _names(self) -> Names:
-        return self.seen.names
+        return self.survey.names
 
     def key(self, entry: Entry) -> ToolKey:
         """Return the tool of an entry, whatever the form of its name."""
@@ -80,7 +80,7 @@ class LiveBench:
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
         """Yield per query a flagged look, and the answers with the flag absent, false and true."""
         whole = 0
-        for looks in self.seen.rounds.values():
+        for looks in self.survey.rounds.values():
             by_form = {
                 form: [
                     look.answer for look in looks if look.form == form and look.answer is not None
@@ -97,7 +97,7 @@ class LiveBench:
 
     def alone(self) -> Iterator[tuple[ToolKey, list[LiveAnswer], list[Answer]]]:
         """Yield each tool asked for by name, with its looks and answers, flagged and not."""
-        for key, looks in self.seen.alone.items():
+        for key, looks in self.survey.alone.items():
             answers = [look.answer for look in looks if look.answer is not None]
             if len(answers) == len(looks) >= 5:  # noqa: PLR2004 - one answer of each form of ALONE
                 yield key, looks, answers
@@ -112,7 +112,7 @@ class LiveBench:
 
     def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:
         """Yield entries that flagged answers list before and after, with the answers in between."""
-        for looks in (*self.seen.alone.values(), *self.seen.rounds.values()):
+        for looks in (*self.survey.alone.values(), *self.survey.rounds.values()):
             pairs = [(look, look.answer) for look in looks]
             places = [at for at, look in enumerate(looks) if look.flagged]
             flagged = [answer for look, answer in pairs if look.flagged and answer is not None]
@@ -136,16 +136,19 @@ class LiveBench:
                 cause="not_named",
             )
         self.require(
-            not self.seen.listing_fault, f"the servers cannot be listed: {self.seen.listing_fault}"
+            not self.survey.listing_fault,
+            f"the servers cannot be listed: {self.survey.listing_fault}",
         )
-        self.require(len(self.seen.listings) > 1, f"the servers were not listed twice{self._why()}")
-        return self.seen.listings
+        self.require(
+            len(self.survey.listings) > 1, f"the servers were not listed twice{self._why()}"
+        )
+        return self.survey.listings
 
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
         """Return every breach of a schema in an answer, by its request."""
-        of = [(look.label, look.answer.findings) for look in self.seen.looks() if look.answer]
-        of += [("listing of servers", listing.findings) for listing in self.seen.listings]
-        of += [(f"view of {name}", view.findings) for name, view in self.seen.inspected.items()]
+        of = [(look.label, look.answer.findings) for look in self.survey.looks() if look.answer]
+        of += [("listing of servers", listing.findings) for listing in self.survey.listings]
+        of += [(f"view of {name}", view.findings) for name, view in self.survey.inspected.items()]
         return tuple(
             msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
             for request, findings in of
@@ -158,10 +161,10 @@ class LiveBench:
             raise Inconclusive(reason, cause=cause)
 
     def _why(self) -> str:
-        return f" ({self.seen.short})" if self.seen.short else ""
+        return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
-        looks = [look for look in self.seen.looks() if look.flagged == flagged]
+        looks = [look for look in self.survey.looks() if look.flagged == flagged]
         answers = [
             (look, look.answer) for look in looks if look.answer and look.answer.error is None
         ]

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.discovery.live.survey import Survey, entries_of
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer
 from mcp_proxy_conformance.discovery.live.words import Names
 
-Told = dict[ToolKey, str]
+Places = dict[ToolKey, str]
 
 
 def movements(surveys: Iterable[Survey]) -> frozenset[str]:
@@ -33,7 +33,7 @@ def movements(surveys: Iterable[Survey]) -> frozenset[str]:
     return frozenset(unsteady | {look.label for look in looks if look.query in queries})
 
 
-def _places(look: LiveAnswer, names: Names) -> Told:
+def _places(look: LiveAnswer, names: Names) -> Places:
     """Return the place of each tool that the answer lists: `callable` or its status."""
     answer = look.answer
     if answer is None:

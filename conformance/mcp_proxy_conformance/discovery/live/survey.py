@@ -76,14 +76,14 @@ class Survey:
 
     def misnamed(self, members: Members) -> str:
         """Return a sentence on a member that came under another name only, or ""."""
-        seen = Sightings(members)
+        sightings = Sightings(members)
         read = [(look, look.answer) for look in self.looks() if look.answer is not None]
         for look, answer in sorted(read, key=lambda pair: not pair[1].tools):
-            seen.see_answer(answer.body, flagged=look.flagged)
+            sightings.see_answer(answer.body, flagged=look.flagged)
         for listing in self.listings:
             for server in listing.servers.values():
-                seen.see_server(server.members)
-        return seen.misnamed()
+                sightings.see_server(server.members)
+        return sightings.misnamed()
 
     @property
     def names(self) -> Names:

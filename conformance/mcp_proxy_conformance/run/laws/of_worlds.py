@@ -203,7 +203,7 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
     return Tried(
         example=played.plan if broken is None else played.plan.upto(broken.look),
         found=played.of(law),
-        observed=played.seen.get(law, Counter()),
+        observed=played.observed.get(law, Counter()),
         broken=played.clauses.get(law, set()),
         asked={} if broken is None else broken.findings.of,
     )

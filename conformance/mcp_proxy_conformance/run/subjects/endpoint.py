@@ -99,10 +99,10 @@ class RunningEndpoint(Subject):
         """Why the run is incomplete: unreadable answers, or no locked tool seen; else ""."""
         if not self._benches:
             return ""
-        surveyed = self._benches[False].seen
+        surveyed = self._benches[False].survey
         if (unread := surveyed.unread()) is not None:
             return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
-        if not any(bench.seen.locked() for bench in self._benches.values()):
+        if not any(bench.survey.locked() for bench in self._benches.values()):
             return f"no locked tool was seen, and {surveyed.short}" if surveyed.short else UNSEEN
         return ""
 
@@ -131,7 +131,7 @@ class RunningEndpoint(Subject):
         self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
         try:
-            surveyed = self._survey(second=False).seen
+            surveyed = self._survey(second=False).survey
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
             return Probed(stopped=broke(why))
@@ -146,7 +146,7 @@ class RunningEndpoint(Subject):
         bench = self._benches.get(second)
         if bench is None:
             assert self._offered is not None
-            again = itinerary(self._benches[False].seen) if second else None
+            again = itinerary(self._benches[False].survey) if second else None
             if self.endpoint.stdio and not second:
                 self._await_tools()
             surveyed = survey(self._talks, self._offered.tools, again)
@@ -203,12 +203,12 @@ class RunningEndpoint(Subject):
             second = self._survey(second=True)
         except (Unreachable, ProtocolFault) as error:
             return Ending(verdict="error", blame="network", reason=str(error), error=error)
-        if second.seen.short:
-            why = f"not confirmed, since {second.seen.short}; first seen: {ending.in_words()}"
+        if second.survey.short:
+            why = f"not confirmed, since {second.survey.short}; first seen: {ending.in_words()}"
             return _open(why, "cut_short")
         again = self._attempt(check, second)
         same = subjects & _subjects(again)
-        moved = movements([live.seen for live in self._benches.values()])
+        moved = movements([live.survey for live in self._benches.values()])
         if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
@@ -222,7 +222,7 @@ class RunningEndpoint(Subject):
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
         assert self._ledger is not None
         queries = {subject.partition(":")[2] for subject in subjects}
-        looks = list(bench.seen.looks())
+        looks = list(bench.survey.looks())
         relevant = [look for look in looks if look.label in subjects or look.query in queries]
         relevant += [look for look in looks if look.answer is not None and look.answer.findings]
         spans = [look.messages for look in relevant]
