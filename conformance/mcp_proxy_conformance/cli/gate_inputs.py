@@ -9,6 +9,8 @@ from difflib import get_close_matches
 KINDS = ("reference", "mcpproxy", "command", "loader", "endpoint")
 COMMANDED = ("command", "loader", "endpoint")
 """Kinds for which a program can be given."""
+PARTIAL = ("--only", "--check", "--shard", "--case")
+"""Options of `run` that leave a part of the profile out."""
 
 
 class BadInput(Exception):
@@ -43,7 +45,8 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
         described: Whether a target file is in the working folder.
 
     Raises:
-        BadInput: They name no target, or more than one, or cannot be read.
+        BadInput: They name no target, or more than one, or only a part of the profile, or cannot be
+            read.
     """
     kind = _kind(inputs)
     described = described or "--target-file" in inputs.options
@@ -54,7 +57,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
         )
     _agree(inputs, kind)
     words = [kind] if kind is not None else []
-    words += _words("options", inputs.options)
+    words += _whole(_words("options", inputs.options))
     for option in ("profile", "deviations", "baseline", "fail_on", "url", "binary"):
         if value := getattr(inputs, option):
             words.append(f"--{option.replace('_', '-')}={value}")
@@ -102,6 +105,17 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
             raise BadInput(
                 f"{name} does not go with {source}; leave it out, or set target: {kinds[0]}"
             )
+
+
+def _whole(words: list[str]) -> list[str]:
+    """Return the options; raise BadInput for one with which a run judges only a part."""
+    for word in words:
+        if (option := word.partition("=")[0]) in PARTIAL:
+            raise BadInput(
+                f"options contains {option}, with which a run judges only a part, and a gate judges"
+                " the whole profile; take it out"
+            )
+    return words
 
 
 def _words(name: str, line: str) -> list[str]:

@@ -266,9 +266,7 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     then = case.then
     for left_out, reason in bench.armed.skipped.items():
         if bench.tools[left_out].holds(query):
-            raise NotApplicable(
-                f"the query also matches {left_out}, which could not be prepared: {reason}"
-            )
+            raise NotApplicable(reason)
     for name, allowed in (then.disabled or {}).items():
         _armed(bench, key(name))
         if "absent" not in allowed and not bench.states[key(name)].callable:
@@ -299,7 +297,7 @@ def _as_admin(bench: Bench) -> Bench:
 
 def _armed(bench: Bench, tool: ToolKey) -> None:
     if tool in bench.armed.skipped:
-        raise NotApplicable(f"{tool}: {bench.armed.skipped[tool]}")
+        raise NotApplicable(bench.armed.skipped[tool])
     if tool not in bench.states:
         raise NotApplicable(
             f"{tool} needs a capability that the target does not declare", cause="not_declared"
@@ -462,7 +460,7 @@ def _listed(case: Case, bench: Bench) -> Comparison:
     for server, wanted in (case.then.counts or {}).items():
         for tool, reason in bench.armed.skipped.items():
             if tool.server == server:
-                raise NotApplicable(f"{tool}: {reason}")
+                raise NotApplicable(reason)
         for tool in bench.armed.unproven:
             bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
         shown = server in listing.servers

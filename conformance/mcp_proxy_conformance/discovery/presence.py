@@ -66,7 +66,7 @@ def missing(started: Started) -> Missing | None:
     FR-001.declared: it cannot be set up, since the absence of callable tools would prove nothing.
     """
     surface = started.target.surface
-    within = started.target.ready_s
+    within = started.target.settle_s
     if absent := poll(partial(_missing_tool, started), lambda fault: not fault, within):
         return Missing(absent, violated=False)
     tools = started.client(endpoint=surface.endpoints[0]).tools()

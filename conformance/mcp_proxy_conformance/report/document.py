@@ -81,7 +81,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a report.json, as schemas/report.schema.json describes it.
 
-    `messages` are those that results cite, by place and number. `timing` holds whatever differs
+    `cut_short` says what ended the run before its end, if anything did. `messages` are those that
+    results cite, by place and number. `timing` holds whatever differs
     between two equal runs, and is the one member without a shape.
     """
 
@@ -93,6 +94,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     exit: int
     why: str
     complete: bool
+    cut_short: str = ""
     clauses: list[ClauseVerdict]
     results: list[Result]
     stages: list[Stage]

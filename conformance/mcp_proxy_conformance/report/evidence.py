@@ -28,6 +28,9 @@ OF_USUAL = (
 """Clauses, or requirements, whose breach is one of an answer without the flag."""
 OF_FLAGGED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "SC-002")
 """Further requirements whose breach, if it is an absence, is one of an answer to the flag."""
+_STATELESS = "io.modelcontextprotocol/protocolVersion"
+"""The member of a request in the stateless revision, whose date is in the place of a finding."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[A-Za-z][\w.-]{3,}")
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
@@ -106,6 +109,7 @@ def _fit(
         fits = not flagged
     else:
         fits = flagged or not clause.startswith(OF_FLAGGED)
+    fits &= (_DATE.search(path) is not None) == (_STATELESS in request.body)
     words = set(_WORD.findall(path))
     numbers = [number for number in _NUMBER.findall(path)
                if re.search(rf":\s*{number}\b", request.body)]  # fmt: skip

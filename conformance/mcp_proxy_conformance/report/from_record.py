@@ -82,6 +82,7 @@ def made(run: RunRecord) -> Report:
         exit=result.exit,
         why=result.why,
         complete=state.complete,
+        cut_short=state.cut_short,
         clauses=clauses,
         results=list(state.results),
         stages=[
@@ -160,7 +161,8 @@ def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause
         return "not_applicable", clause.untested, "untested"
     if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
         return "inconclusive", "the run ended before it was observed", "ended"
-    requested = run.state.asked is None or clause.id in run.state.asked
+    asked, narrowed = run.state.asked, bool(run.state.partial)
+    requested = not narrowed if asked is None else clause.id in asked
     if requested and any(clause.id in result.unseen for result in run.state.results):
         return "inconclusive", "no check that ran observed it", "not_observed"
     if run.state.partial:

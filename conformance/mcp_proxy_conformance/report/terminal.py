@@ -89,6 +89,7 @@ def last(report: Report, path: Path, code: int | None = None) -> Line:
         reason = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
         unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
         reason += f", {unseen} not looked at" if unseen else ""
+        reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if reason == f"not settled: {', '.join(open_)}":
         reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"

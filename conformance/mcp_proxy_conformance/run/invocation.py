@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.catalogue.index import names_like
+from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import LOGS, checks_dir
 from mcp_proxy_conformance.run.request import Brought, RunRequest
 from mcp_proxy_conformance.targets.adapter import Target
@@ -51,6 +52,10 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
     """
     for check in checks:
         known, near = names_like(check)
+        if check in catalogue().clauses:
+            raise BadTarget(f"{check!r} is a clause, not a check; use --only {check}")
+        if not known and check in {row.id for row in catalogue().requirements}:
+            raise BadTarget(f"{check!r} is a requirement, not a check; use --only {check}")
         if not known:
             raise BadTarget(f"there is no check or case {check!r}; the nearest is {near!r}")
     log = out / "run.log"

@@ -27,8 +27,9 @@ def outcome(
 ) -> Outcome:
     """Conclude by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
 
-    A waived clause counts for the floor, which then is not passed but excused: the headline of a
-    run with deviations never says that the target is conformant.
+    A part of a run in which something passes and nothing is broken or open ends with 0, but its
+    headline is `partial`. A waived clause counts for the floor, which then is not passed but
+    excused: the headline of a run with deviations never says that the target is conformant.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     errors = [
@@ -54,13 +55,16 @@ def outcome(
         first = next(result for result in errors if result.blame == "declaration")
         return Outcome("error in the declaration", DECLARATION, first.reason)
     if errors and not failed:
-        return broke(errors[0].reason)
+        return broke(f"{errors[0].reason}{_cut(run)}")
     if run.state.cut_short and not failed:
         return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.state.cut_short}")
     if run.state.partial and not failed:
-        return Outcome("partial", INCOMPLETE, f"{_of_a_part(clauses)}; {run.state.partial}")
+        passed = any(clause.results and clause.verdict in ("pass", "waived") for clause in clauses)
+        settled = passed and not (open_ or run.state.missing)
+        why = f"{_of_one(run)}{_of_a_part(clauses)}; {run.state.partial}"
+        return Outcome("partial", CONFORMANT if settled else INCOMPLETE, why)
     if failed:
-        return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}")
+        return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}{_cut(run)}")
     if gone := stale(waivers):
         more = f" (and {len(gone) - 1} more)" if gone[1:] else ""
         return Outcome("stale deviation", STALE, f"{gone[0]}{more}")
@@ -91,6 +95,18 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) ->
     return Outcome(
         f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{suffix}"
     )
+
+
+def _cut(run: RunRecord) -> str:
+    """Return the end of a sentence on a run that did not come to its own end, or ""."""
+    return f"; the run was cut short: {run.state.cut_short}" if run.state.cut_short else ""
+
+
+def _of_one(run: RunRecord) -> str:
+    """Return the beginning of a sentence on the only check or case of a run, if it passes."""
+    passed = [result.name for result in run.state.results if result.verdict == "pass"]
+    alone = len(run.state.results) == len(passed) == 1
+    return f"{passed[0]} passes now; " if alone else ""
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:

@@ -88,7 +88,7 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert [result["verdict"] for result in report["results"]] == ["pass"]
     assert report["target"]["capabilities"] == ["config", "user"]
-    assert done.exit_code == 4  # a part of the profile was left out
+    assert (done.exit_code, report["headline"]) == (0, "partial")
 
 
 @pytest.mark.parametrize("broken", [True, False])

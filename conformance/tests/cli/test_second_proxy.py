@@ -122,8 +122,9 @@ def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> N
 
     code, report = run(tmp_path / "out", PROXY, target=target)
 
-    assert (code, report["headline"]) == (4, "incomplete")
-    assert report["why"].endswith("(tools: find_capability, survey_upstreams, invoke)")
+    assert (code, report["headline"]) == (2, "error in the declaration")
+    assert "(tools: find_capability, survey_upstreams, invoke)" in report["why"]
+    assert report["why"].endswith("set surface.discovery_tool in the target file")
 
 
 DECLARED = tomllib.loads(TARGET.read_text(encoding="utf-8"))["capabilities"]

@@ -52,6 +52,7 @@ def test_a_run_ends_with_its_time(
     assert time.monotonic() - began < seconds + ENDING_S
     assert done.exit_code == 4, done.output
     assert told in report["why"]
+    assert told in " ".join(done.output.split())
     assert {result["verdict"] for result in cut} <= {"inconclusive"}
     assert all("pytest" not in result["reason"] for result in report["results"])
 

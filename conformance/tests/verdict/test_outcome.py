@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hand_written_reports import CLEAN, typed
+from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.run_setup import softened
@@ -72,7 +73,9 @@ def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: 
         (run(result("error", "suite"), result("error", "declaration")), {}, 70),
         (run(result("error", "suite"), interrupted=True), {}, 130),
         (run(faults=["test_x.py: SyntaxError"]), {}, 70),
-        (run(narrowed=True), {}, 4),
+        (run(narrowed=True), {}, 0),
+        (run(narrowed=True), {"cap": "inconclusive"}, 4),
+        (run(missing="missing parts: 2/2"), {}, 4),
     ],
 )
 def test_the_worst_that_happened_decides(
@@ -82,6 +85,33 @@ def test_the_worst_that_happened_decides(
     decided = outcome(made, clauses(**verdicts))
 
     assert decided.exit == exit_code
+
+
+@pytest.mark.parametrize("verdict", ["not_applicable", "inconclusive"])
+def test_a_part_that_observed_nothing_is_no_success(verdict: Verdict) -> None:
+    """Something must have passed."""
+    open_ = [structs.replace(clause, verdict=verdict) for clause in clauses()]
+
+    assert outcome(run(narrowed=True), open_).exit == 4
+
+
+def test_the_only_check_of_a_run_passes_by_name() -> None:
+    """Who reproduces a failure is told that it does not fail any more."""
+    decided = outcome(run(result("pass"), narrowed=True), clauses())
+
+    assert (decided.headline, decided.exit) == ("partial", 0)
+    assert decided.why.startswith("test_x passes now; judged clauses: ")
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [(run(result("fail"), cut_short="late"), "fail"),
+     (run(result("error", "network"), cut_short="late"), "error"),
+     (run(cut_short="late"), "pass")],
+)  # fmt: skip
+def test_a_run_that_was_cut_short_says_so(made: RunRecord, verdict: Verdict) -> None:
+    """That holds whatever else it found."""
+    assert outcome(made, clauses(cap=verdict)).why.endswith("the run was cut short: late")
 
 
 def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
