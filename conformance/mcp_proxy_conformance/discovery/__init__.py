@@ -1,1 +1,1 @@
-"""The discovery specification's own nouns: surface names, answers, listings, remediation texts."""
+"""Package of the discovery specification: its requests, answers, listings, texts and laws."""

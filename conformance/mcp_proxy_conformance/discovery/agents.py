@@ -11,7 +11,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
 def scoped(bench: Bench, agent: str) -> Bench:
-    """Return the agent's view once it shows a callable tool of its own: a control."""
+    """Return the agent's view; inconclusive, as a control, unless it shows a callable tool."""
     view = bench.as_agent(agent)
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
     free = [k for k in own if bench.states[k].callable]

@@ -119,7 +119,7 @@ def _pointer(path: list[str]) -> str:
 
 
 def _in_words(keyword: str, value: Any) -> str:
-    """Return what a keyword allows."""
+    """Return in words which values a keyword of a schema allows."""
     if keyword == "required":
         return "present"
     if keyword == "not" and not value:

@@ -91,7 +91,7 @@ PATIENT = 2
 
 
 class Prover:
-    """Asks and calls on one started target, and records its observations in `armed`."""
+    """Sends the requests that prove locks on one started target; records the results in `armed`."""
 
     def __init__(self, started: Started) -> None:
         """Nothing is asked yet."""
@@ -107,7 +107,7 @@ class Prover:
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
-        """Poll until a call reaches the upstream."""
+        """Poll until a call reaches the upstream; record and return whether one did."""
         within = self._patience() if self._unreached < PATIENT else 0.0
         reached = poll(lambda: call(self.started, key).reached, bool, within)
         if reached:
@@ -122,7 +122,7 @@ class Prover:
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Poll until a call is refused and the upstream's counter does not move."""
+        """Poll until a call leaves the upstream uncounted; record and return whether one did."""
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         if poll(lambda: call(self.started, key).reached, lambda reached: not reached, within):
             self._unenforced += 1
@@ -133,7 +133,7 @@ class Prover:
         return True
 
     def expect_lasting_refusal(self, key: ToolKey) -> bool:
-        """Expect two refusals with another tool reached in between, which rules out an outage."""
+        """Return whether two calls are refused and another tool is reached between: no outage."""
         beside = self._callable_beside(key)
         if not self.expect_refusal(key):
             return False
@@ -172,8 +172,8 @@ class Prover:
     def note_shown(self, query: str, answer: Answer) -> None:
         """Remember which tools a query ever listed, and their entries.
 
-        An unlocked tool may be listed only after a delay (ruling back-without-refresh): that it is
-        not listed yet does not make it irrelevant.
+        An unlocked tool may be listed only after a delay (interpretation back-without-refresh):
+        that it is not listed yet does not make it irrelevant.
         """
         listed = answer.callables()
         before = self.armed.shown.get(query, ())
@@ -362,12 +362,12 @@ class Stepper:
 
 
 def _new_in(step: Step) -> ToolKey:
-    """The tool that an `add` or `change` step is about."""
+    """Return the tool that an `add` or `change` step is about."""
     return ToolKey(step.server, step.add.name if step.add else step.change or "")
 
 
 def arm(started: Started) -> Armed:
-    """Prove a started world, then take its steps; slow targets are polled, never slept for."""
+    """Prove the tools of a started world callable, take its steps, prove its locks; return all."""
     stepper = proven(started)
     for step in (*denials(started.world), *started.world.steps):
         stepper.take(step)
@@ -376,7 +376,7 @@ def arm(started: Started) -> Armed:
 
 
 def proven(started: Started) -> Stepper:
-    """Prove a started world while nothing is locked yet; its steps are still to be taken."""
+    """Prove the tools of a started world callable before its steps; return their stepper."""
     prover = Prover(started)
     armed = prover.armed
     _lift_initial_denials(prover)

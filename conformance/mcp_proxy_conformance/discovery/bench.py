@@ -177,7 +177,7 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Keep the breaches of a rejection's schema, where the tool has one status only."""
+        """Report breaches of a rejection's schema if the tool can have one status only."""
         state = self.states.get(called.key)
         if state is None or called.reached or self.agent is not None:
             return
@@ -234,11 +234,11 @@ class Bench:
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
-        """Observe until the value equals `expected` or the settle time is over."""
+        """Observe until the value is `expected` or the settle time is over; return the last one."""
         return self.until(observe, lambda observed: observed == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
-        """Observe until it holds, or the settle time is over.
+        """Observe until it holds or the settle time is over; return the last observation.
 
         That counts from the last operator action or, if later, from when a call showed it enforced.
         """
@@ -254,19 +254,19 @@ class Bench:
         return poll(anew, holds, max(0.0, end - time.monotonic()))
 
     def settle(self) -> None:
-        """Let the settle time pass: later answers must be right at once."""
+        """Sleep until the settle time is over; later answers must be right at once."""
         time.sleep(max(0.0, self.started.settled_at - time.monotonic()))
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll until a call of the tool is refused: the control of every lock."""
+        """Poll until a call is refused, the control of a lock; return whether one was."""
         within = self.started.target.enforce_s
         reached = poll(lambda: self.call(key).reached, lambda reached: not reached, within)
         self.started.settled_from = time.monotonic()
         return not reached
 
     def reached(self, key: ToolKey) -> bool:
-        """Poll until a call of the tool reaches its upstream: the control of every unlock."""
+        """Poll until a call reaches the upstream, an unlock's control; return whether one did."""
         reached = poll(lambda: self.call(key).reached, bool, self.started.target.enforce_s)
         self.started.settled_from = time.monotonic()
         return reached
@@ -287,7 +287,7 @@ class Bench:
 
     @contextmanager
     def twin(self, world: World | None = None) -> Iterator[Bench]:
-        """Start and arm a second target, by default of the same world, for this block."""
+        """Start a second target, prove its locks, yield its bench, and close the target after."""
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
         started.findings = own.findings

@@ -34,7 +34,7 @@ Ask = Callable[[str], "Exact"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """R of section 2: the result's bytes around its JSON text, and D, that text decoded."""
+    """An answer's exact bytes: R, the result around its JSON text, and D, that text decoded."""
 
     result: bytes
     text: bytes
@@ -54,11 +54,11 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ByteDifference:
-    """The first difference of an answer from its equals, and the bytes around it, V cut out.
+    """The first difference of an answer from its equals, without V, the moving members.
 
     Attributes:
         at: The path of the innermost member that differs.
-        offset: The first differing byte of the text or the result, V cut out.
+        offset: The first differing byte of the text or the result without V.
         usual: The bytes around it in the answers that it should equal.
         actual: The bytes around it in this answer.
     """

@@ -37,7 +37,7 @@ POLICY = "disabled_by_config"
 
 
 def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
-    """Send the case's request, by that call surface, and compare its answer.
+    """Send the case's request, by that call surface, and return the comparison of its answer.
 
     Raises:
         Inconclusive: A control fails.
@@ -391,7 +391,7 @@ def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
 def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
     """Return the allowed descriptions: none; for a changed tool also the approved one.
 
-    See the ruling on approved texts.
+    See the interpretation on approved texts.
     """
     state, own = bench.states[tool], bench.armed.entries.get(tool)
     approved = state.approval == "changed" and not state.quarantined and own is not None

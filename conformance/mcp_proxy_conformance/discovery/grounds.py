@@ -1,4 +1,4 @@
-"""Clauses that a tool's place in an answer (a status, callable, absent) breaks or shows."""
+"""Grounds to judge a tool's place (a status, callable, absent): clauses it breaks or shows."""
 
 from __future__ import annotations
 

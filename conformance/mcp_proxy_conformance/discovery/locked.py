@@ -37,7 +37,7 @@ def own_answer(bench: Bench, key: ToolKey) -> Answer:
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
-    """Return the locked entry whose name contains the tool's, whatever its other members."""
+    """Return the locked entry whose name contains the tool's, or None."""
     return next((entry for entry in answer.disabled if key.tool in entry.name), None)
 
 

@@ -43,7 +43,8 @@ def expect_single(text: str, body: Any, names: Members) -> None:
     """Raise Misshapen if a member that this specification is about occurs twice in an answer.
 
     The section, the map, the note and a counts block are sent once; of any other member only
-    unlike values count, since equal ones give every reader the same (ruling repeated-members).
+    unlike values count, as equal ones give every reader the same (interpretation
+    repeated-members).
     """
     if not getattr(body, "repeats", False):
         return

@@ -21,8 +21,8 @@ def expect_agreement(
 ) -> None:  # fmt: skip
     """Raise Misshapen if an answer's structured content contradicts its text.
 
-    `body` is the document in the text. What the content leaves out is no contradiction (ruling
-    structured-content).
+    `body` is the document in the text. What the content leaves out is not a contradiction
+    (interpretation structured-content).
     """
     content = _content(reply)
     for said, clause in _of_answer(content, body, names, flagged=flagged) if content else ():

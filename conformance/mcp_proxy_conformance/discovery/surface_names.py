@@ -1,4 +1,4 @@
-"""Surface names that a target does not show: tools, arguments and members, and those it shows."""
+"""Surface names (tools, arguments, members) compared with those that a target shows."""
 
 from __future__ import annotations
 

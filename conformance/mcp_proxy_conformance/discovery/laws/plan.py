@@ -203,7 +203,7 @@ class Builder:
             self._take(Step(lock=kind, server=server, tools=names))
 
     def _refreshed(self, server: str) -> list[Step]:
-        """Return the refresh that unlocked tools may need (ruling back-without-refresh)."""
+        """Return the refresh that unlocked tools may need; none if it is not declared."""
         return [Step(refresh=server)] if "refresh" in self._can else []
 
     def _switch(self, do: str, server: str) -> None:

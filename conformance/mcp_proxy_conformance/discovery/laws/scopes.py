@@ -86,7 +86,7 @@ def listings(look: Look, findings: Findings) -> None:
         view = look.bench.as_agent(agent)
         listing = _listing(view)
         if any(name in listing.servers for name in outside):
-            continue  # it shows them, and may (ruling scope-of-listing)
+            continue  # it shows them, and may (interpretation scope-of-listing)
         text = str(listing.reply.error or "\n".join(listing.reply.texts))
         most = _most(look, agent)
         more = [

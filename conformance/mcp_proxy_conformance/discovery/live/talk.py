@@ -137,7 +137,10 @@ class Talk:
         return self.conversation.tools()
 
     def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
-        """Make one discovery call in that form; form W uses the widest limit."""
+        """Make one discovery call; an answer that cannot be read is returned as its fault.
+
+        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W).
+        """
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
         arguments: dict[str, Any] = {names.query: query}
