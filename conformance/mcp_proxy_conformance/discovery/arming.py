@@ -338,7 +338,7 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Refresh until changed and added tools are refused.
+        """Refresh until new and changed tools are refused; of a trusted server, call the new ones.
 
         A target may ignore a refresh, and pass on calls of tools that it does not know yet.
         """
@@ -409,7 +409,7 @@ def _lift_initial_denials(prover: Prover) -> None:
 
 
 def confirm_all(prover: Prover) -> None:
-    """Expect that every sampled locked tool is refused and its upstream counter does not move.
+    """Prove the sampled locks, each by a refused call, or record in `armed` why that is impossible.
 
     The settle time of later claims starts here.
     """

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.wire.reply import ToolReply
 
 
 class _Absent:
-    """The third form of an argument: not sent at all."""
+    """Type of ABSENT, the value of an argument that is not sent at all."""
 
     def __repr__(self) -> str:
         return "ABSENT"

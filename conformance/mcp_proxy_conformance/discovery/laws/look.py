@@ -152,7 +152,7 @@ class Look:
             return None
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
-        """Return the fault of the misshapen flagged answer to that request; None without one."""
+        """Return the fault if the flagged form of that request was not accepted; None otherwise."""
         for of, error in self.misshapen.items():
             same = (of.query, of.limit, of.agent) == (
                 exchange.of.query,

@@ -87,7 +87,7 @@ def _without_agents(world: World) -> tuple[dict[str, object], ...]:
 
 
 def _kept(plan: Plan, names: Collection[str]) -> Plan:
-    """Return the plan with only those servers and the steps that concern them."""
+    """Return the plan with only those servers and the agents, requests and steps about them."""
     world = plan.world
     agents = {
         agent: own

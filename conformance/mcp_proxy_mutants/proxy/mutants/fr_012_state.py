@@ -140,7 +140,7 @@ def _stored_counter(gateway: Gateway) -> None:
 
 
 def _counted_when_revealing(gateway: Gateway) -> None:
-    """Count only opt-in queries that reveal something."""
+    """Add one to the opt-in counter for answers with locked entries only."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins += bool(request.flag and document.get("disabled"))
@@ -150,7 +150,7 @@ def _counted_when_revealing(gateway: Gateway) -> None:
 
 
 def _counted_by_entry(gateway: Gateway) -> None:
-    """Count locked entries instead of queries."""
+    """Add the number of listed locked entries to the opt-in counter, instead of one per call."""
 
     def answer(document: Json, _request: Request) -> Json:
         gateway.opt_ins += len(document.get("disabled", []))
@@ -160,7 +160,7 @@ def _counted_by_entry(gateway: Gateway) -> None:
 
 
 def _agents_uncounted(gateway: Gateway) -> None:
-    """Count the administrator's opt-ins only."""
+    """Let the opt-in counter count the administrator's calls only."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins -= request.flag and request.agent.servers is not None

@@ -54,7 +54,7 @@ def no_echo(document: Json, _request: Request) -> Json:
 
 
 def more_echo(document: Json, request: Request) -> Json:
-    """Repeat the limit once and the query twice."""
+    """Repeat the query and the limit in a member, and the query in a message."""
     echo = {"query": request.query, "limit": request.arguments.get("limit")}
     return document | {"request": echo, "message": f"You asked: {request.query}"}
 
@@ -72,7 +72,7 @@ def said_again(document: Json) -> str:
 
 
 def echo_of_arguments(document: Json, request: Request) -> Json:
-    """Repeat all arguments, known or not, as without the feature."""
+    """Add the request's arguments, known ones or not, as a further member of the answer."""
     return document | {"request": dict(request.arguments)}
 
 

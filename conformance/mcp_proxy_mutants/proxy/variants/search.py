@@ -107,7 +107,7 @@ def search(kind: type) -> Any:
 
 
 def whole_index(gateway: Gateway) -> None:
-    """Use one index for everybody."""
+    """Search one index of the tools of all agents, and keep the hits in scope."""
     put(gateway, index=WholeIndex(gateway))
 
 
@@ -161,7 +161,7 @@ def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def listing_for_all(agent: Agent, server: str, surface: Surface) -> bool:
-    """Show every server in the listing, whatever the scope."""
+    """Include every server in the scope of the listing; elsewhere the scope is as usual."""
     return surface == "listing" or scope(agent, server, surface)
 
 
