@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.case import Bounds, Case, Then
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, key
 from mcp_proxy_conformance.discovery.agents import beyond
-from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry
+from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry, as_json
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
@@ -34,6 +34,8 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 POLICY = "disabled_by_config"
+MEMBERS = 12
+"""Names of an answer's members that a hint shows."""
 
 
 def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
@@ -284,11 +286,24 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
             relevant, f"{name} was not listed for {query!r} while all tools were callable"
         )
     if then.disabled or then.disabled_count is not None or not case.when.include_disabled:
-        bench.require(_as_admin(bench).flag_alive, "the flag revealed no locked tool on this stage")
+        _revealing(_as_admin(bench), query)
     if then.note == "absent":
         bench.require(_as_admin(bench).note_alive, "no answer had a note on this stage")
     if then.note == "due":
         bench.require(bench.revealed(query), "the flag reveals nothing for this query")
+
+
+def _revealing(bench: Bench, query: str) -> None:
+    """Raise Inconclusive, with the members that came, unless the flag reveals any locked tool."""
+    if bench.flag_alive:
+        return
+    body, name = bench.asked(query, include_disabled=True).body, bench.surface.members.disabled
+    came = ", ".join(sorted(map(as_json, body))[:MEMBERS]) or "none"
+    raise Inconclusive(
+        "the flag revealed no locked tool on this stage",
+        hint=f"make the flag reveal one under {as_json(name)}; the members that came are {came}:"
+        " if one of them holds locked tools, set surface.members.disabled in the target file",
+    )
 
 
 def _as_admin(bench: Bench) -> Bench:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.surface import Members, Surface, ToolTemplate
 from mcp_proxy_conformance.discovery.surface_names import Sightings, missing_argument
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, Outcome
 from mcp_proxy_mutants.proxy.changed import Changed
@@ -160,3 +163,18 @@ def test_numbers_without_a_status_word_are_not_counts() -> None:
 def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) -> None:
     """Arguments that the schema leaves out may be taken all the same."""
     assert missing_argument(Surface(), {"inputSchema": schema}) == ""
+
+
+def test_a_flag_that_reveals_nothing_is_told_with_the_members_that_came(tmp_path: Path) -> None:
+    """The hint names them, and the key of the target file."""
+    deaf = Changed(id="deaf", text="The flag is ignored.", change={"flag": lambda _: False})
+    selection = Selection(checks=("limits-11-at-10",))
+
+    tried(trial(embedded(deaf, settle_s=0.1), selection), tmp_path)
+
+    report = json.loads((tmp_path / "report.json").read_bytes())
+    (result,) = report["results"]
+    assert result["verdict"] == "inconclusive"
+    assert 'make the flag reveal one under "disabled"; the members that came are ' in result["hint"]
+    assert '"query"' in result["hint"]
+    assert "set surface.members.disabled in the target file" in result["hint"]
