@@ -26,7 +26,7 @@ LEAST_READ = 3
 
 
 class LiveBench:
-    """What checks see of an endpoint: the answers of one survey, by kinds of request."""
+    """Bench of live checks: the answers of one survey of an endpoint, by kind of request."""
 
     def __init__(
         self,

@@ -197,7 +197,7 @@ def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
 
 
 def once(case: LoadCase) -> LoadCase:
-    """Return the case without its second load."""
+    """Return the case without its second load, under an id of its own."""
     return msgspec.structs.replace(case, id=f"{case.id}-once", again=None, heals=False)
 
 

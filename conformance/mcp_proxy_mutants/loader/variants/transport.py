@@ -42,7 +42,7 @@ class _OneByOne(HttpSession):
 
 
 class _LooksBack(HttpSession):
-    """A session that sends a GET after a 4xx, and after a 401 asks for OAuth metadata."""
+    """A session that asks for OAuth metadata after a 401, and sends a GET after another 4xx."""
 
     async def _exchange(self, message: Json) -> Json:
         try:

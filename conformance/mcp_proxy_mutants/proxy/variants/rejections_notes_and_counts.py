@@ -147,7 +147,7 @@ def without_zero(tools: Tallied) -> Json | None:
 
 
 def with_totals(tools: Tallied) -> Json | None:
-    """Add sums beside their parts."""
+    """Add the numbers of all and of locked tools, and the share of these, to the counts."""
     block = counts(tools)
     if block is None:
         return None
