@@ -219,7 +219,7 @@ BARE = (
 )
 CONTROLS = (
     *(
-        Control(id=name, text=text, target=_fake(make), misses=_nothing((3, 4)))
+        Control(id=name, text=text, target=_fake(make), misses=_nothing((2, 3, 4)))
         for name, text, make in BARE
     ),
     Control(
