@@ -30,6 +30,8 @@ from mcp_proxy_conformance.wire.reply import ToolReply
 
 SHOWN = 200
 LONGEST_NAME = 10_000
+BESIDE = "content[]"
+"""Name under which a body has the text items beside the document, as if they were a member."""
 DEEPEST = 200
 """Maximum nesting depth of an answer; its schemas may be the deepest part."""
 
@@ -286,7 +288,8 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     if text.count("{") + text.count("[") > DEEPEST and nests_deeper(body, DEEPEST):
         reason = f"the text item is nested more than {DEEPEST} levels deep"
         raise Misshapen(reason)
-    return body
+    beside = reply.beside
+    return body | {BESIDE: "\n".join(beside)} if beside else body
 
 
 def _error_text(reply: ToolReply) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
@@ -72,7 +74,10 @@ class Trial:
             return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
         made = embedded(self.changed, settle_s=self.changed.settle_s)
         capabilities = made.capabilities.difference(lacks)
-        return replace(made, capabilities=capabilities, pins=_pins(self.changed))
+        members = msgspec.structs.replace(made.surface.members, note=self.changed.note_member)
+        surface = msgspec.structs.replace(made.surface, members=members)
+        pins = _pins(self.changed)
+        return replace(made, capabilities=capabilities, pins=pins, surface=surface)
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
         """Run the selected checks on the target; return their verdicts.

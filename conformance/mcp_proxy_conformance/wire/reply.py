@@ -103,8 +103,12 @@ class ToolReply(Reply):
 
     def _literal(self) -> spans.Node:
         literals = self._text_literals()
+        if len(literals) > 1:
+            literals = tuple(text for text in literals if text.value().lstrip().startswith("{"))
         if len(literals) != 1:
-            raise self.fault("exactly one text item", f"{len(literals)} text items")
+            number = len(self._text_literals())
+            raise self.fault("one text item, or one among several that is a JSON object",
+                             f"{number} text items")  # fmt: skip
         return literals[0]
 
     def _with_text(self, by: bytes) -> bytes:
@@ -126,9 +130,15 @@ class ToolReply(Reply):
 
     @property
     def text(self) -> str:
-        """The decoded string of the one text item."""
+        """The decoded string of the one text item, or of that which is a JSON object."""
         text: str = self._literal().value()
         return text
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The decoded strings of the other text items."""
+        own = self._literal()
+        return tuple(text.value() for text in self._text_literals() if text is not own)
 
     @property
     def document(self) -> bytes:

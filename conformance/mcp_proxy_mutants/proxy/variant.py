@@ -14,14 +14,15 @@ __all__ = ["Fresh", "Variant", "variant"]
 class Variant(Changed):
     """A fair proxy; `takes` are ids of interpretations, or of advisory clauses, read otherwise.
 
-    It declares the seconds it needs to settle, the capabilities it lacks, and its own texts
-    (`pins`), each with the status it is meant for.
+    It declares the seconds it needs to settle, the capabilities it lacks, its own texts (`pins`),
+    each with the status it is meant for, and the member that holds its note.
     """
 
     takes: tuple[str, ...]
     settle_s: float = 0.1
     lacks: tuple[str, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
+    note_member: str = "notice"
 
 
 def variant(
@@ -32,6 +33,7 @@ def variant(
     settle_s: float = 0.1,
     lacks: tuple[str, ...] = (),
     pins: Mapping[str, str] | None = None,
+    note_member: str = "notice",
     **change: Any,
 ) -> Variant:
     """Create a variant from its id, its difference, what it takes and replaced members."""
@@ -44,4 +46,5 @@ def variant(
         settle_s=settle_s,
         lacks=lacks,
         pins=pins or {},
+        note_member=note_member,
     )

@@ -19,6 +19,7 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, Outcome
 from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.variants import variants
 
 UNCHANGED = Changed(id="unchanged", text="The reference itself.")
 NOTE = "1 locked tool matches; set include_disabled to see it."
@@ -104,6 +105,17 @@ def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) ->
     changed = Changed(id="without", text="It is left out.", change={decision: lambda *_: None})
 
     assert first_look(tmp_path, changed) is None
+
+
+def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
+    """A text item of its own that is plainly the note is named by its place."""
+    [changed] = [each for each in variants() if each.id == "note-beside-the-document"]
+
+    stopped = first_look(tmp_path, changed)
+
+    assert stopped is not None
+    assert "but 'content[]' holds what it is for" in stopped.why
+    assert first_look(tmp_path, changed, members={"note": "content[]"}) is None
 
 
 def see(members: Members, *answers: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def envelopes(
         items = answer.reply.value()["content"] if answer.reply.error is None else []
         facts |= {
             (place, query, "error"): answer.error,
-            (place, query, "types of content"): [item["type"] for item in items],
+            (place, query, "types of content"): sorted({item["type"] for item in items}),
             (place, query, f"member {tools}"): "present" if tools in answer.body else "missing",
         }
     return facts

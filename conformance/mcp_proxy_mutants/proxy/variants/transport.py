@@ -88,6 +88,18 @@ def in_part(result: ToolResult) -> Json:
     return {"structuredContent": part, "_meta": words}
 
 
+async def note_beside(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+    """Move the note out of the document, into a text item of its own after it."""
+    answer = await respond()
+    result = answer.get("result", {})
+    if message["method"] == "tools/call" and _is_document(result):
+        document = json.loads(result["content"][0]["text"])
+        if note := document.pop("notice", None):
+            texts = [json.dumps(document, ensure_ascii=False), note]
+            result["content"] = [{"type": "text", "text": text} for text in texts]
+    return answer
+
+
 async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """Publish further built-in tools."""
     answer = await respond()
@@ -150,6 +162,13 @@ VARIANTS: tuple[Variant, ...] = (
         "Answers have structured content besides the text.",
         "structured-content",
         reply=structured,
+    ),
+    variant(
+        "note-beside-the-document",
+        "The note is a text item of its own, after the document.",
+        "note-place",
+        note_member="content[]",
+        reply=note_beside,
     ),
     variant(
         "structured-in-part",
