@@ -27,6 +27,7 @@ ASKED_FOR_NOTHING = frozenset(
         "FR-014.described~one-sentence", "FR-008.config", "FR-008.distinct", "FR-008.pointer",
         "SC-003.rejection", "FR-011.never-reaches", "FR-010.block", "FR-010.sum",
         "FR-010.zero-omitted", "FR-010.no-names", "FR-010.quarantined", "FR-010.inspect",
+        "FR-010.server-off",
         "SC-005.absent", "SC-005.zero-bytes", "FR-002.absent-is-false", "FR-002.restored",
         "FR-007.listing", "FR-007.rejection",
     }
