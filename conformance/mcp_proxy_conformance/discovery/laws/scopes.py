@@ -124,7 +124,7 @@ def _most(look: Look, agent: str) -> dict[str, int]:
 
 
 def _may_count(state: ToolState, word: str) -> bool:
-    """Whether a tool may be counted under that word; on a shut server any word is possible."""
+    """Whether the tool is locked and may be counted under that word; on a shut server under any."""
     shut = state.server_off or state.quarantined
     return not state.callable and (shut or word in counted_as(state))
 

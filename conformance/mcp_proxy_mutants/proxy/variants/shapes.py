@@ -46,7 +46,7 @@ REASONS: Mapping[Status, str] = {
 
 
 def reasoned(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Give the reason in words, and say where remedy and schema would be."""
+    """Add the reason in words, and members that refer to the remediation and the schema."""
     more: Json = {
         "reason": REASONS[status],
         "remediation_key": status,
