@@ -285,6 +285,11 @@ class Started:
                 step.change, description=step.description, input_schema=step.input_schema
             )
 
+    def remove_upstream(self, key: ToolKey) -> None:
+        """Have its upstream no longer list a tool, without notifying the target."""
+        self.answers.clear()
+        self.servers[key.server].remove_tool(key.tool)
+
     def close(self) -> None:
         """End clients, target and upstreams, once; remove the scratch folder unless it is kept."""
         with self._lock:

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import ask, places
+from mcp_proxy_conformance.discovery.locked import ask, own_query, places
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
@@ -32,6 +32,16 @@ LOCKED = world(
     server(
         "forge",
         tool("zorvik_list"),
+        tool("mobel_drop", locked=CONFIG),
+        tool("gatun_wipe", locked=USER),
+    )
+)
+OPENED = ToolKey("forge", "fegadu_open")
+RETURNING = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("fegadu_open"),
         tool("mobel_drop", locked=CONFIG),
         tool("gatun_wipe", locked=USER),
     )
@@ -136,6 +146,46 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     assert stale == {}
 
 
+@requirement(
+    "FR-001.reveals-config",
+    "FR-001.reveals-user",
+    "FR-004.follows-state",
+    "FR-004.once",
+    "FR-011.never-reaches",
+)
+@on(RETURNING, needs=("refresh",))
+def test_a_locked_tool_goes_and_comes_back_with_its_server_listing_it(bench: Bench) -> None:
+    """A locked tool is not listed while its server does not have it, and is locked once back.
+
+    The control is a callable tool that goes and comes back with it: where that one stays listed,
+    nothing is judged of the time between. A user lock may end with its tool.
+    """
+    states = {DROP: ToolState(config=True), WIPE: ToolState(user=True)}
+    bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
+    shown = {key: _place(bench, key, allowed_statuses(state)) for key, state in states.items()}
+    bench.require(
+        all(not place <= UNLOCKED for place in shown.values()), "the flag revealed no locked tool"
+    )
+    compared = Comparison()
+
+    for key in (OPENED, *states):
+        bench.operator.remove_upstream(key)
+    bench.operator.refresh("forge")
+    if _place(bench, OPENED, {"absent"}) == {"absent"}:
+        for key in states:
+            for place in sorted(_place(bench, key, {"absent"})):
+                compared.one_of(f"place of {key}, which its server no longer lists", place,
+                                ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
+    for key in (OPENED, *states):
+        bench.operator.change_upstream(Step(add=bench.tools[key], server="forge"))
+    bench.operator.refresh("forge")
+
+    bench.require(bench.reached(OPENED), "a tool that came back could not be called")
+    for key, state in states.items():
+        _compare_returned(bench, compared, key, state)
+    compared.conclude()
+
+
 @requirement("FR-004.precedence")
 @on(LOCKED)
 def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench: Bench) -> None:
@@ -204,6 +254,27 @@ def _stale(
     locked, unlocked = cycle
     stale = zip(moments, (locked & {"callable"}, unlocked - UNLOCKED), strict=True)
     return {(str(key), moment): shown for moment, shown in stale if shown}
+
+
+def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> None:
+    """Compare calls and places of a locked tool that its server lists again.
+
+    A tool that the user disabled may be callable again if no answer lists it as locked.
+    """
+    is_refused = bench.refused(key)
+    now = _place(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)
+    compared.truth(f"a call of {key}, which its server lists again", "reached its upstream",
+                   holds=is_refused or (state.user and now <= UNLOCKED), allowed="refused",
+                   breaks=["FR-011.never-reaches"],
+                   shows=["FR-011.never-reaches"] if is_refused else [])  # fmt: skip
+    if is_refused:
+        compare_places(compared, key, state, now - ({"pending_approval"} if state.user else set()))
+    for query in (own_query(bench, key), key.tool):
+        answer = bench.discover(query, include_disabled=True)
+        times = [entry.key for entry in (*answer.tools, *answer.disabled)].count(key)
+        compared.truth(f"entries of {key}, which its server lists again", times,
+                       holds=times <= 1, allowed="at most 1", breaks=["FR-004.once"],
+                       shows=["FR-004.once"] if times else [])  # fmt: skip
 
 
 def _place(bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]) -> frozenset[str]:

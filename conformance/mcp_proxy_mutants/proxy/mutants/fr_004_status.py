@@ -303,6 +303,94 @@ def _until_refresh(gateway: Gateway) -> None:
     decide(gateway, may_call=may_call)
 
 
+def _gone_stay_listed(gateway: Gateway) -> None:
+    """Keep the entries of locked tools that their server no longer lists."""
+    remembered: dict[str, Facts] = {}
+
+    def shown() -> dict[str, list[Facts]]:
+        known = {name: list(tools) for name, tools in gateway.known().items()}
+        keys = {facts.tool.key for tools in known.values() for facts in tools}
+        for facts in [facts for tools in known.values() for facts in tools]:
+            if facts.denied or facts.disabled_by_user:
+                remembered[facts.tool.key] = facts
+        for key, facts in remembered.items():
+            if key not in keys:
+                known[facts.tool.server].append(facts)
+        return known
+
+    put(gateway, shown=shown)
+
+
+def _named_by_the_records(gateway: Gateway) -> None:
+    """List what the stored locks of the user name, whether its server lists it or not."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if not request.flag:
+            return document
+        gone = [
+            {"name": f"{server}:{name}", "server": server, "description": "", "status": USER}
+            for (server, name), record in (gateway.records() or {}).items()
+            if record.disabled and not gateway.facts(server, name) and name == request.query
+        ]
+        texts = document.get("remediation", {}) | ({USER: std.REMEDIATION[USER]} if gone else {})
+        return document | (
+            {"disabled": [*document.get("disabled", []), *gone], "remediation": texts}
+            if texts
+            else {}
+        )
+
+    decide(gateway, answer=answer)
+
+
+def _came_back(gateway: Gateway) -> set[str]:
+    """Return the keys of tools that their server lists again, a set that is kept up to date."""
+    record = own(gateway, "_record")
+    known: dict[str, set[str]] = {}
+    present: dict[str, set[str]] = {}
+    back: set[str] = set()
+
+    def recorded(name: str) -> None:
+        record(name)
+        now = {tool.key for tool in gateway.tools(name).values()}
+        back.update((now - present.get(name, set())) & known.get(name, set()))
+        known[name], present[name] = known.get(name, set()) | now, now
+
+    put(gateway, _record=recorded)
+    return back
+
+
+def _back_and_open(gateway: Gateway) -> None:
+    """List locked tools that came back as callable, and refuse their calls."""
+    back = _came_back(gateway)
+
+    def may_call(facts: Facts, surface: str) -> bool:
+        return std.may_call(facts, surface) or (surface == "discovery" and facts.tool.key in back)
+
+    decide(gateway, may_call=may_call)
+
+
+def _back_and_undenied(gateway: Gateway) -> None:
+    """Let calls of denied tools that came back pass."""
+    back = _came_back(gateway)
+
+    def may_call(facts: Facts, surface: str) -> bool:
+        passes = surface.startswith("call_tool_") and facts.tool.key in back
+        return std.may_call(replace(facts, denied=False) if passes else facts, surface)
+
+    decide(gateway, may_call=may_call)
+
+
+def _back_twice(gateway: Gateway) -> None:
+    """List locked tools that came back twice."""
+    back = _came_back(gateway)
+
+    def window(hits: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(hits, limit)
+        return callables, [*rest, *(hit for hit in rest if hit.facts.tool.key in back)]
+
+    decide(gateway, window=window)
+
+
 def _descriptions_searched(query: str, facts: Facts) -> float:
     """Match withheld tools by the words of their descriptions, too."""
     text = f"{facts.tool.name} {facts.tool.description}"
@@ -353,6 +441,38 @@ MUTANTS: tuple[Mutant, ...] = (
         "Withheld tools come in the order in which their descriptions cover the query.",
         "FR-004.unsearched",
         matches=_longest_first,
+    ),
+    mutant(
+        "gone-tools-stay-locked",
+        "A locked tool stays listed after its server no longer lists it.",
+        "FR-004.follows-state",
+        swap=_gone_stay_listed,
+    ),
+    mutant(
+        "records-name-the-gone",
+        "A stored user lock is listed although its server no longer lists the tool.",
+        "FR-004.follows-state",
+        swap=_named_by_the_records,
+    ),
+    mutant(
+        "back-as-callable",
+        "A locked tool that its server lists again is listed as callable.",
+        "FR-004.follows-state",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        swap=_back_and_open,
+    ),
+    mutant(
+        "back-and-undenied",
+        "A denied tool that its server lists again may be called.",
+        "FR-011.never-reaches",
+        swap=_back_and_undenied,
+    ),
+    mutant(
+        "back-twice",
+        "A locked tool that its server lists again is listed twice.",
+        "FR-004.once",
+        swap=_back_twice,
     ),
     mutant(
         "denied-in-quarantine-listed",

@@ -4,9 +4,9 @@ import asyncio
 import json
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
-from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.facts import Json, Tool
 from mcp_proxy_reference.gateway import Gateway
 
 EVERY_S, REPLACED_S = 0.1, 0.03
@@ -64,6 +64,33 @@ def heartbeat(gateway: Gateway) -> None:
     decide(gateway, answer=answer)
 
 
+def removed_tools_stay(gateway: Gateway) -> None:
+    """Keep tools that a server no longer lists until the next start."""
+    record, kept = own(gateway, "_record"), own(gateway, "_tools")
+    seen: dict[str, dict[str, Tool]] = {}
+
+    def recorded(name: str) -> None:
+        seen[name] = kept[name] = seen.get(name, {}) | kept.get(name, {})
+        record(name)
+
+    put(gateway, _record=recorded)
+
+
+def locks_leave_with_tools(gateway: Gateway) -> None:
+    """Lift the user's lock of a tool that its server no longer lists."""
+    record = own(gateway, "_record")
+    seen: dict[str, dict[str, Tool]] = {}
+
+    def recorded(name: str) -> None:
+        now = dict(gateway.tools(name))
+        for bare in seen.get(name, {}).keys() - now.keys():
+            gateway.store.lock(seen[name][bare], locked=False)
+        seen[name] = now
+        record(name)
+
+    put(gateway, _record=recorded)
+
+
 VARIANTS: tuple[Variant, ...] = (
     variant(
         "log-of-calls",
@@ -78,6 +105,18 @@ VARIANTS: tuple[Variant, ...] = (
         "log-of-all-calls",
         "FR-013.in-memory~log",
         swap=log_of_arguments,
+    ),
+    variant(
+        "removed-tools-stay",
+        "Tools that a server no longer lists stay in the index until a restart.",
+        "gone-and-back",
+        swap=removed_tools_stay,
+    ),
+    variant(
+        "locks-leave-with-tools",
+        "The user's lock ends when its server no longer lists the tool.",
+        "gone-and-back",
+        swap=locks_leave_with_tools,
     ),
     variant(
         "heartbeat",
