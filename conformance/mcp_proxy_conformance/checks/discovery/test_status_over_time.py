@@ -154,7 +154,7 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     "FR-011.never-reaches",
 )
 @on(RETURNING, needs=("refresh",))
-def test_a_locked_tool_goes_and_comes_back_with_its_server_listing_it(bench: Bench) -> None:
+def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: Bench) -> None:
     """A locked tool is not listed while its server does not have it, and is locked once back.
 
     The control is a callable tool that goes and comes back with it: where that one stays listed,
