@@ -104,7 +104,7 @@ def _contradiction(report: Report) -> str:
         return f"{claim}, but no clause failed"
     if unsettled and report.exit == CONFORMANT:
         return f"{claim}, but {unsettled[0]} is not settled"
-    if not report.complete and report.exit == CONFORMANT:
+    if not report.complete and report.exit == CONFORMANT and report.headline != "partial":
         return f"{claim}, but the run is not complete"
     return ""
 
