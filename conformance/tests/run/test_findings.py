@@ -93,7 +93,7 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
 def block_without_sum(tools: Any) -> Any:
     """Return the counts unchanged, with a reason of zero beside them."""
     block = counts(tools)
-    return block if block is None else {**block, "disabled_unknown": 0}
+    return block if block is None else {"disabled_unknown": 0, **block}
 
 
 def proxy(**change: Any) -> Changed:
