@@ -22,7 +22,7 @@ class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     source: Source
     question: str
     readings: tuple[str, ...]
-    ruling: str
+    chosen: str
     suite: str
     no_variant: str | None = None
 

@@ -145,7 +145,7 @@ def folders_of(profile_id: str) -> tuple[str, ...]:
 
 
 class Profile(_Row, frozen=True, kw_only=True):
-    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on.
+    """A frozen, versioned set of clauses, and the ids of the interpretations that it rests on.
 
     `versions` are those of several profiles judged as one; no file contains them.
     """
@@ -154,7 +154,7 @@ class Profile(_Row, frozen=True, kw_only=True):
     version: int
     text: str
     clauses: tuple[str, ...]
-    rulings: tuple[str, ...]
+    interpretations: tuple[str, ...]
     floor: Floor
     versions: tuple[int, ...] = ()
 
@@ -182,7 +182,7 @@ class Profile(_Row, frozen=True, kw_only=True):
             versions=(*(self.versions or (self.version,)), other.version),
             text=f"{self.text} {other.text}",
             clauses=(*self.clauses, *other.clauses),
-            rulings=(*self.rulings, *other.rulings),
+            interpretations=(*self.interpretations, *other.interpretations),
             floor=Floor(
                 capabilities=(*self.floor.capabilities, *other.floor.capabilities),
                 passes=(*self.floor.passes, *other.floor.passes),

@@ -123,10 +123,10 @@ def _clause(facts: Explained) -> Iterator[str]:
             yield f"{label}: {words}"
     for check in facts.checks:
         yield f"\ncheck: {check.module}::{check.name}\n  {check.sentence}"
-    for row in facts.rulings:
+    for row in facts.interpretations:
         yield f"\ninterpretation: {row.id}\n  {row.question}"
         yield from (f"  - {reading}" for reading in row.readings)
-        yield f"  chosen: {row.ruling}\n  in the suite: {row.suite}"
+        yield f"  chosen: {row.chosen}\n  in the suite: {row.suite}"
     for broken in facts.broken:
         yield f"\nmutant: {broken.id}, killed by {', '.join(broken.killers)}"
         yield f"  {broken.text}"

@@ -250,7 +250,10 @@ def _entries(
     entries = []
     for number, item in enumerate(listed, 1):
         if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            raise Misshapen(f'entry {number} of "{member}" has no name', *clauses)
+            raise Misshapen(
+                f'entry {number} of "{member}" has no string "name", a fixed name: {as_json(item)}',
+                *clauses,
+            )
         server = item.get("server")
         name = item["name"]
         key = known.key(server if isinstance(server, str) else "", name)

@@ -63,7 +63,7 @@ def profiles() -> list[ListedRow]:
                 "version": profile.version,
                 "text": profile.text,
                 "clauses": list(profile.clauses),
-                "rulings": list(profile.rulings),
+                "interpretations": list(profile.interpretations),
                 "floor": {
                     "capabilities": list(profile.floor.capabilities),
                     "passes": list(profile.floor.passes),
@@ -79,14 +79,14 @@ def interpretations() -> list[ListedRow]:
     return [
         ListedRow(
             text=f"{entry.id:36} {', '.join(entry.clauses)}\n    {entry.question}"
-            f"\n    {entry.ruling}",
+            f"\n    {entry.chosen}",
             members={
                 "id": entry.id,
                 "clauses": list(entry.clauses),
                 "source": {"text": entry.source.text, "at": entry.source.at},
                 "question": entry.question,
                 "readings": list(entry.readings),
-                "ruling": entry.ruling,
+                "chosen": entry.chosen,
                 "suite": entry.suite,
             },
         )

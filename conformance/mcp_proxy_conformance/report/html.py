@@ -24,10 +24,10 @@ from mcp_proxy_conformance.report.phrases import (
     Sentence,
     again,
     has_waived,
+    interpretations_of,
     is_left_out,
     profile_of,
     request,
-    rulings,
     sentence,
     target_of,
     waived_by,
@@ -125,7 +125,7 @@ class Section:
     group: Group
     clause: ClauseVerdict
     sentence: Sentence
-    rulings: list[Interpretation]
+    interpretations: list[Interpretation]
     own: tuple[ResultEntry, ...]
     elsewhere: tuple[ResultEntry, ...]
 
@@ -212,7 +212,7 @@ def _section(
         group=_group(clause),
         clause=clause,
         sentence=sentence(clause.id),
-        rulings=rulings(clause.id),
+        interpretations=interpretations_of(clause.id),
         own=own,
         elsewhere=elsewhere,
     )

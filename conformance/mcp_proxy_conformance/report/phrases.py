@@ -100,7 +100,7 @@ def needs_capability(clause_id: str) -> bool:
         return False
 
 
-def rulings(clause_id: str) -> list[Interpretation]:
+def interpretations_of(clause_id: str) -> list[Interpretation]:
     """Return the interpretations that the clause rests on; most clauses have none."""
     return [
         interpretation

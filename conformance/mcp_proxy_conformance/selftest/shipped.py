@@ -26,7 +26,7 @@ TWICE = 2
 LIVE = "live/"
 
 Subject = Literal[
-    "clause", "check", "case", "counterexample", "proof", "ruling", "variant", "profile"
+    "clause", "check", "case", "counterexample", "proof", "interpretation", "variant", "profile"
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ class Shipped:
     clauses: Mapping[str, Clause]
     proven: Sequence[Profile]
     profiles: Sequence[Profile]
-    rulings: Sequence[Interpretation]
+    interpretations: Sequence[Interpretation]
     checks: Sequence[Check]
     cases: Sequence[Case | LoadCase]
     counterexamples: Sequence[Any]
@@ -78,7 +78,7 @@ def shipped() -> Shipped:
         clauses=catalogue().clauses,
         proven=tuple(map(profile, JUDGING)),
         profiles=versions(),
-        rulings=interpretations(),
+        interpretations=interpretations(),
         checks=checks(),
         cases=(*cases(), *load_cases()),
         proofs=proofs(),
@@ -179,21 +179,21 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
             yield Gap("proof", check, fault, f"remove it from {PROOFS}, or rename it")
 
 
-def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
+def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
     """Yield each interpretation or advisory clause with no variant that differs on it."""
     taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
-    due = [row.id for row in data.rulings if row.no_variant is None]
+    due = [row.id for row in data.interpretations if row.no_variant is None]
     for name in [*advice, *due]:
         if name not in taken:
-            subject: Subject = "clause" if name in data.clauses else "ruling"
+            subject: Subject = "clause" if name in data.clauses else "interpretation"
             repair = 'add one, or say `no_variant = "why"`'
             yield Gap(subject, name, f"no variant reads {name} in another way", repair)
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
     """Yield each unknown clause or interpretation that a variant claims to differ on."""
-    known = {row.id for row in data.rulings} | set(data.clauses)
+    known = {row.id for row in data.interpretations} | set(data.clauses)
     for variant in data.variants:
         for name in variant.takes:
             if name not in known:
@@ -201,12 +201,16 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
                 yield Gap("variant", variant.id, fault)
 
 
-def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
+def interpretations_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
     """Yield each interpretation that a profile lists without need, or fails to list."""
-    known = {row.id for row in data.rulings}
+    known = {row.id for row in data.interpretations}
     for version in data.profiles:
-        listed = set(version.rulings)
-        due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(version.clauses)}
+        listed = set(version.interpretations)
+        due = {
+            row.id
+            for row in data.interpretations
+            if not set(row.clauses).isdisjoint(version.clauses)
+        }
         for name in sorted(listed - known):
             fault = f"the profile {version.id} lists an interpretation that is missing: {name}"
             yield Gap("profile", version.name, fault)
@@ -214,10 +218,10 @@ def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
             fault = (
                 f"the profile {version.id} needs the interpretation {name}, but does not list it"
             )
-            yield Gap("profile", version.name, fault, "list it in `rulings`")
+            yield Gap("profile", version.name, fault, "list it in `interpretations`")
         for name in sorted(listed & known - due):
             fault = f"the profile {version.id} lists the interpretation {name} without need"
-            yield Gap("profile", version.name, fault, "remove it from `rulings`")
+            yield Gap("profile", version.name, fault, "remove it from `interpretations`")
 
 
 RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
@@ -228,9 +232,9 @@ RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
     counterexamples_of_nothing,
     checks_without_proofs,
     proofs_without_checks,
-    rulings_without_variants,
+    interpretations_without_variants,
     variants_of_nothing,
-    rulings_beside_the_profiles,
+    interpretations_beside_the_profiles,
 )
 
 

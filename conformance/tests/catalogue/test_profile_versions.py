@@ -140,7 +140,7 @@ def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
         version=1,
         text="Other.",
         clauses=newest.clauses[::-1],
-        rulings=(),
+        interpretations=(),
         floor=newest.floor,
     )
     less = requirement.Profile(
@@ -148,7 +148,7 @@ def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
         version=1,
         text=newest.text,
         clauses=newest.clauses[1:],
-        rulings=(),
+        interpretations=(),
         floor=newest.floor,
     )
     lower = requirement.Profile(
@@ -156,7 +156,7 @@ def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
         version=1,
         text=newest.text,
         clauses=newest.clauses,
-        rulings=(),
+        interpretations=(),
         floor=requirement.Floor(passes=newest.floor.passes[1:]),
     )
 

@@ -105,7 +105,7 @@ def test_html_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
-    """It has sentence, source, ruling, both sides, messages, request and reproducing command."""
+    """It has sentence, source, interpretation, both sides, messages, and both ways to repeat it."""
     words = Page(html.render(typed(ONE))).words
 
     told_of = [

@@ -64,9 +64,9 @@ def test_every_table_has_one_number_of_columns() -> None:
 
 
 def test_nothing_of_the_catalogue_is_left_out() -> None:
-    """It has requirements, clauses, checks, cases, rulings, proofs, and reasons for no test."""
+    """It has requirements, clauses, checks, cases, interpretations, proofs and reasons."""
     names = [row.id for row in catalogue().requirements]
-    names += [*catalogue().clauses, *(f"ruling-{row.id}" for row in interpretations())]
+    names += [*catalogue().clauses, *(f"interpretation-{row.id}" for row in interpretations())]
     names += [f"case-{case.id}" for case in DATA.cases]
     listed = {*DATA.proofs, *DATA.proofs.values(), *DATA.live, *DATA.live.values()}
     untested = [row.untested for row in catalogue().requirements if row.untested]
@@ -78,15 +78,15 @@ def test_nothing_of_the_catalogue_is_left_out() -> None:
 
 
 def test_a_clause_is_told_with_all_that_proves_it() -> None:
-    """It has level, source, checks, cases, rulings, mutants and profiles."""
+    """It has level, source, checks, cases, interpretations, mutants and profiles."""
     text = section("FR-006.cap")
 
     for words in (
         "- Level: **required**, a breach fails the target.",
         "- Source: discovery-spec, FR-006\n",
         f"- Profiles: `{profile('discovery').name}`, `{profile('discovery-live').name}`\n",
-        "- Interpretation [cap-fills](#ruling-cap-fills): Exceeding the cap",
-        "::test_the_cap_holds_on_every_endpoint` | Every endpoint",
+        "- Interpretation [cap-fills](#interpretation-cap-fills): Exceeding the cap",
+        "::test_the_cap_holds_on_every_endpoint` | At every endpoint",
         "[limits-1-at-1](#case-limits-1-at-1)",
         "| `cap-lets-one-more` | The locked section has eleven",
     ):

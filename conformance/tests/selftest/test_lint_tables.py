@@ -66,8 +66,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "profiles/robustness.toml",
-            'rulings = ["strange-tools"',
-            'rulings = ["stranger-tools"',
+            'interpretations = ["strange-tools"',
+            'interpretations = ["stranger-tools"',
             "lists an interpretation that is missing: stranger-tools; correct it there",
         ),
         (

@@ -95,27 +95,29 @@ def test_no_live_proof_can_be_lost_or_invented() -> None:
     ]
 
 
-@pytest.mark.parametrize("ruling", SHIPPED.rulings, ids=lambda ruling: ruling.id)
-def test_no_ruling_can_be_lost_or_renamed(ruling: Any) -> None:
+@pytest.mark.parametrize(
+    "interpretation", SHIPPED.interpretations, ids=lambda interpretation: interpretation.id
+)
+def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
     """The old id is named, and so is its new one."""
-    left = [row for row in SHIPPED.rulings if row is not ruling]
-    renamed = msgspec.structs.replace(ruling, id="another-name")
+    left = [row for row in SHIPPED.interpretations if row is not interpretation]
+    renamed = msgspec.structs.replace(interpretation, id="another-name")
 
-    lost = gaps(replace(SHIPPED, rulings=left))
-    other = gaps(replace(SHIPPED, rulings=[*left, renamed]))
+    lost = gaps(replace(SHIPPED, interpretations=left))
+    other = gaps(replace(SHIPPED, interpretations=[*left, renamed]))
 
-    assert any(ruling.id in gap.fault.replace(",", " ").split() for gap in lost)
+    assert any(interpretation.id in gap.fault.replace(",", " ").split() for gap in lost)
     assert any("another-name" in gap.fault for gap in other)
 
 
-def test_a_profile_lists_no_ruling_that_it_does_not_need() -> None:
+def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
     """A change of the interpretation would otherwise change the profile for nothing."""
     basic = next(
         known_profile
         for known_profile in SHIPPED.profiles
         if known_profile.id == "resilience-basic"
     )
-    more = msgspec.structs.replace(basic, rulings=(*basic.rulings, "flag-name"))
+    more = msgspec.structs.replace(basic, interpretations=(*basic.interpretations, "flag-name"))
 
     missing = gaps(replace(SHIPPED, profiles=[more]))
 

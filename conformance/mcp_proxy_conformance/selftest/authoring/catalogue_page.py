@@ -34,14 +34,16 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
         for row in rows
     }
     entries = [entry for group in clauses.values() for entry in group]
-    rulings = list({row.id: row for entry in entries for row in entry.rulings}.values())
+    interpretations = list(
+        {row.id: row for entry in entries for row in entry.interpretations}.values()
+    )
     cases = sorted({case.id: case.title for entry in entries for case in entry.cases}.items())
     parts = [
         _head(entries, rows, within),
-        _contents(rows, clauses, {"Interpretations": rulings, "Cases": cases}),
+        _contents(rows, clauses, {"Interpretations": interpretations, "Cases": cases}),
         _profiles(entries, within),
         *(_requirement(row, clauses[row.id], entries) for row in rows),
-        _rulings(rulings),
+        _interpretations(interpretations),
         _cases(cases),
     ]
     lines = [line for part in parts for line in part]
@@ -131,8 +133,8 @@ def _clause(entry: Explained) -> Iterator[str]:
             yield f"- {label}: {prose(words)}"
     held = ", ".join(code(profile.name) for profile in entry.profiles) or "none"
     yield f"- Profiles: {held}"
-    for row in entry.rulings:
-        yield f"- Interpretation {_link(row.id, 'ruling')}: {prose(row.ruling)}"
+    for row in entry.interpretations:
+        yield f"- Interpretation {_link(row.id, 'interpretation')}: {prose(row.chosen)}"
     yield ""
     yield from _proofs(entry)
 
@@ -157,17 +159,17 @@ def _proofs(entry: Explained) -> Iterator[str]:
         yield ""
 
 
-def _rulings(rows: Sequence[Interpretation]) -> Iterator[str]:
+def _interpretations(rows: Sequence[Interpretation]) -> Iterator[str]:
     if not rows:
         return
     yield from _heading("##", "interpretations", "Interpretations")
     for row in rows:
-        yield from _heading("###", f"ruling-{row.id}", prose(row.id))
+        yield from _heading("###", f"interpretation-{row.id}", prose(row.id))
         yield f"{prose(row.question)} (source: {_source(row.source)})"
         yield ""
         yield from (f"- {prose(reading)}" for reading in row.readings)
         yield ""
-        yield f"The reading taken: {prose(row.ruling)}"
+        yield f"The reading taken: {prose(row.chosen)}"
         yield ""
         yield f"The suite: {prose(row.suite)}"
         yield ""

@@ -28,7 +28,7 @@ _NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")
 def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a file of requirements that is valid under its schema."""
     value: Catalogue = document.value
-    explained = {name for row in known.shipped.rulings for name in row.clauses}
+    explained = {name for row in known.shipped.interpretations for name in row.clauses}
     for number, row in enumerate(value.requirements):
         at: Place = ("requirement", number)
         yield from _source(document, at, row.source, known)
@@ -104,7 +104,7 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
         yield document.found((), fault, "list it in `clauses` of the sentence that it judges")
 
 
-def ruling_findings(
+def interpretation_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[LintFinding]:
     """Yield the findings on interpretations that are valid under their schema."""
@@ -172,7 +172,7 @@ def doubled(known: Corpus) -> Iterator[tuple[str, str]]:
     ids = [clause.id for row in rows for clause in row.clauses]
     groups = {
         "clause": [*ids, *(row.id for row in rows)],
-        "interpretation": [row.id for row in known.shipped.rulings],
+        "interpretation": [row.id for row in known.shipped.interpretations],
         "case": [case.id for case in known.shipped.cases],
         "profile": [profile.name for profile in known.profiles],
     }

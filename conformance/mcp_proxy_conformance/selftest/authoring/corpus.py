@@ -17,12 +17,12 @@ from mcp_proxy_conformance.selftest.authoring.documents import Document, read
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
     FROZEN,
+    INTERPRETATIONS,
     KINDS,
     LOAD_CASE,
     PROFILE,
     PROOFS,
     REQUIREMENTS,
-    RULINGS,
     SENTENCES,
     STAGE,
     Kind,
@@ -101,7 +101,9 @@ class Corpus:
             clauses=self.catalogue.clauses,
             proven=tuple(self.newest[name] for name in JUDGING if name in self.newest),
             profiles=self.profiles,
-            rulings=tuple(row for register in self.values(RULINGS) for row in register.rows),
+            interpretations=tuple(
+                row for register in self.values(INTERPRETATIONS) for row in register.rows
+            ),
             checks=checks_of(self.values(CASE), self.values(LOAD_CASE)),
             cases=(*self.values(CASE), *self.values(LOAD_CASE)),
             proofs=reduce(dict.__or__, (part.kills for part in proofs), {}),

@@ -42,7 +42,7 @@ class Explained:
     source: Source
     checks: tuple[Check, ...]
     cases: tuple[Case | LoadCase, ...]
-    rulings: tuple[Interpretation, ...]
+    interpretations: tuple[Interpretation, ...]
     broken: tuple[BreakingMutant, ...]
     others: int
     profiles: tuple[Profile, ...]
@@ -63,7 +63,7 @@ def explained(clause_id: str, data: Shipped) -> Explained:
         source=catalogue().source(clause_id),
         checks=checks,
         cases=tuple(case for case in data.cases if clause_id in case.clauses),
-        rulings=tuple(row for row in data.rulings if clause_id in row.clauses),
+        interpretations=tuple(row for row in data.interpretations if clause_id in row.clauses),
         broken=tuple(broken),
         others=len(breaking) - len(broken),
         profiles=tuple(profile for profile in data.profiles if clause_id in profile.clauses),

@@ -12,18 +12,17 @@ from mcp_proxy_conformance.selftest.authoring.documents import Document
 from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, finding
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
+    INTERPRETATIONS,
     LOAD_CASE,
     PROFILE,
     PROOFS,
     REQUIREMENTS,
-    RULINGS,
 )
 from mcp_proxy_conformance.selftest.authoring.lines import JsonLines
 
 OF = {
     "clause": (REQUIREMENTS,),
-    "ruling": (RULINGS,),
-    "interpretation": (RULINGS,),
+    "interpretation": (INTERPRETATIONS,),
     "case": (CASE, LOAD_CASE),
     "profile": (PROFILE,),
     "proof": (PROOFS,),
@@ -34,7 +33,7 @@ OF = {
 
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
     """Yield the gaps that concern files to lint; those of code if requirements are linted."""
-    of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
+    of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(INTERPRETATIONS, own=True))
     for gap in shipped.gaps(known.shipped):
         places = list(where(known, gap.subject, gap.id))
         for document, line in places:
@@ -53,7 +52,7 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
                     yield document, document.lines.line(("id",))
             elif noun == "profile":
                 if document.value.name == name:
-                    yield document, document.lines.line(("rulings",))
+                    yield document, document.lines.line(("interpretations",))
             elif noun == "check":
                 yield document, document.lines.line(("kills",))
             else:

@@ -49,7 +49,7 @@ WORDS = Kind(
 REQUIREMENTS = Kind(
     "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
 )
-RULINGS = Kind(
+INTERPRETATIONS = Kind(
     "register of interpretations",
     "interpretation",
     "interpretations.toml",
@@ -58,11 +58,26 @@ RULINGS = Kind(
 )
 PROOFS = Kind("list of proofs", "proofs", "proofs.toml", frozenset({"kills", "live"}), Proofs)
 PROFILE = Kind(
-    "profile", "profile", "profiles/*.toml", frozenset({"clauses", "rulings", "floor"}), Profile
+    "profile",
+    "profile",
+    "profiles/*.toml",
+    frozenset({"clauses", "interpretations", "floor"}),
+    Profile,
 )
 SENTENCES = Kind(
     "list of sentences", "sentences", "sentences.toml", frozenset({"sentence"}), Sentences
 )
 FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
 
-KINDS = (CASE, LOAD_CASE, STAGE, WORDS, REQUIREMENTS, RULINGS, PROOFS, PROFILE, SENTENCES, FROZEN)
+KINDS = (
+    CASE,
+    LOAD_CASE,
+    STAGE,
+    WORDS,
+    REQUIREMENTS,
+    INTERPRETATIONS,
+    PROOFS,
+    PROFILE,
+    SENTENCES,
+    FROZEN,
+)

@@ -11,9 +11,9 @@ from mcp_proxy_conformance.selftest.authoring.case_rules import case_findings
 from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
     doubled,
     frozen_findings,
+    interpretation_findings,
     profile_findings,
     requirement_findings,
-    ruling_findings,
     sentence_findings,
 )
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus, corpus, installed
@@ -23,11 +23,11 @@ from mcp_proxy_conformance.selftest.authoring.gaps import gap_findings, where
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
     FROZEN,
+    INTERPRETATIONS,
     KINDS,
     LOAD_CASE,
     PROFILE,
     REQUIREMENTS,
-    RULINGS,
     SENTENCES,
     STAGE,
 )
@@ -119,8 +119,8 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
         yield from stage_findings(document)
     elif kind is REQUIREMENTS:
         yield from requirement_findings(document, known)
-    elif kind is RULINGS:
-        yield from ruling_findings(document, value.rows, known)
+    elif kind is INTERPRETATIONS:
+        yield from interpretation_findings(document, value.rows, known)
     elif kind is PROFILE:
         yield from profile_findings(document, known)
     elif kind is SENTENCES:
