@@ -141,7 +141,16 @@ def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float
 def _missing_tool(started: Started) -> str:
     """Return a sentence on a tool of the surface that its endpoint does not list, or ""."""
     surface = started.target.surface
-    return missing_tool(surface, lambda endpoint: started.client(endpoint=endpoint).tools())
+
+    def tools(endpoint: str) -> list[dict[str, Any]] | None:
+        try:
+            return started.client(endpoint=endpoint).tools()
+        except ProtocolFault:
+            if endpoint == surface.endpoints[0]:
+                raise
+            return None  # the checks that look there say so
+
+    return missing_tool(surface, tools)
 
 
 def _misnamed_member(started: Started) -> str:

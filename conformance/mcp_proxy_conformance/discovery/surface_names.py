@@ -51,13 +51,15 @@ def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
             yield place, template.tool, template.endpoint
 
 
-def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]]]) -> str:
+def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]] | None]) -> str:
     """Return a sentence on the first named tool that its endpoint does not list, or "".
 
-    `tools`: returns the tools of the endpoint with that path.
+    `tools`: returns the tools of the endpoint with that path, None if it does not answer.
     """
     for place, name, endpoint in named_tools(surface):
         listed = tools(endpoint)
+        if listed is None:
+            continue
         names = [str(tool.get("name")) for tool in listed]
         if name in names:
             continue

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / ".github").glob("*.md"))]
 HEAVY = {"pytest", "hypothesis", "uvicorn", "httpx2", "jsonschema", "jinja2", "deepdiff", "syrupy"}
 OTHERS = {
+    "--snapshot-update",
     "--target",
     "--extra-index-url",
     "--strict-markers",

@@ -11,9 +11,11 @@ from hand_written_reports import BAD, ONE, report, result, typed
 from page_runs import FORTY, PAGES, WAIVED
 from playwright.sync_api import Page, expect
 
+from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.report import html
 
 SCHEMES = ("light", "dark")
+QUESTIONS = [row.question for row in interpretations() if "FR-006.cap" in row.clauses]
 COPIED: dict[str, Any] = {"permissions": ["clipboard-read", "clipboard-write"]}
 NO_CLIPBOARD = """
   Object.defineProperty(navigator, "clipboard", { value: undefined });
@@ -117,7 +119,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
-    for _ in range(12):
+    for _ in range(11 + len(QUESTIONS)):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUS))
 
@@ -129,7 +131,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
         "FR-006.cap", "FR-006.fills",
         "All 4 clauses, in the order of the profile",
         "FR-006.cap",
-        "How the suite reads this sentence: Must the locked section be filled up to its cap?",
+        *(f"How the suite reads this sentence: {question}" for question in QUESTIONS),
         "fail test_cap[11]\non stage crowd",
         "2 messages, in order; number 2 is the target's last message before the verdict",
     ]  # fmt: skip

@@ -10,7 +10,10 @@ from linted import lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
-LISTING = "list it in one, or say why it is `untested`"
+LISTING = (
+    "list it in one, and in discovery-live if an endpoint that is only read can show it;"
+    " or say why it is `untested`"
+)
 
 
 @pytest.fixture(scope="module")
