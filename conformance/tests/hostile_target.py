@@ -181,7 +181,11 @@ def listed(**members: Json) -> Json:
     }
     schema = {"type": "object", "properties": properties, "required": ["query"]}
     discovery_tool = {"name": "retrieve_tools", "description": DESCRIPTION, "inputSchema": schema}
-    return [discovery_tool | members]
+    others = [
+        {"name": name, "description": "Another tool.", "inputSchema": {"type": "object"}}
+        for name in ("call_tool_read", "upstream_servers")
+    ]
+    return [discovery_tool | members, *others]
 
 
 def entry(name: str = "forge:list_repos", **members: Json) -> Json:

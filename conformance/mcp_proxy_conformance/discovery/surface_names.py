@@ -230,7 +230,8 @@ class Sightings:
     def _see_servers(self, what: str, body: Body, server: str) -> None:
         def is_of(value: Any) -> bool:
             entries = value if isinstance(value, list) else [value]
-            return any(isinstance(e, Mapping) and server in e.values() for e in entries)
+            named = any(isinstance(e, Mapping) and server in e.values() for e in entries)
+            return named and not is_listed(value)
 
         name = getattr(self.members, what)
         others = [other for other, value in body.items() if other != name and is_of(value)]
