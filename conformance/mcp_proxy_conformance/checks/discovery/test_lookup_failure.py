@@ -87,7 +87,10 @@ YARD = msgspec.structs.replace(
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
-    """It is listed as `disabled_unknown`, refused and noted; policy and withheld texts stay so."""
+    """It is listed as `disabled_unknown`, refused and noted, until the reason can be told again.
+
+    What config denies keeps its status, and withheld texts stay withheld.
+    """
     keys = _proven(bench)
     own = own_texts(bench, keys)
 
@@ -95,10 +98,12 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
         refused = bench.refused(WIPE)
         answers = {WIPE: _as_unknown(bench)} | {k: ask(bench, k) for k in keys if k != WIPE}
         silent = {key: bench.discover(_query(bench, key)) for key in keys}
+    again = bench.until(lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) != UNKNOWN)
 
     compared = Comparison()
     compared.one_of(f"a call of {WIPE} reaches its upstream", not refused, (False,),
                     breaks=["FR-004.unknown"])  # fmt: skip
+    compare_places(compared, WIPE, bench.states[WIPE], [again.status(WIPE)])
     for key, answer in answers.items():
         _compare_place(compared, bench, key, answer)
         _compare_text(compared, bench, key, answer, own)

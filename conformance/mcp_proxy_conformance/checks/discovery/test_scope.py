@@ -168,12 +168,16 @@ def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     )
     bench.require(shown, "the flag revealed no withheld tool to the administrator")
 
-    answers = {key: view.discover(key.tool, include_disabled=True, limit=100) for key in shown}
+    answers = {
+        (key, query): view.discover(query, include_disabled=True, limit=100)
+        for key in shown
+        for query in (key.tool, str(key))
+    }
 
     leaks = {
-        str(key): names
-        for key, answer in answers.items()
-        if (names := names_beyond(WITHHELD, "north", answer.text_without_echo(), key.tool))
+        in_words({"query": query}): names
+        for (key, query), answer in answers.items()
+        if (names := names_beyond(WITHHELD, "north", answer.text_without_echo(), query))
         or (names := [str(listed) for listed in answer.statuses() if key.tool in listed.tool])
     }
     assert leaks == {}

@@ -9,6 +9,7 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -24,11 +25,7 @@ TRIPLETS = world(
     server("vault", tool("tarnix_push"), tool(DROP, locked=CONFIG)),
     server("barn", tool("tifka_show"), tool(DROP, locked=USER)),
 )
-TRIPLET = {
-    ToolKey("forge", DROP): "FR-001.reveals-config",
-    ToolKey("vault", DROP): "FR-001.reveals-config",
-    ToolKey("barn", DROP): "FR-001.reveals-user",
-}
+TRIPLET = tuple(ToolKey(name, DROP) for name in ("forge", "vault", "barn"))
 LOCKED, FREE = ToolKey("forge", DROP), ToolKey("vault", DROP)
 EMPTIED = world(
     server(
@@ -85,24 +82,23 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
     assert {str(LOCKED): listed} == {str(LOCKED): True}
 
 
-@requirement("FR-001.reveals-config", "FR-001.reveals-user")
+@requirement("FR-001.reveals-config", "FR-001.reveals-user", "FR-004.precedence")
 @on(TRIPLETS)
 def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> None:
-    """Locked tools of one name on several servers are as many entries, for any query."""
+    """Locked tools of one name on several servers are as many entries, each with its own status."""
     bench.require(set(TRIPLET) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [str(key) for key in TRIPLET if not bench.relevant(key, "mobel")]
     bench.require(not unshown, f"not found while callable: {', '.join(unshown)}")
 
-    listed = bench.until(
-        lambda: {query: _listed_of(bench, query) for query in ("mobel", DROP)},
-        lambda now: all(set(TRIPLET) <= keys for keys in now.values()),
+    answers = bench.until(
+        lambda: [bench.discover(query, include_disabled=True) for query in ("mobel", DROP)],
+        lambda now: all(set(TRIPLET) <= answer.statuses().keys() for answer in now),
     )
 
     compared = Comparison()
-    for query, keys in listed.items():
-        for key, clause in TRIPLET.items():
-            compared.one_of(f"query {query}: {key} among the locked entries", key in keys, (True,),
-                            breaks=[clause], shows=[clause])  # fmt: skip
+    for key in TRIPLET:
+        places = {answer.status(key) for answer in answers}
+        compare_places(compared, key, bench.states[key], places)
     compared.conclude()
 
 
@@ -176,10 +172,6 @@ def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKe
 
 def _place(bench: Bench, key: ToolKey) -> str:
     return bench.discover(key.tool, include_disabled=True).status(key)
-
-
-def _listed_of(bench: Bench, query: str) -> set[ToolKey]:
-    return set(bench.discover(query, include_disabled=True).statuses())
 
 
 def _by_word(bench: Bench, key: ToolKey) -> Answer:

@@ -1,12 +1,13 @@
 """Mutants of locks whose reasons cannot be looked up."""
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import put
-from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import CONFIG, UNKNOWN, USER, Tally, Texts, as_
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json
+from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.gateway import Gateway
 
 
@@ -36,7 +37,27 @@ def _none_while_lost(tools: Tally) -> Json | None:
     return None if lost else std.counts(tools)
 
 
+def _lost_for_good() -> Callable[[Facts], Status]:
+    """Return a `classify` decision that keeps a reason once lost as unknown."""
+    lost: set[str] = set()
+
+    def classify(facts: Facts) -> Status:
+        status = std.classify(facts)
+        if status == "disabled_unknown":
+            lost.add(facts.tool.key)
+        kept = status == "disabled_by_user" and facts.tool.key in lost
+        return "disabled_unknown" if kept else status
+
+    return classify
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "lost-reasons-stay-lost",
+        "A user's lock whose reason was lost once is told as unknown from then on.",
+        "FR-004.precedence",
+        classify=Fresh(_lost_for_good),
+    ),
     mutant(
         "lost-reason-told-as-the-users",
         "A tool whose approval cannot be read is rejected as turned off by the user.",

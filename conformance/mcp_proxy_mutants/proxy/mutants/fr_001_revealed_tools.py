@@ -242,6 +242,16 @@ def _namesakes_merged(document: Json, _request: Request) -> Json:
     return document | {"disabled": kept} if entries else document
 
 
+def _status_of_namesake(document: Json, _request: Request) -> Json:
+    """Give locked tools of one name on several servers the status of the first."""
+    entries = document.get("disabled", [])
+    first: dict[str, str] = {}
+    for entry in entries:
+        first.setdefault(entry["name"].partition(":")[2], entry["status"])
+    changed = [entry | {"status": first[entry["name"].partition(":")[2]]} for entry in entries]
+    return document | {"disabled": changed} if entries else document
+
+
 def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
     """Keep locked hits in a map by bare name, where a later namesake replaces an earlier one."""
     callables, rest = std.window(hits, limit)
@@ -255,6 +265,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-001.reveals-config",
         "FR-001.reveals-user",
         answer=_namesakes_merged,
+    ),
+    mutant(
+        "status-of-the-first-namesake",
+        "Of locked tools with one name on several servers, all have the status of the first.",
+        "FR-004.precedence",
+        answer=_status_of_namesake,
     ),
     mutant(
         "last-of-a-name-kept",

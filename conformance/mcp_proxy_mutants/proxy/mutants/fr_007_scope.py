@@ -335,7 +335,34 @@ def _tally_in_answer(gateway: Gateway) -> None:
     decide(gateway, answer=lambda document, _request: document | {"locked": _tallied(gateway)})
 
 
+def _address_opens(gateway: Gateway) -> None:
+    """List a quarantined tool for a query that is its whole address, whatever the scope."""
+
+    def answer(document: Json, request: Request) -> Json:
+        server, _, name = request.query.partition(":")
+        facts = gateway.facts(server, name)
+        if not request.flag or facts is None or std.withheld_status(facts) is None:
+            return document
+        entries = document.get("disabled", [])
+        if any(entry["name"] == facts.tool.key for entry in entries):
+            return document
+        entry = std.locked_entry(facts, std.classify(facts), withheld=True)
+        texts = {entry["status"]: gateway.policy.remediation[std.classify(facts)]}
+        return document | {
+            "disabled": [*entries, entry],
+            "remediation": document.get("remediation", {}) | texts,
+        }
+
+    decide(gateway, answer=answer)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "address-opens-scope",
+        "A query for the whole address of a withheld tool lists it beyond the scope.",
+        "FR-007.hidden",
+        swap=_address_opens,
+    ),
     mutant(
         "listing-by-beginning",
         "Listings show servers whose names begin with the name of one in the scope.",
