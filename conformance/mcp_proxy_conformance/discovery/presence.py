@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
@@ -142,6 +142,7 @@ def _missing_tool(started: Started) -> str:
     """Return a sentence on a tool of the surface that its endpoint does not list, or ""."""
     surface = started.target.surface
 
+    @cache  # a list may be long
     def tools(endpoint: str) -> list[dict[str, Any]] | None:
         try:
             return started.client(endpoint=endpoint).tools()
