@@ -1,4 +1,4 @@
-"""Document of a selftest, as JSON: a row for each trial, and the mutants each check kills."""
+"""Runs of a selftest's trials, and their JSON document: a row each, and each check's kills."""
 
 from __future__ import annotations
 

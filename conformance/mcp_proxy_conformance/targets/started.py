@@ -1,4 +1,4 @@
-"""One started target: its adapter, upstreams, clients and transcript, ended together."""
+"""One running target in its world: operator actions and clients; `close` ends all of it."""
 
 from __future__ import annotations
 

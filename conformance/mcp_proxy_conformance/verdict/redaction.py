@@ -133,7 +133,7 @@ _ACTIVE = re.compile(
 
 
 def inert(text: str) -> str:
-    """Show every control and direction character as its escape; line breaks and tabs stay."""
+    """Escape control, zero-width and direction characters and lone surrogates; keep LF and tab."""
     return _ACTIVE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 

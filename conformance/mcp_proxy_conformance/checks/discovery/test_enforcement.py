@@ -123,7 +123,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 @requirement("FR-011.not-unlocked")
 @on(MIXED, fresh=True)
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
-    """Statuses, counts and refusals are the same after each tool was listed and called."""
+    """Listing and calling locked tools moves no status or count, and frees or locks no tool."""
     keys = tuple(bench.armed.refused)
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
     bench.require(bench.block_alive, "no counts block was seen")

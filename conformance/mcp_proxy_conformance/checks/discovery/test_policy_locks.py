@@ -130,7 +130,7 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
 
 
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
-    """The strings of a server's entry that hold a user's remedy or read like one, and why."""
+    """Users' texts found in a server's entry, and its strings that read like one, to the reason."""
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
     read = {text: _why(bench, text, users) for text in strings(members)}
     return own | {text: why for text, why in read.items() if why}

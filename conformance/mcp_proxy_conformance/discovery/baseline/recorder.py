@@ -96,7 +96,7 @@ def requests() -> tuple[Mapping[str, Any], ...]:
 
 
 def record(target: Target, scratch: Path, kind: Kind) -> Recording:
-    """Record a build.
+    """Record the frozen requests on two fresh starts, before and after the locks.
 
     Raises:
         AdapterError: It cannot be started or driven.

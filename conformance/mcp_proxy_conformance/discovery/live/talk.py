@@ -94,7 +94,7 @@ class Talk:
     def __init__(
         self, endpoint: Endpoint, budget: Budget, transcript: Ledger, who: str = ""
     ) -> None:
-        """Nothing is sent yet; raises ValueError for headers that cannot be sent."""
+        """Send nothing yet; `who` selects an agent's headers. ValueError for unsendable headers."""
         self.endpoint, self.budget, self.transcript, self.who = endpoint, budget, transcript, who
         self.widest: int | None = WIDEST
         self.conversation: Client | StdioClient

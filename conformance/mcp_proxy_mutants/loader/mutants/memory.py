@@ -121,7 +121,7 @@ def _summed() -> Any:
 
 
 def _first_signal() -> Any:
-    """Return a hook `heard` that repeats the signal of a load's first attempt."""
+    """Return a hook `heard` that repeats, per server, the signal of its first attempt in a load."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:

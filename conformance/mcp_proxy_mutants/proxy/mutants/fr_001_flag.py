@@ -1,4 +1,4 @@
-"""Mutants of the flag: its declaration, its reading and its lifetime."""
+"""Mutants of the flag `include_disabled`: its schema, its reading, its default, its lifetime."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
