@@ -305,7 +305,7 @@ def _first_line(error: Exception) -> str:
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
     """Return the reason of a result: the first evidence, else the ending's own."""
-    return "; ".join(evidence[:2]) or ending.reason
+    return evidence[0] if evidence else ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:

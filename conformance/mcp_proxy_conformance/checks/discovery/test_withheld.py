@@ -35,13 +35,7 @@ def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Benc
     entries = every_entry(bench, bench.locked(quarantined=True))
     bench.require(entries, "the flag revealed no quarantined tool")
 
-    leaked = _by_place(
-        ((str(key), name), value)
-        for key, entry in entries
-        for name, value in _texts_in(entry).items()
-    )
-
-    assert leaked == {}
+    assert _texts(entries) == {}
 
 
 @requirement("FR-003.withheld")
@@ -53,13 +47,7 @@ def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench
     entries = [(key, entry) for key, entry in listed if entry.status == "server_quarantined"]
     bench.require(entries, "the flag revealed no quarantined tool")
 
-    leaked = _by_place(
-        ((str(key), name), value)
-        for key, entry in entries
-        for name, value in _texts_in(entry).items()
-    )
-
-    assert leaked == {}
+    assert _texts(entries) == {}
 
 
 @requirement("FR-003.withheld")
@@ -192,11 +180,14 @@ def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, .
             raise Breach(leaks)
 
 
-def _texts_in(entry: Entry) -> dict[str, object]:
-    """The entry's description and schemas, without blank and empty ones."""
-    names = ("description", *schemas(entry.members))
-    members = {name: entry.members.get(name) for name in names}
-    return {name: value for name, value in members.items() if value and str(value).strip()}
+def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
+    """By tool and member, the descriptions and schemas of entries, without blank and empty ones."""
+    return _by_place(
+        ((str(key), name), value)
+        for key, entry in entries
+        for name in ("description", *schemas(entry.members))
+        if (value := entry.members.get(name)) and str(value).strip()
+    )
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:

@@ -9,12 +9,15 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     HOSTILE,
     LOCKED,
+    LOCKED_STRANGE,
     NEIGHBOUR,
     ORDINARY,
     STRANGE,
+    STRANGE_WORD,
     WORD,
 )
 from mcp_proxy_conformance.discovery.oracle import ABSENT, CALLABLE
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 LONG = 1000
 """Characters; a longer text may be shortened."""
@@ -36,6 +39,26 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     assert statuses == due
     reached = {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
     assert reached == {f"call of {NEIGHBOUR}": True}
+
+
+@requirement("ROB.owner")
+@on(HOSTILE)
+def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Bench) -> None:
+    """The entry of a locked tool whose name contains a colon names the server that owns it."""
+    if LOCKED_STRANGE in bench.armed.skipped:
+        raise NotApplicable("no tool is denied by config")
+    bench.require(bench.refused(LOCKED_STRANGE), f"{LOCKED_STRANGE} is not locked", "no_effect")
+
+    answer = bench.discover(STRANGE_WORD, include_disabled=True)
+
+    servers = {
+        f"server of {entry.name}": entry.members.get("server")
+        for entry in answer.disabled
+        if entry.name.endswith(LOCKED_STRANGE.tool)
+    }
+    if not servers:  # a name that a proxy cannot address may be left out
+        raise NotApplicable(f"{LOCKED_STRANGE} is not listed")
+    assert servers == dict.fromkeys(servers, LOCKED_STRANGE.server)
 
 
 @requirement("ROB.tools~themselves")

@@ -9,6 +9,8 @@ from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, ToolKey, W
 ORDINARY = ToolKey("wumbaf", "fetch_gorlim")
 LOCKED = ToolKey("wumbaf", "drop_gorlim")
 NEIGHBOUR = ToolKey("quirdo", "count_gorlim")
+LOCKED_STRANGE = ToolKey("quirdo", "pack:fesdul")
+STRANGE_WORD = "fesdul"
 WORD = "gorlim"
 DEEP = 40
 
@@ -71,8 +73,12 @@ HOSTILE = World(
             tools=(
                 Tool(name=NEIGHBOUR.tool, description="Count gorlim.", groups=(WORD,)),
                 *STRANGE,
+                Tool(name=LOCKED_STRANGE.tool, description="Pack a fesdul.", word=STRANGE_WORD),
             ),
         ),
     ),
-    steps=(Step(lock="config", server=LOCKED.server, tools=(LOCKED.tool,)),),
+    steps=(
+        Step(lock="config", server=LOCKED.server, tools=(LOCKED.tool,)),
+        Step(lock="config", server=LOCKED_STRANGE.server, tools=(LOCKED_STRANGE.tool,)),
+    ),
 )

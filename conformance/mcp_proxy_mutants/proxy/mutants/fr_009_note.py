@@ -15,13 +15,6 @@ Note = Callable[[bool, int, Sequence[Facts]], str | None]
 HOW = "search again with include_disabled=true to see why."
 
 
-def _of(wanted: Callable[[Facts], bool]) -> Note:
-    """Return a `note` decision that counts only some of the matches; no note if they are none."""
-    return lambda flag, callables, locked: std.note(
-        flag, callables, [facts for facts in locked if wanted(facts)]
-    )
-
-
 def _without_flag(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     due = std.note(flag, callables, locked)
     return due and f"{len(locked)} locked tools match; ask for disabled tools to see them."
@@ -125,7 +118,7 @@ def _status(facts: Facts) -> Status | None:
     return std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
 
 
-def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
+def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
     """Return a `note` decision with another number; no note for 0."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
@@ -155,9 +148,7 @@ def _for(when: Callable[[Facts], bool]) -> Note:
 
 def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
     """Return a change that leaves the note out of answers to some requests."""
-    return lambda document, request: (
-        {key: document[key] for key in document if key != "notice"} if when(request) else document
-    )
+    return lambda document, request: _mute(document) if when(request) else document
 
 
 def _first_time() -> Callable[[Json, Request], Json]:
@@ -166,7 +157,7 @@ def _first_time() -> Callable[[Json, Request], Json]:
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag or request.query in noted:
-            return {key: document[key] for key in document if key != "notice"}
+            return _mute(document)
         if "notice" in document:
             noted.add(request.query)
         return document
@@ -302,7 +293,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "note-one-more",
         "The note counts one tool too many.",
         "FR-009.count",
-        note=_of_2(lambda locked: len(locked) + 1),
+        note=_numbered(lambda locked: len(locked) + 1),
     ),
     mutant(
         "note-gives-an-example",
@@ -478,14 +469,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "note-of-the-index-only",
         "Unapproved and quarantined tools do not lead to the note.",
         "SC-006.every-kind",
-        note=_of(std.indexed),
+        note=_for(std.indexed),
     ),
     mutant(
         "note-of-config-only",
         "Only config-locked matches lead to the note.",
         "SC-006.every-kind",
         "FR-009.note",
-        note=_of(lambda facts: _status(facts) == "disabled_by_config"),
+        note=_for(lambda facts: _status(facts) == "disabled_by_config"),
     ),
     mutant(
         "no-note-of-a-crowd",

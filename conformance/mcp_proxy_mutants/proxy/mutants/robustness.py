@@ -8,6 +8,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG
+from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
 
@@ -185,6 +186,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "A server with a tool named __proto__ has no tools.",
         "ROB.tools",
         swap=_losing(lambda facts: facts.tool.name == "__proto__"),
+    ),
+    mutant(
+        "owner-up-to-the-last-colon",
+        "A locked entry names everything before the last colon of the address as the server.",
+        "ROB.owner",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld)
+            | {"server": facts.tool.key.rpartition(":")[0]}
+        ),
+    ),
+    mutant(
+        "owner-between-the-colons",
+        "A locked entry names the last but one part of the address as the server.",
+        "ROB.owner",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld) | {"server": facts.tool.key.split(":")[-2]}
+        ),
     ),
     mutant(
         "open-schema-loses-the-server",
