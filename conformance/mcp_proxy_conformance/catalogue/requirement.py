@@ -99,7 +99,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return self.clauses[clause_id]
 
     def source(self, clause_id: str) -> Source:
-        """Return the clause's own pointer, or that of its requirement."""
+        """Return where the clause stands in a source text: its own place or its requirement's."""
         return self.clause(clause_id).source or self.owner(clause_id).source
 
     def owner(self, clause_id: str) -> Requirement:

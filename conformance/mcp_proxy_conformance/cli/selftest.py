@@ -117,7 +117,7 @@ def selftest(
                 jobs=jobs,
                 whole=not only and parts == 1,
                 orders=[way for way in order.WAYS if way in only or (full and not only)],
-                alone=gather.every(number, parts),
+                alone=gather.alone_in_part(number, parts),
             )
         else:
             result = document.in_front_of(

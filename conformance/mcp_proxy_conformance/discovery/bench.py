@@ -259,14 +259,20 @@ class Bench:
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll until a call is refused, the control of a lock; return whether one was."""
+        """Poll until a call is refused, which proves a lock; return whether one was.
+
+        In both cases the settle time starts again: later claims have it from now on.
+        """
         within = self.started.target.enforce_s
         reached = poll(lambda: self.call(key).reached, lambda reached: not reached, within)
         self.started.settled_from = time.monotonic()
         return not reached
 
     def reached(self, key: ToolKey) -> bool:
-        """Poll until a call reaches the upstream, an unlock's control; return whether one did."""
+        """Poll until a call reaches its upstream, which proves an unlock; return whether one did.
+
+        In both cases the settle time starts again: later claims have it from now on.
+        """
         reached = poll(lambda: self.call(key).reached, bool, self.started.target.enforce_s)
         self.started.settled_from = time.monotonic()
         return reached

@@ -26,7 +26,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """The profile that a run was judged by; `name` names all that were judged together."""
+    """The profile that a run was judged by; `name`, with versions, is empty in old reports."""
 
     id: str
     version: int

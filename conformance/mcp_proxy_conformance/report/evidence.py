@@ -46,7 +46,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Guilty:
-    """A message to look at and the observed text in it; `found` is empty for a mere last answer."""
+    """A message to look at, and the observed text in it; `found` is empty if it is not there."""
 
     place: str
     found: str
@@ -162,7 +162,10 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessages:
-    """The messages shown of a result, the number left out, and the first guilty one's number."""
+    """The messages shown of a result; `holds`: the observed text is in one of the guilty ones.
+
+    `left_out` is the number of the others; `first` is that of the first guilty one, or 0.
+    """
 
     rows: tuple[ShownMessage, ...]
     left_out: int

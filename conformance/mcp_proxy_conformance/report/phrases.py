@@ -160,7 +160,10 @@ def line_of(result: Result, lines: Mapping[str, int]) -> int:
 
 
 def profile_of(report: Report) -> str:
-    """Return the profile with its version; of several, each with its own if it is known."""
+    """Return the profile as `--profile` takes it: `id@version`, several joined by a `+`.
+
+    A report of an earlier build has no name; then the id is followed by the first one's version.
+    """
     profile = report.profile
     return profile.name or f"{profile.id}@{profile.version}"
 

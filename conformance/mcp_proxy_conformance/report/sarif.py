@@ -128,7 +128,7 @@ def _uri(file: str) -> str:
 
 
 def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return the reasons why a waived result does not count; empty for any other."""
+    """Return a SARIF suppression for each waiver of a waived result; empty for any other."""
     if result.verdict != "waived":
         return {}
     reasons = [inert(waiver.in_words()) for waiver in known] or [inert(result.reason)]

@@ -200,7 +200,7 @@ class RunSession:
         return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=clauses)
 
     def finish(self) -> None:
-        """Let the subject do what the report must include, such as its last requests."""
+        """Have the subject end what the report still counts: the sessions of an endpoint."""
         self.subject.finish()
 
     def close(self) -> None:

@@ -76,12 +76,12 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
 
 
 def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
-    """Return every `parts`-th trial, starting at `number`."""
-    return list(wanted[number % parts :: parts])
+    """Return the trials of part `number`, from 1, of the selftest: every `parts`-th one."""
+    return list(wanted[number - 1 :: parts])
 
 
-def every(number: int, parts: int) -> list[Check]:
-    """Return every `parts`-th discovery check, starting at `number`, from 1."""
+def alone_in_part(number: int, parts: int) -> list[Check]:
+    """Return the discovery checks that part `number`, from 1, of the selftest runs alone."""
     return list(checks_in("discovery")[number - 1 :: parts])
 
 

@@ -14,8 +14,8 @@ POLICY = "It is locked by operator policy: the user cannot override this."
 Rewrite = Callable[[WireExchange, str], str | None]
 
 
-def pointing(text: str) -> str:
-    """Return the text with a pointer to the flag after it."""
+def with_pointer(text: str) -> str:
+    """Return a mutant's refusal with a pointer to the flag, so that FR-008.pointer still holds."""
     return f"{text} Search again with {FLAG} true."
 
 
@@ -67,20 +67,20 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
 
 
 def _status_aware(x: WireExchange, text: str) -> str | None:
-    return text if x.path == x.surface.endpoints[0] else pointing(TO_THE_USER)
+    return text if x.path == x.surface.endpoints[0] else with_pointer(TO_THE_USER)
 
 
 FAULTS: tuple[WireFault, ...] = (
     wire("refusal-for-all", "All rejections have the same text.",
          "FR-008.distinct", "FR-008.config",
-         refusal=lambda *_: pointing("This tool cannot be called.")),
+         refusal=lambda *_: with_pointer("This tool cannot be called.")),
     wire("refusal-of-first", "All rejections repeat the text of the first.", "FR-008.distinct",
          "FR-008.config", refusal=_of_first_reason),
     wire("refusal-policy-for-all", "All rejections name operator policy.", "FR-008.distinct",
-         refusal=lambda *_: pointing(POLICY)),
+         refusal=lambda *_: with_pointer(POLICY)),
     wire("refusal-user-for-all", "All rejections say to ask the user.",
          "FR-008.config", "SC-003.rejection",
-         refusal=lambda *_: pointing(TO_THE_USER)),
+         refusal=lambda *_: with_pointer(TO_THE_USER)),
     wire("refusal-pointless", "No rejection names the flag or the discovery tool.",
          "FR-008.pointer", refusal=_pointless),
     wire("refusal-pointless-for-user",
@@ -91,10 +91,10 @@ FAULTS: tuple[WireFault, ...] = (
          "FR-008.pointer", refusal=where(CONFIG, _pointless)),
     wire("refusal-to-the-user", "Rejections of config-locked tools say to ask the user.",
          "SC-003.rejection",
-         "FR-008.config", refusal=where(CONFIG, lambda *_: pointing(TO_THE_USER))),
+         "FR-008.config", refusal=where(CONFIG, lambda *_: with_pointer(TO_THE_USER))),
     wire("refusal-to-approve", "Rejections of config-locked tools ask for approval.",
          "SC-003.rejection", "FR-008.config",
-         refusal=where(CONFIG, lambda *_: pointing("Review and approve the tool in the UI."))),
+         refusal=where(CONFIG, lambda *_: with_pointer("Review and approve the tool in the UI."))),
     wire("refusal-elsewhere",
          "At all endpoints but the first, every rejection says to ask the user.",
          "FR-008.config", refusal=_status_aware),

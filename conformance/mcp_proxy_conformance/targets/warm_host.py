@@ -54,7 +54,7 @@ def _import_the_late() -> None:
 
 
 def _become(wanted: dict[str, Any]) -> None:
-    """Turn a forked process into an instance: own session, streams, environment; never return."""
+    """Run the reference in this forked process, in a session of its own; never return."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)

@@ -1,4 +1,4 @@
-"""Memory held by large answers while they are referenced, and its bound."""
+"""Memory held by large answers while they are referenced; too much of it is a fault."""
 
 from __future__ import annotations
 

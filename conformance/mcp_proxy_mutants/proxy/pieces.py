@@ -42,8 +42,8 @@ def ordered(*statuses: str) -> Callable[[Facts], str]:
     return lambda facts: next((status for status in statuses if HOLDS[status](facts)), UNKNOWN)
 
 
-def called(surface: str) -> bool:
-    """Whether the surface is a call of a tool, not a list."""
+def is_call(surface: str) -> bool:
+    """Whether the surface is one of the built-in tools that call a tool, not a list."""
     return surface.startswith("call_tool_")
 
 
@@ -145,7 +145,7 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
         decide(
             gateway,
             may_call=lambda facts, surface: std.may_call(
-                facts if called(surface) else view(facts), surface
+                facts if is_call(surface) else view(facts), surface
             ),
             classify=lambda facts: std.classify(view(facts)),
             withheld_status=lambda facts: std.withheld_status(view(facts)),

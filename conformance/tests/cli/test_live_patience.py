@@ -13,7 +13,7 @@ from hostile_target import Asked, Hostile, Way, discovered, serving, texted
 from hostile_ways import raw
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S, pause
+from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S, seconds_asked
 
 
 def look(url: str, out: Path, *options: str) -> Result:
@@ -56,12 +56,12 @@ def busy(times: int, status: str, *headers: str) -> Way:
 )
 def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
     """A value that is neither means a second."""
-    assert pause(told) == seconds
+    assert seconds_asked(told) == seconds
 
 
 def test_a_date_ahead_is_waited_for() -> None:
     """Its distance is counted in whole seconds of the clock."""
-    assert 50 < pause(formatdate(time.time() + 60, usegmt=True)) <= 61
+    assert 50 < seconds_asked(formatdate(time.time() + 60, usegmt=True)) <= 61
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])

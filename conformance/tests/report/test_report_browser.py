@@ -133,7 +133,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
         "FR-006.cap",
         *(f"How the suite reads this sentence: {question}" for question in QUESTIONS),
         "fail test_cap[11]\non stage crowd",
-        "2 messages, in order; number 2 is the target's last message before the verdict",
+        "2 messages, in order; look at number 2 first",
     ]  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
         "an answer has more locked entries than its cap allows",
         'observed"assert 11 <= 10"',
         "allowed10",
-        "2 messages, in order; number 2 is the target's last message before the verdict",
+        "2 messages, in order; look at number 2 first",
         "1. suite → target",
         "2. target → suite",
         "curl -sg http://127.0.0.1:8080/mcp -H 'Content-Type: application/json' --data-raw",

@@ -115,11 +115,11 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
     assert shown == {}
 
 
-def parts_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
-    """By request, the status words and remediation texts in default answers with a callable tool.
+def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
+    """Find, by request, the section's words in default answers that list a callable tool.
 
-    `beside`: of the queries that find callable tools beside locked ones, else of all others. The
-    words of a note do not count.
+    They are the statuses and remediation texts; neither an echo nor a note counts. `beside`: only
+    queries that reveal locked tools as well; without it the others, whose words are static.
     """
     flagged = answers(bench, True).values()
     texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
@@ -143,12 +143,12 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 ) -> None:
     """No status and no remediation joins an answer because locked tools match as well."""
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
-    usual = parts_of_section(bench, flag, beside=False)
+    usual = words_of_section(bench, flag, beside=False)
     if not usual:
         raise NotApplicable("the flag reveals a locked tool for every query")
     static = {part for parts in usual.values() for part in parts}
 
-    parts = parts_of_section(bench, flag, beside=True)
+    parts = words_of_section(bench, flag, beside=True)
 
     if not parts:
         raise NotApplicable("no query finds callable tools beside locked ones")

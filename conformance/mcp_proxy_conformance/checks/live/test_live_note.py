@@ -98,9 +98,11 @@ def test_a_live_note_is_one_line(bench: LiveBench) -> None:
 
 
 def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[Answer]]]:
-    """The requests that owe a note: the plain look, its notes, the flagged answers around it.
+    """Yield for each tool asked for by name a plain look, the plain notes, the flagged answers.
 
-    Not applicable where every answer of all has a callable tool; inconclusive where none is owed.
+    Only tools that owe a note: no plain answer lists a callable tool, each flagged one lists it as
+    locked. After the last: not applicable if every plain answer of the survey has a callable tool,
+    inconclusive if none owed one.
     """
     bench.revealing()
     owed = 0

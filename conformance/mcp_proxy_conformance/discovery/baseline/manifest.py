@@ -1,4 +1,4 @@
-"""A recording on disk: a manifest, and each answer in a file of its own."""
+"""Reading and writing of a recording: its manifest, and each answer in a file of its own."""
 
 from __future__ import annotations
 

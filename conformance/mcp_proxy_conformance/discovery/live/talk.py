@@ -36,8 +36,8 @@ AGAIN = 3
 PAUSE_S, LONGEST_S = 1.0, 86_400.0
 
 
-def pause(header: str | None) -> float:
-    """Return the seconds of a Retry-After, a number or a date; one second without it."""
+def seconds_asked(header: str | None) -> float:
+    """Return the seconds that a Retry-After asks to wait; one if it is absent or unreadable."""
     header = (header or "").strip()
     if header.isascii() and header.isdigit():
         return float(header[:9])
@@ -219,7 +219,7 @@ class Talk:
             except ProtocolFault as fault:
                 if fault.status not in BUSY:
                     raise
-                self.budget.rest(pause(fault.retry_after))
+                self.budget.rest(seconds_asked(fault.retry_after))
         with self._timely():
             return ask()
 

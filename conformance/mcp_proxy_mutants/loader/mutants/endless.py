@@ -1,4 +1,4 @@
-"""Loader mutants that are endless, or that end a server's time too early."""
+"""Loader mutants of a server's time: waits without end, too short ones, unseen timeouts."""
 
 import asyncio
 from collections.abc import Callable

@@ -53,7 +53,7 @@ def _named(outcomes: list[OutcomeEntry], *statuses: str) -> list[str]:
 
 
 def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Return warnings with a line for each server: a symbol and its id."""
+    """Return warnings with one line for each server: a symbol and the server's id."""
     del due
     marks = {"transient": "\N{HOURGLASS}", "permanent": "\N{CROSS MARK}", "denied": "\N{LOCK}"}
     return {
@@ -61,8 +61,8 @@ def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
     }
 
 
-def _in_two(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Return warnings in German, denied servers among the permanent ones."""
+def _in_german(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
+    """Return two kinds of warnings, in German: denied servers are among the permanent ones."""
     del due
     later, lost = _named(outcomes, "transient"), _named(outcomes, "permanent", "denied")
     return {
@@ -110,7 +110,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "words-of-warnings", "W1.lines~wording", tell=warns(_marks)),
     load_variant("warnings-in-german",
                  "Warnings are in German, and denied servers need attention too.",
-                 "words-of-warnings", "W1.lines~wording", tell=warns(_in_two)),
+                 "words-of-warnings", "W1.lines~wording", tell=warns(_in_german)),
     load_variant("neither-numbers-nor-warnings", "Neither attempts nor warnings are reported.",
                  lacks=("attempts", "warnings"),
                  tell=lambda answer, _: {"outcomes": [

@@ -15,8 +15,8 @@ from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.protocol import META, PARAMS, RpcError
 
 
-def _new_locks_unseen(gateway: Gateway) -> None:
-    """After a restart search no longer sees a denial until the config file is written again."""
+def _denials_unseen_after_restart(gateway: Gateway) -> None:
+    """After a restart, search takes denied tools as callable until a server's entry changes."""
     restarted = bool(gateway.store.records())
     first = gateway.config.servers
 
@@ -211,7 +211,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "restart-offers-denied-tools",
         "After a restart, search lists denied tools as callable again.",
         "FR-001.default-off",
-        swap=_new_locks_unseen,
+        swap=_denials_unseen_after_restart,
     ),
     mutant(
         "flag-sticks",

@@ -1,4 +1,4 @@
-"""Mutants of default answers, which locked tools must not change."""
+"""Mutants of FR-002: locks or a false flag change default answers, or the flag changes too much."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
 
 
 def _neighbours(gateway: Gateway) -> None:
-    """Reveal every config-locked tool of each server that has a hit."""
+    """With the flag, list a hit's config-locked neighbours too, which the query did not find."""
 
     def wide(matches: Sequence[Match], limit: int) -> Windows:
         callables, rest = std.window(matches, limit)

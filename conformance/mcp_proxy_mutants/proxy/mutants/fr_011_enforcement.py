@@ -1,4 +1,4 @@
-"""Mutants of enforcement: calls that reach an upstream, locks that discovery lifts."""
+"""Mutants of enforcement: calls that reach an upstream; lists and refusals that change locks."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, called, crowded, every_nth
+from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, crowded, every_nth, is_call
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface
 from mcp_proxy_reference.gateway import Gateway
@@ -45,7 +45,7 @@ def _beside_another_call(gateway: Gateway) -> None:
                 return await real(self._name).call(tool, arguments)
 
     def checked(facts: Facts, surface: str) -> bool:
-        skipped = surface.startswith("call_tool_") and busy.get(facts.tool.server, 0) > 0
+        skipped = is_call(surface) and busy.get(facts.tool.server, 0) > 0
         return std.may_call(replace(facts, disabled_by_user=False) if skipped else facts, surface)
 
     gateway.upstream = Way  # type: ignore[assignment]
@@ -61,7 +61,7 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
-        if not surface.startswith("call_tool_"):
+        if not is_call(surface):
             return std.may_call(facts, surface)
         calls[facts.tool.key] += not std.may_call(facts, surface)
         return std.may_call(facts, surface) or calls[facts.tool.key] % OFTEN == 0
@@ -78,7 +78,7 @@ def _discovered_passes(gateway: Gateway) -> None:
         return std.locked_entry(facts, status, withheld)
 
     def passing(facts: Facts, surface: str) -> bool:
-        was_listed = surface.startswith("call_tool_") and facts.tool.key in listed
+        was_listed = is_call(surface) and facts.tool.key in listed
         return std.may_call(replace(facts, approval="approved") if was_listed else facts, surface)
 
     decide(gateway, locked_entry=entry, may_call=passing)
@@ -123,7 +123,7 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
 
     def may_call(facts: Facts, surface: str) -> bool:
         return std.may_call(facts, surface) or (
-            called(surface) and facts.enabled and when(facts, surface)
+            is_call(surface) and facts.enabled and when(facts, surface)
         )
 
     return may_call
@@ -152,7 +152,7 @@ def _kept_by_server() -> May:
 
     def may_call(facts: Facts, surface: str) -> bool:
         may, server = std.may_call(facts, surface), facts.tool.server
-        if not called(surface) or not facts.enabled:
+        if not is_call(surface) or not facts.enabled:
             return may
         if may:
             kept[server] = time.monotonic()
@@ -171,7 +171,7 @@ def _loaded_late() -> May:
     late = _or(passes)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        if not called(surface):
+        if not is_call(surface):
             read.append(True)
         return late(facts, surface)
 
@@ -286,7 +286,7 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
         return std.scope(agent, server, surface)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        lifted = called(surface) and last[0].servers is not None
+        lifted = is_call(surface) and last[0].servers is not None
         reason = std.classify(facts) == "disabled_by_user"
         return std.may_call(facts, surface) or (lifted and reason)
 

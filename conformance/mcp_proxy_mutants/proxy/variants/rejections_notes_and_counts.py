@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
-from mcp_proxy_mutants.proxy.pieces import called
+from mcp_proxy_mutants.proxy.pieces import is_call
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface, Tool
@@ -97,7 +97,7 @@ def lock_first(gateway: Gateway) -> None:
 
         return {
             "may_call": lambda facts, surface: (
-                std.may_call(facts, surface) and (not called(surface) or within(facts))
+                std.may_call(facts, surface) and (not is_call(surface) or within(facts))
             ),
             "rejection": rejection,
         }
