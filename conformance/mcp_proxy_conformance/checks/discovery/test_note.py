@@ -29,6 +29,7 @@ from mcp_proxy_conformance.discovery.note import (
     owed_everywhere,
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
@@ -168,6 +169,30 @@ def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> N
 
 
 @requirement("FR-009.count")
+@on(COMBOS)
+def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
+    """The number in the note of a tool's own name is that of the entries with the flag.
+
+    A full section is not judged: there may be more matches than entries.
+    """
+    answers = owed(bench, [key.tool for key in bench.armed.refused])
+    bench.require(any(numbers_in(a.note or "") for a in answers.values()), "no note has a number")
+
+    allowed = {query: _entries(bench, query) for query in answers}
+    if all(max(numbers) >= LOCKED_CAP for numbers in allowed.values()):
+        raise NotApplicable("the flag lists ten tools for every query")
+    wrong = {
+        query: (answer.note, sorted(allowed[query]))
+        for query, answer in answers.items()
+        if max(allowed[query]) < LOCKED_CAP
+        and (numbers := numbers_in(answer.note or ""))
+        and allowed[query].isdisjoint(numbers)
+    }
+
+    assert wrong == {}
+
+
+@requirement("FR-009.count")
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     """Of three matches one has two locks, and two one name; the note counts each tool once.
@@ -218,6 +243,15 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
     bench.require(owing, "the flag revealed no locked tool after the restarts")
 
     assert firsts == {}
+
+
+def _entries(bench: Bench, query: str) -> set[int]:
+    """The numbers of entries that the flag shows for a query: of all, and of those that it names.
+
+    Some targets list withheld tools for any query, and need not count those.
+    """
+    sections = [bench.revealed(query, limit=100), bench.revealed(query)]
+    return {*map(len, sections), sum(bench.relevant(key, query) for key in sections[0])}
 
 
 def _complete(answer: Answer) -> bool:

@@ -43,6 +43,26 @@ def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str
     return std.note(flag, callables, [*locked, *twice])
 
 
+def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Count the user's locks and the unapproved tools apart, and add both numbers."""
+    users = [facts for facts in locked if facts.disabled_by_user and not facts.denied]
+    waiting = [facts for facts in locked if facts.approval != "approved" and not facts.denied]
+    others = [facts for facts in locked if facts not in users and facts not in waiting]
+    return std.note(flag, callables, [*users, *waiting, *others])
+
+
+def _quarantine_counts_anew(gateway: Gateway) -> None:
+    """Add to the note's matches what the quarantine of a server holds under their names."""
+
+    def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
+        known = [facts for tools in gateway.known().values() for facts in tools]
+        held = [facts for facts in known if facts.quarantined and facts.tool.name in names]
+        return std.note(flag, callables, [*locked, *held])
+
+    decide(gateway, note=note)
+
+
 def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         due = std.note(flag, callables, locked)
@@ -288,6 +308,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note counts a tool once for each of its locks.",
         "FR-009.count",
         note=_two_locks_twice,
+    ),
+    mutant(
+        "note-adds-passes",
+        "The note adds the tools that the user disabled to those that wait for approval.",
+        "FR-009.count",
+        note=_each_pass_counts,
+    ),
+    mutant(
+        "note-adds-the-quarantined",
+        "The note counts a locked tool of a quarantined server once more if it has another lock.",
+        "FR-009.count",
+        swap=_quarantine_counts_anew,
     ),
     mutant(
         "note-one-more",
