@@ -75,8 +75,8 @@ class Bench:
         """The locks on each tool, as accepted by the operator side."""
         return self.armed.states
 
-    def as_agent(self, name: str) -> Bench:
-        """Return a view of the same target by one of the world's agents."""
+    def as_agent(self, name: str | None) -> Bench:
+        """Return a view of the same target by an agent of the world; None: the administrator."""
         return Bench(self.started, self.armed, name, self.endpoint, self.wire)
 
     def at(self, endpoint: str) -> Bench:

@@ -123,6 +123,8 @@ def _server_entry(server: Server, upstream: UpstreamAddress) -> dict[str, Any]:
 
 
 START_S, RELOAD_S = 15.0, 2.0
+SLOWNESS = 3.0
+"""Seconds that the first control action waits more, for each second until the program was ready."""
 PORTS, TAKEN = 3, "address already in use"
 CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
@@ -296,12 +298,12 @@ class OperatorAdapter:
                 return
 
     def _run_on(self, port: int) -> None:
-        deadline = time.monotonic() + START_S
+        began = time.monotonic()
+        deadline = began + START_S
         (self._folder / "home").mkdir(exist_ok=True)
         command = self._serve(self._folder / CONFIG, self._data, f"127.0.0.1:{port}")
         log = self._folder / f"target-{time.monotonic_ns()}.log"
         self._process = self._spawn(command, log)
-        self._quiet_until = time.monotonic() + self._launch.first_action_s
         if self._launch.says_address:
             port = _port_of(self._process.first_line(deadline))
         self._port = port
@@ -309,6 +311,9 @@ class OperatorAdapter:
         while not self._api.ready():
             self._process.check(deadline, "did not become ready")
             time.sleep(0.01)
+        if self._launch.first_action_s:  # a loaded machine delays what the program does at first
+            ready = time.monotonic()
+            self._quiet_until = ready + self._launch.first_action_s + SLOWNESS * (ready - began)
 
     def _spawn(self, command: list[str], log: Path) -> Process:
         if self._host is None:

@@ -52,7 +52,12 @@ ATTIC = structs.replace(
             *(_held(WITHHELD, name) for name in HELD[3:]),
         ),
         server("shed", tool("ormlat_show"), trusted=False),
-        agents={"keeper": ("quarry", "attic", "shed")},
+        server(
+            "porch",
+            tool(f"{WITHHELD}_polbit", f"{WITHHELD.title()} polbit, {WITHHELD}."),
+            tool("tarlom_rusgit", "Tarlom rusgit once more."),
+        ),
+        agents={"keeper": ("quarry", "attic", "shed", "porch")},
     ),
     steps=(
         Step(unlock="approval", server="shed", tools=("ormlat_show",)),
@@ -113,6 +118,29 @@ def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
     observed = {word: _order(bench, word) for word in PLANTED.values()}
 
     assert observed == dict.fromkeys(observed, orders[0])
+
+
+@requirement("FR-006.callables")
+@on(ATTIC)
+def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
+    """Withheld tools that share a word with a callable one do not change the callable tools' order.
+
+    The words of the queries stand in the names of one callable tool each; that of the withheld
+    tools stands in its description, too, so that its tool comes first as long as the word is rare.
+    """
+    bench.needs_one_of("approval", "quarantine")
+    queries = [f"{WITHHELD} tarlom", f"tarlom {WITHHELD}", f"{WITHHELD} polbit tarlom rusgit"]
+    default = {query: _callables(bench, query, ABSENT) for query in queries}
+    bench.require(any(len(v) > 1 for v in default.values()), "no answer had two callable tools")
+    bench.require(bench.revealed(WITHHELD, limit=100), "the flag revealed no withheld tool")
+
+    observed = {query: _callables(bench, query, True) for query in queries}
+
+    assert observed == default
+
+
+def _callables(bench: Bench, query: str, flag: object) -> list[str]:
+    return [str(k) for k in bench.discover(query, include_disabled=flag, limit=100).callables()]
 
 
 def _order(bench: Bench, word: str) -> list[str]:

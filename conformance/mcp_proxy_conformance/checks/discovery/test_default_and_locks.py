@@ -10,8 +10,9 @@ import msgspec
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper
-from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, children, differences
 from mcp_proxy_conformance.discovery.forms import asked
 from mcp_proxy_conformance.discovery.requests import in_words
@@ -67,6 +68,11 @@ LOCKS = {
     "a quarantine": (Step(lock="quarantine", server="vault"),),
     "a server switched off": (Step(lock="server", server="loft"),),
 }
+LOCKED_YARD = msgspec.structs.replace(
+    YARD,
+    agents={"keeper": tuple(server.name for server in YARD.servers)},
+    steps=LOCKS["a lock by config"],
+)
 UNTIED = ("rudiko_cast", "sefano_bend", "vilota_weld")
 """Callable tools in whose texts the query stands once, at lengths that no search can confuse."""
 
@@ -124,6 +130,34 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
 
     changes = {f"{p}, after {k}": text for k, places in moved.items() for p, text in places.items()}
     assert changes == {}
+
+
+@requirement("FR-002.unmoved")
+@on(LOCKED_YARD)
+def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> None:
+    """After requests with the flag, at any limit, default answers have the bytes of before.
+
+    So they do at other endpoints and for agents of every server.
+    """
+    request = {"query": QUERY}
+    views = {"": bench} | onlookers(bench)
+    usual = {place: [asked(view, request, "A") for _ in range(4)] for place, view in views.items()}
+    bench.require(len(bench.discover(QUERY).tools) > 1, "the query does not find its tools")
+
+    flagged = [
+        view.discover(QUERY, include_disabled=True, limit=limit)
+        for view in views.values()
+        for limit in (ABSENT, 100, 1)
+    ]
+
+    bench.require(any(answer.disabled for answer in flagged), "the flag revealed no locked tool")
+    moved = {
+        (in_words(request), place, change.place): change
+        for place, view in views.items()
+        for change in differences(usual[place], [asked(view, request, "A")], view.cut)
+    }
+    observed = {place: change.actual for place, change in moved.items()}
+    assert observed == {place: change.usual for place, change in moved.items()}
 
 
 @requirement("FR-002.unmoved~bytes")

@@ -32,6 +32,15 @@ LOCKED = world(
     )
 )
 FREE = ToolKey("forge", "zorvik_list")
+READERS = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop", locked=CONFIG)),
+    server("barn", tool("tifka_show")),
+    agents={"smith": ("forge",), "farmer": ("barn",)},
+)
+
+
+def _tells(tool: Mapping[str, Any]) -> bool:
+    return FLAG in (tool.get("description") or "")
 
 
 def _answer(bench: Bench, word: str, flag: object) -> Answer:
@@ -257,9 +266,30 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """Wherever the tool is offered, its own description contains the flag's name."""
     tools = offered_anywhere(bench)
 
-    observed = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
+    observed = {place: _tells(tool) for place, tool in tools.items()}
 
     assert observed == dict.fromkeys(tools, True)
+
+
+@requirement("FR-014.described")
+@on(READERS, needs=("agents",))
+def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
+    """Each agent that is offered the tool reads of the flag, with locked tools in its scope or not.
+
+    It does so before and after a request with the flag.
+    """
+    views = {name: bench.as_agent(name) for name in bench.world.agents}
+
+    observed = dict[str, bool]()
+    for moment in ("before", "after"):
+        for name, view in views.items():
+            observed |= {
+                f"{place} as agent {name}, {moment} a request with the flag": _tells(tool)
+                for place, tool in offered_anywhere(view).items()
+            }
+            view.discover("mobel", include_disabled=True)
+
+    assert observed == dict.fromkeys(observed, True)
 
 
 @requirement("FR-014.described~one-sentence")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -17,7 +18,7 @@ from mcp_proxy_conformance.discovery.agents import (
     telling_queries,
 )
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.counts import more_than, own_locked, whole_result
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.offered import places
@@ -53,14 +54,15 @@ each_agent = pytest.mark.parametrize(
 def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: str) -> None:
     """An answer with the flag contains no name or text of a tool beyond the agent's scope.
 
-    That holds for its whole result, at other endpoints and in the stateless revision, too.
+    That holds for its whole result, at other endpoints and in the stateless revision, and right
+    after the administrator has asked the same there.
     """
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
     views = {"": view} | places(view)
 
     answers = {
-        (query, place): there.asked(query, include_disabled=True)
+        (query, place): _after_the_administrator(there, query, include_disabled=True)
         for place, there in views.items()
         for query in queries
     }
@@ -122,7 +124,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     bench.require(only, "every query also reveals locked tools within the scope")
 
     notes = {
-        (query, place): _after_the_administrator(bench, there, query).note
+        (query, place): _after_the_administrator(there, query).note
         for place, there in ({"": view} | places(view)).items()
         for query in only
     }
@@ -141,7 +143,7 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     own = sum(key.server in SCOPE.agents[agent] for key in locked)
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)
 
-    answer = _after_the_administrator(bench, view, SHARED)
+    answer = _after_the_administrator(view, SHARED)
     numbers = numbers_in(answer.note or "")
 
     if answer.tools:
@@ -188,7 +190,7 @@ def _named(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
     return [key for key in keys if key in bench.revealed(key.tool, limit=100)]
 
 
-def _after_the_administrator(bench: Bench, view: Bench, query: str) -> Answer:
-    """The agent's default answer, right after the administrator has asked the same."""
-    bench.discover(query)
-    return view.discover(query)
+def _after_the_administrator(view: Bench, query: str, *, include_disabled: Any = ABSENT) -> Answer:
+    """The agent's answer, right after the administrator has asked the same at the same place."""
+    view.as_agent(None).discover(query, include_disabled=include_disabled)
+    return view.discover(query, include_disabled=include_disabled)

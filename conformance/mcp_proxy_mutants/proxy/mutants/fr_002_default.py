@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
-from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, by_name, flag_false
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
@@ -52,6 +52,32 @@ def _rounded(document: Json, request: Request) -> Json:
 def _agents_see_less(document: Json, request: Request) -> Json:
     present = "include_disabled" in request.arguments and request.agent.servers is not None
     return document | {"tools": document["tools"][:-1]} if present else document
+
+
+def _opted_in() -> Callable[[Json, Request], Json]:
+    """Mark all default answers once a request with the flag has revealed a locked tool."""
+    opted_in: list[bool] = []
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            opted_in.extend([True] * bool(document.get("disabled")))
+            return document
+        return document | {"opted_in": True} if opted_in else document
+
+    return answer
+
+
+def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
+    """Take the limit of the last request that had one for the default."""
+    last: list[int] = []
+
+    def limit(arguments: Mapping[str, Any], default: int) -> int:
+        limit = std.limit(arguments, last[0] if last else default)
+        if arguments.get("limit") is not None and std.flag(arguments):
+            last[:] = [limit]
+        return limit
+
+    return limit
 
 
 def _empty_beside_note(document: Json, _request: Request) -> Json:
@@ -304,6 +330,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "An answer with the note has an empty section as well.",
         "FR-002.no-section",
         answer=_default(_empty_beside_note),
+    ),
+    mutant(
+        "opted-in-from-then-on",
+        "Once the flag has revealed a locked tool, default answers have a member more.",
+        "FR-002.unmoved",
+        answer=Fresh(_opted_in),
+    ),
+    mutant(
+        "limit-of-the-flag-stays",
+        "The limit of a request with the flag is the default of later requests.",
+        "FR-002.unmoved",
+        limit=Fresh(_last_limit),
     ),
     mutant(
         "answers-in-a-newer-format",

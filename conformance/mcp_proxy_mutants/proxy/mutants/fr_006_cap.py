@@ -7,7 +7,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import crowded, default_of_five, flagged
+from mcp_proxy_mutants.proxy.pieces import WITHHELD, crowded, default_of_five, flagged
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway
@@ -26,6 +26,12 @@ def _flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request
 
 def _by_name(document: Json, _request: Request) -> Json:
     return document | {"tools": sorted(document["tools"], key=lambda entry: str(entry["name"]))}
+
+
+def _turned_beside_withheld(document: Json, _request: Request) -> Json:
+    withheld = [e for e in document.get("disabled", []) if e["status"] in WITHHELD]
+    turned = document["tools"][::-1] if len(withheld) >= OFTEN else document["tools"]
+    return document | {"tools": turned}
 
 
 def _each_status(gateway: Gateway) -> None:
@@ -196,6 +202,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "With the flag, callable results are sorted by name.",
         "FR-006.callables",
         answer=_flagged(_by_name),
+    ),
+    mutant(
+        "withheld-turn-callables",
+        "With the flag, callable results are in reverse order beside five withheld tools.",
+        "FR-006.callables",
+        answer=_flagged(_turned_beside_withheld),
     ),
     mutant(
         "callables-displaced-at-1",

@@ -46,6 +46,10 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
     return make
 
 
+def _stateless_sections_kept(gateway: Gateway) -> None:
+    in_stateless(answer=_kept_by_query("disabled")())(gateway)
+
+
 def _beyond_as_unknown(gateway: Gateway) -> None:
     """Show tools beyond the scope as locked for an unknown reason."""
 
@@ -357,6 +361,12 @@ def _address_opens(gateway: Gateway) -> None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "stateless-sections-kept-for-all",
+        "In the stateless revision, agents get the locked entries of the administrator's query.",
+        "FR-007.hidden",
+        swap=_stateless_sections_kept,
+    ),
     mutant(
         "address-opens-scope",
         "A query for the whole address of a withheld tool lists it beyond the scope.",

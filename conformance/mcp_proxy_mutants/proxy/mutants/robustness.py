@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import FLAG
+from mcp_proxy_mutants.proxy.pieces import FLAG, is_call
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
@@ -194,6 +194,14 @@ MUTANTS: tuple[Mutant, ...] = (
         locked_entry=lambda facts, status, withheld: (
             std.locked_entry(facts, status, withheld)
             | {"server": facts.tool.key.rpartition(":")[0]}
+        ),
+    ),
+    mutant(
+        "locks-end-at-a-colon",
+        "Tools with a colon in their names are listed as locked, but can be called.",
+        "ROB.owner",
+        may_call=lambda facts, surface: (
+            (is_call(surface) and ":" in facts.tool.name) or std.may_call(facts, surface)
         ),
     ),
     mutant(
