@@ -23,7 +23,7 @@ from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
 from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
-from mcp_proxy_conformance.run.progress import heard
+from mcp_proxy_conformance.run.progress import showing_setup
 from mcp_proxy_conformance.run.pytest_bridge import (
     is_advisory,
     late_ending,
@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Replace the cases of an area by the user's own case, if the run has one."""
+    """With `--case FILE`, give that one case to the checks that take cases of its kind and area."""
     run = metafunc.config.stash.get(RUN, None)
     if run is not None and run.subject.own_case is not None:
         run.subject.own_case.parametrise(metafunc)
@@ -94,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select, order and shard the checks; a deviation with an unknown case stops the run."""
+    """Select, order and shard the checks; stop the run if a known failure names an unknown case."""
     run = config.stash.get(RUN, None)
     if run is None:
         return
@@ -110,7 +110,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Prepare the run and probe the target; run no check if nothing can be judged."""
+    """Prepare the run and probe the target; if nothing can be judged, run no test.
+
+    But if some of the tests are a user's own, run all: those that need the target fail.
+    """
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
         return None
@@ -133,7 +136,11 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Any:
-    """Return the check's access to its target, started and with proven locks, or to its loads."""
+    """Start a check's target, prove its locks, and return the check's access to it (or to loads).
+
+    The check is skipped if the target lacks a capability or option that it needs, and fails if the
+    run was stopped.
+    """
     if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
         request.getfixturevalue("golden")
     run = request.config.stash.get(RUN, None)
@@ -149,7 +156,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
     lacking = run.subject.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
-    with heard(request.config, place):
+    with showing_setup(request.config, place):
         opened = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
     return opened
@@ -157,7 +164,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
-    """Return the stored answer of a check of one's own; `--snapshot-update` stores another."""
+    """Return the stored answer that a user's check compares with; `--snapshot-update` renews it."""
     # syrupy takes a while to import, and the installed checks do without
     from mcp_proxy_conformance.run.answer_file import AnswerFile  # noqa: PLC0415
 
@@ -168,7 +175,10 @@ def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
-    """Call a check through the subject's judge; other tests are left to pytest."""
+    """Have the run's subject (proxy, loader or endpoint) call and judge a check, and tell pytest.
+
+    The ending of a check that cites clauses is kept for the report; other tests are left to pytest.
+    """
     run = pyfuncitem.config.stash.get(RUN, None)
     place = place_of(pyfuncitem)
     if run is None or place is None or "bench" not in pyfuncitem.funcargs:
@@ -199,7 +209,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> N
 def pytest_assertrepr_compare(
     config: pytest.Config, op: str, left: object, right: object
 ) -> list[str] | None:
-    """Keep both sides of a failing comparison as findings; leave most texts to pytest."""
+    """Remember both sides of a failed comparison for findings; explain only those with `golden`."""
     if config.stash.get(RUN, None) is None:
         return None
     golden = next((side for side in (left, right) if isinstance(side, Golden)), None)
@@ -332,7 +342,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the state of known failures and, if no check ran, why."""
+    """Print what became of the known failures, and the outcome if there are any or no check ran."""
     report = config.stash.get(REPORT, None)
     if report is None:
         return

@@ -17,16 +17,19 @@ from mcp_proxy_conformance.discovery.baseline.body import (
 
 
 class AnswerFile(SingleFileSnapshotExtension):
-    """Stores each answer in a file of its own, beside the check."""
+    """The syrupy extension behind the fixture `golden`: each answer in a file of its own."""
 
     file_extension = ENDING
 
     def serialize(self, data: Body | bytes, **_: Any) -> bytes:
-        """Return the file of an answer; bytes are one already."""
+        """Return the content of an answer's file; bytes are such content and stay as they are."""
         return data if isinstance(data, bytes) else written(data)
 
     def matches(self, *, serialized_data: bytes, snapshot_data: bytes) -> bool:
-        """Whether both are of the same request, and equal but for the members that move."""
+        """Whether two files hold equal answers to the same request, by their contents.
+
+        Members that vary by themselves are not compared. An unreadable stored file is not equal.
+        """
         if serialized_data == snapshot_data:
             return True
         try:

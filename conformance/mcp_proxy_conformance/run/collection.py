@@ -15,7 +15,11 @@ from mcp_proxy_conformance.verdict.record import Shard
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place where a check runs: its world, shared or fresh, and the capabilities it needs."""
+    """Where a check runs: a world of servers, tools and locks, and the capabilities it needs.
+
+    Checks with the same `name` share one started target. It is the name of a shared stage or, if
+    the world is `fresh` (made for one check), the address of that check.
+    """
 
     name: str
     world: World
@@ -47,7 +51,7 @@ def address(item: pytest.Item) -> str:
 
 
 def place_of(item: pytest.Item) -> Place | None:
-    """Return the place where a check runs, from its `on` mark; None without one."""
+    """Return the Place of a check from its mark `@on(world)`; None without that mark."""
     mark = item.get_closest_marker("on")
     if mark is None:
         return None
@@ -82,8 +86,8 @@ def shard_of(text: str) -> Shard:
 def shared_out(places: Mapping[T, str], shard: Shard) -> Sequence[T]:
     """Return the checks of this shard in their order; `places` maps each check to its place.
 
-    The checks of one place stay together. Places are assigned by falling cost, each to the shard
-    with the least work so far: every shard computes the same division.
+    The checks of one place, which share a started target, stay together. Places are assigned by
+    falling cost, each to the shard with the least work so far: every shard computes the same.
     """
     units: dict[str, list[T]] = {}
     for check, place in places.items():

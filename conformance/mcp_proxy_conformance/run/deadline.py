@@ -13,7 +13,10 @@ LEAST_S, AGAIN_S = 0.001, 10.0
 
 
 class OutOfTime(BaseException):
-    """The time is over; a BaseException, so that no check catches it."""
+    """The time of a check or (`of_run`) of the whole run is over.
+
+    It is a BaseException, so that no check catches it.
+    """
 
     def __init__(
         self, message: str, *, of_run: bool, meanwhile: Callable[[], None] = lambda: None
@@ -24,9 +27,10 @@ class OutOfTime(BaseException):
 
 
 def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
-    """Raise `alarm` in the main thread after that many seconds; return a function that cancels it.
+    """Raise `alarm` in the main thread after that many seconds, and every 10 s after that.
 
-    On a system without this signal, or in another thread, nothing is raised.
+    Return a function that cancels it, and lets an alarm that was set before continue. On a system
+    without this signal, or in another thread, nothing is raised.
     """
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return lambda: None

@@ -43,7 +43,7 @@ SHOWN = 3
 class Golden:
     """The stored answer of a check; `golden("NAME")` is another one of the same check.
 
-    Answers are equal when all bytes are, but for those of members that move by themselves. Which
+    Answers are equal when all bytes are, but for those of members that vary by themselves. Which
     these are is measured: an answer's request is sent several times more, and an answer is stored
     only after the whole check was called on a second, freshly started target too.
 
@@ -71,7 +71,7 @@ class Golden:
         return self
 
     def on(self, bench: Bench) -> Golden:
-        """Prepare for a call of the check on that target."""
+        """Begin a call of the check on that target: its answers are counted from 0. Return self."""
         self._bench, self._name, self._count = bench, None, 0
         self._snapshot = self._snapshot.use_extension()
         return self
@@ -95,7 +95,10 @@ class Golden:
         return bool(self._snapshot.update_snapshots or new_only)
 
     def _is_stored(self, body: Body, name: str | None) -> bool:
-        """Compare with what is stored, or store it in an update."""
+        """Whether the answer equals the stored one; in an update, store it.
+
+        Keep the first difference for the report. Raises Inconclusive if nothing usable is stored.
+        """
         is_equal = bool(self._snapshot(name=name) == body)
         result = self._snapshot.executions[self._snapshot.num_executions - 1]
         self._compared.add(result.snapshot_location)
@@ -107,7 +110,7 @@ class Golden:
         return is_equal
 
     def _read(self, raw: Any, body: Body) -> Body:
-        """Return the stored answer; raises Inconclusive if it is none, or to another request."""
+        """Parse a stored file; raises Inconclusive if it is missing, bad, or of another request."""
         if raw is None:
             raise Inconclusive(
                 f"no answer is stored in {self._place}; run pytest with {UPDATE} to store this one"
@@ -125,7 +128,12 @@ class Golden:
         return stored
 
     def _measured(self, answer: object) -> Body:
-        """Return the answer, with the members that move when its request is sent again."""
+        """Send an answer's request several times more; return the answer and the varying members.
+
+        Raises:
+            Inconclusive: A lock of the world is not proven, or an answer is an error.
+            TypeError: It is not an answer.
+        """
         assert self._bench is not None
         for key, why in self._bench.armed.unproven.items():
             raise Inconclusive(f"{key}: {why.reason}", cause=why.cause)
@@ -150,7 +158,11 @@ class Golden:
         return Body(request=request.members(), exact=clean[0], moving=moving)
 
     def concluded(self, ending: Ending, check: Callable[[Bench], Any]) -> Ending:
-        """Return the ending of a check; in an update that of its second call, which stores."""
+        """Return the ending of a check that was called once.
+
+        In an update, call a check that passed once more, on a second target, which stores its
+        answers; then return the ending of that call.
+        """
         if ending.verdict == "pass" and self._of_first:
             self._storing = True
             second: list[Ending] = []
@@ -165,7 +177,10 @@ class Golden:
             return judge(check, bench, None)
 
     def keep(self) -> None:
-        """Have syrupy keep what a check that did not pass has stored earlier, and not compared."""
+        """After a check that did not pass, have syrupy keep the stored answers it has not compared.
+
+        Otherwise syrupy would report them as unused, or remove them in an update.
+        """
         folder, base = self._path.parent, self._path.stem
         if self._passed or not folder.is_dir():
             return
@@ -187,7 +202,7 @@ class Golden:
         return {place: self.difference.actual}, {place: self.difference.usual}
 
     def lines(self) -> list[str]:
-        """Return the sentences on the difference."""
+        """Return the lines by which pytest explains the difference from the stored answer."""
         assert self.difference is not None
         difference = self.difference
         finding = Finding(
@@ -198,7 +213,11 @@ class Golden:
 
 
 def _merged(first: Body, second: Body) -> Body:
-    """Return the first target's answer; members that differ in the second's move, too."""
+    """Return the first target's answer; members that differ in the second's count as varying.
+
+    Raises:
+        Inconclusive: The answers are to different requests.
+    """
     if first.request != second.request:
         raise Inconclusive("the check sends another request each time that it is called")
     differing = volatile([first.exact, second.exact])
@@ -216,7 +235,10 @@ class _Request:
 
     @classmethod
     def of(cls, reply: Reply, started: Started) -> _Request:
-        """Return the request of a reply, its agent and endpoint as those of a bench."""
+        """Read a reply's request back: method, parameters, agent and endpoint as a bench has them.
+
+        Raises Inconclusive for an answer that did not come over HTTP.
+        """
         message, access = json.loads(reply.sent.raw), started.access
         if not reply.sent.peer.startswith("http"):
             raise Inconclusive("only answers over HTTP are stored")
@@ -236,7 +258,7 @@ class _Request:
         )
 
     def members(self) -> dict[str, Any]:
-        """Return its members as they are stored, without those that are empty."""
+        """Return the request as an answer's file stores it: by name, without empty members."""
         named = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
         return {name: value for name, value in named.items() if value} | self.params
 

@@ -47,6 +47,8 @@ def unwritable(out: Path, error: OSError) -> BadTarget:
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
     """Make the output folder, with pytest's settings and no earlier results; return the log's path.
 
+    Also remove PYTEST_ADDOPTS from the environment: its options are for other runs of pytest.
+
     Raises:
         BadTarget: The folder cannot be written, or one of these names is not a check's.
     """

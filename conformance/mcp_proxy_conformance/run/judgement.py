@@ -45,8 +45,9 @@ LONGEST_REASON = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The end of one call of a check; `final` endings are neither settled nor confirmed.
+    """The end of one call of a check: its verdict, who is to blame, and what it found.
 
+    A `final` ending counts at once: the check is neither repeated nor confirmed on another target.
     `since` is the place in the transcript where the call that counted began; `sides` are the two
     sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
     the texts that it judged. `of_schemas` are breaches of schemas in answers that it received.
@@ -67,7 +68,7 @@ class Ending:
     of_schemas: tuple[Finding, ...] = ()
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return a failure's findings; those of a plain assertion name the `cited` clauses."""
+        """Return a failure's findings, else none; a plain assertion breaks all `cited` clauses."""
         if self.verdict != "fail":
             return ()
         if self.comparison is not None and self.comparison.findings:
@@ -80,7 +81,7 @@ class Ending:
         return of_sides(self.sides, cited)
 
     def in_words(self) -> str:
-        """Return the first sentence on the findings, else the reason."""
+        """Return the ending in a sentence: the first on its findings, else its reason."""
         return next(iter(sentences(self.findings(()))), self.reason)
 
 
@@ -123,7 +124,7 @@ def _failed(error: Exception) -> Ending:
 
 
 def _misshapen(error: Misshapen) -> Ending:
-    """Return a failure if the shape breaks clauses, else an inconclusive ending."""
+    """Return a misshapen answer's ending: a failure if clauses forbid it, else inconclusive."""
     if not error.clauses:
         return _unread(error)
     return Ending(verdict="fail", reason=str(error), blame="target", error=error)
@@ -192,13 +193,16 @@ def judge(
     *,
     trial: bool = False,
 ) -> Ending:
-    """Call a check until its verdict is settled and confirmed; return that ending.
+    """Call a check until its verdict is settled, confirm a failure, and return how it ended.
 
-    A check that changed nothing on the operator side is called again until the settle time is
-    over, and at least once if it may have used answers to another check's requests.
-    A failure on a shared stage counts only when a second, fresh target shows it too. If a check
-    fails and cannot be repeated because its requests broke the target, the fresh target decides;
-    in a `trial` the failure counts.
+    A check that fails or is inconclusive is called again until the target's settle time is over,
+    and at least once if it may have used answers to another check's requests; but not if it changed
+    something on the operator side.
+
+    `confirm` returns the bench of a second, fresh target: on a shared stage a failure counts only
+    if that target shows it too. None: one target is enough. If a check fails and cannot be repeated
+    because its requests broke the target, the fresh target decides; in a `trial` of the selftest
+    the failure counts.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
@@ -231,7 +235,7 @@ def judge(
 def with_breaches_of_schemas(
     ending: Ending, cited: Collection[str], reported: Collection[str]
 ) -> Ending:
-    """Return the ending with the breaches of schemas as findings.
+    """Return the ending with breaches of schemas in the check's answers as findings: a failure.
 
     No state of a target excuses such an answer, so one look is enough. A clause that the check
     itself finds broken gets no second finding, nor does one that it does not cite and that other
@@ -262,7 +266,11 @@ def with_breaches_of_schemas(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """Return a failure with only the clauses that a second attempt broke too; the rest is open."""
+    """Return a failure with only the clauses that a second attempt broke too; the rest is open.
+
+    If no clause is left, the ending is inconclusive; a second attempt that ended with an error is
+    returned as that error. `subject` names the target in sentences.
+    """
     if second.verdict == "error":
         return replace(
             second,
@@ -309,7 +317,7 @@ def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending, with the log's end in its reason if the target has ended."""
+    """Return the ending; if the target has ended meanwhile, its log's end is in the reason."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
@@ -332,7 +340,7 @@ class Timeouts:
     _timeouts: list[BaseException] = field(default_factory=list)
 
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
-        """Count an ending; return the outcome of the run if it is the fifth timeout in a row."""
+        """Count an ending; at the fifth timeout in a row return the run's outcome, else None."""
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None
         if ending.blame != "network" or ending.error is None:

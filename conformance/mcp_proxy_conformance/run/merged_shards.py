@@ -124,14 +124,17 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
 
 
 def _command(halves: Any) -> tuple[str, str]:
-    """Return both halves of a part's command line, which lacks `--shard`; else empty ones."""
+    """Read the command line that a part's report stores, as (before, after) `--check NAME`.
+
+    It lacks `--shard`. Both are empty if the report has none.
+    """
     given = halves if isinstance(halves, list) else []
     before, after = [*map(str, given), "", ""][:2]
     return before, after
 
 
 def _share(report: Report, part: Part) -> Share:
-    """Return the results and stages of a part's report, with their places in the whole run."""
+    """Turn a part's report into a Share: results and stages, placed in the whole run's order."""
     addresses = {address: at for at, address in enumerate(part.order)}
     places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}
     results: dict[int, list[Result]] = defaultdict(list)

@@ -104,7 +104,7 @@ class Progress:
 
     @contextlib.contextmanager
     def setting_up(self, place: Place) -> Iterator[None]:
-        """Show that a world is started and its locks are proven in this block; once a place."""
+        """Show that this block starts a world and proves its locks; only the first time a place."""
         if not place.world.servers or place.name in self._places:
             yield
             return
@@ -173,7 +173,7 @@ class Progress:
 
 
 @contextlib.contextmanager
-def heard(config: pytest.Config, place: Place) -> Iterator[None]:
+def showing_setup(config: pytest.Config, place: Place) -> Iterator[None]:
     """Show in the run's Progress, if there is one, that this block sets up a world."""
     plugins = config.pluginmanager.get_plugins()
     progress = next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)

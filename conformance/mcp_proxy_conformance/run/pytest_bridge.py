@@ -49,7 +49,10 @@ def is_advisory(item: pytest.Item) -> bool:
 def setup_ending(
     excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
 ) -> Ending:
-    """Return the ending of a check whose fixtures failed or skipped it."""
+    """Return the ending of a check whose fixtures failed or skipped it.
+
+    `lacking`: what the subject lacks for it, if that is why it was skipped.
+    """
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
         return attempt(partial(_raise, lacking or NotApplicable(str(error))))

@@ -102,7 +102,10 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Sort `items`: checks of fresh worlds, then those of each stage together."""
+    """Sort `items`: checks of fresh worlds, then those of each stage together.
+
+    For the selftest, one check may come `first`, or all may run `backwards`.
+    """
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():

@@ -118,7 +118,10 @@ class RunSession:
         self, item: pytest.Item, place: Place, ending: Ending, conclusion: Conclusion | None = None,
         *, seconds: float,
     ) -> Result:  # fmt: skip
-        """Append the result of a check, waived if known, and its messages; return the result."""
+        """Add a check's result, and the messages it rests on, to the state; return the result.
+
+        A failure that the file of known failures lists gets the verdict `waived`.
+        """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
         rests = self.subject.rests(place, ending)
@@ -160,7 +163,8 @@ class RunSession:
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return what a check's ending shows about the judged clauses.
 
-        A check concludes on clauses of its own level; a broken F clause counts in every check.
+        A check concludes on clauses of its own level, required or advisory; but a broken required
+        clause counts in every check.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
@@ -248,7 +252,10 @@ class RunSession:
 
 
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
-    """Return the ending with the conclusion's verdict if that passes or does not apply."""
+    """Return the ending for pytest, which must not fail a check that the report does not.
+
+    The verdict is the conclusion's if that passes or does not apply.
+    """
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
     return ending

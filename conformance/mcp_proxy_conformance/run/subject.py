@@ -32,9 +32,9 @@ class Probed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rests:
-    """What a result rests on: the ending as it is reported, the messages, further lines.
+    """The basis of a result: the ending as it is reported, the messages, further lines of evidence.
 
-    `cut` are the paths that comparisons left out.
+    `cut` are the paths of members that comparisons left out.
     """
 
     ending: Ending
@@ -67,7 +67,7 @@ class Subject:
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
-        """Take how many checks use each place: after the last one its target ends."""
+        """Note how many checks use each place: after the last one its target ends."""
 
     def soon(self, places: Sequence[Place]) -> None:
         """Start the targets of the next checks; by default nothing."""
@@ -85,7 +85,11 @@ class Subject:
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
-        """Return the bench, a check's access to the target; raises AdapterError without one."""
+        """Return the bench, by which a check reaches the target; start the target if needed.
+
+        Raises:
+            AdapterError: There is no such target, or it did not start.
+        """
         raise NotImplementedError
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:

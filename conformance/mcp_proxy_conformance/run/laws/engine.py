@@ -28,10 +28,10 @@ FOLDER = "laws"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried(Generic[E]):
-    """One trial of a law on an example: its findings and its observations.
+    """One trial of a law (a property of the target) on one generated example.
 
-    `broken` are the clauses that any of its looks broke; `asked` maps the path of a finding to its
-    request.
+    `found`: the findings; `observed`: how often each clause was observed; `broken`: the clauses
+    broken at any time in it; `asked`: the request of each finding, by the finding's path.
     """
 
     example: E
@@ -57,14 +57,14 @@ class Examples(Protocol[E]):
     is_timed: bool
     shrink_s: float
 
-    def every(self, law: str) -> Sequence[Tried[E]]:
-        """Try all examples on the law and return the trials; unconfirmed, stop at a breach."""
+    def tried_on_all(self, law: str) -> Sequence[Tried[E]]:
+        """Try the law on all examples; without `again`, only until one breaks it."""
 
     def tried(self, law: str, examples: Sequence[E]) -> Sequence[Tried[E]]:
-        """Try these examples on the law, as many at once as the subject allows."""
+        """Try the law on these examples, as many at once as the subject allows."""
 
     def seen_again(self, law: str, example: E) -> Sequence[Tried[E]]:
-        """Repeat the example as often as a confirmation needs; return the trials."""
+        """Try the law on the example again, as often as a confirmation needs."""
 
     def size(self, example: E) -> tuple[int, ...]:
         """Return the sort key by which the smallest example is reported."""
@@ -79,7 +79,7 @@ class Examples(Protocol[E]):
         """Return why a breach in this example does not concern this law; empty if it does."""
 
     def expect_control(self) -> None:
-        """Raise Inconclusive where no breach could have been observed."""
+        """Raise Inconclusive if the examples could have shown no breach, as if none was loaded."""
 
     def in_words(self, example: E) -> str:
         """Return the example in one line, for evidence."""
@@ -96,7 +96,11 @@ class Examples(Protocol[E]):
 
 @dataclass(slots=True)
 class _Settled:
-    """Confirmed findings, unconfirmed examples, and why some breaches do not count."""
+    """Result of confirming and shrinking the breaches of one law.
+
+    `findings` are confirmed; `unsteady` are the examples, in words, whose breach was not seen
+    again; `elsewhere` is why a breach does not concern this law.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)
@@ -125,7 +129,7 @@ class Laws(Generic[E]):
             Inconclusive: No example showed the subject of the law.
         """
         examples, self.evidence = self._examples, ()
-        trials = examples.every(law)
+        trials = examples.tried_on_all(law)
         observed = sum((trial.observed for trial in trials), Counter[str]())
         made = f"{len(trials)} {examples.noun}s generated from seed {examples.seed}"
         self.basis = (f"{made}, {observed.total()} observations",)
@@ -160,7 +164,7 @@ class Laws(Generic[E]):
         self._examples.close()
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the findings of the first breach, unconfirmed, and set `evidence`."""
+        """Return the findings of the smallest breaking example, unconfirmed, and set `evidence`."""
         for trial in wrong:
             self.evidence = tuple(self._examples.written(law, trial, in_time=False))
             return _Settled(findings=[*trial.found.values()])
@@ -200,7 +204,10 @@ class Laws(Generic[E]):
         return settled
 
     def _smallest(self, law: str, whole: Tried[E], until: float) -> Tried[E]:
-        """Return the smallest example that breaks a clause of `whole` by `until`, confirmed."""
+        """Return the smallest example found, by the time `until`, that breaks a clause of `whole`.
+
+        It is confirmed; `whole` itself is returned if no smaller one breaks one again.
+        """
         examples, accused, small = self._examples, _clauses(whole.found.values()), whole
         best: Tried[E] | None = whole
         while best is not None:

@@ -25,7 +25,7 @@ LoadOf = Callable[[LoadCase], Load]
 
 
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
-    """Return the fixed tours and that many loads generated from the seed."""
+    """Return the loads that every run tries, and as many as `examples` generated from the seed."""
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
 
@@ -56,7 +56,7 @@ class GeneratedLoads(Examples[LoadCase]):
         loads = [load for case in self._cases for law in LAWS for load in self._of(law, case)]
         return list({case.id: case for case in loads}.values())
 
-    def every(self, law: str) -> list[Tried[LoadCase]]:
+    def tried_on_all(self, law: str) -> list[Tried[LoadCase]]:
         """Try the law on every generated load, with the loads that it compares to each."""
         return self.tried(law, self._cases)
 
@@ -66,7 +66,7 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-        """Make the example's loads again, twice, while no other load runs."""
+        """Make the example's loads twice more, while no other load runs; return both trials."""
         self._loads.settle()
         return [self._tried(law, example, self._loads.anew) for _ in range(CONFIRMED)]
 

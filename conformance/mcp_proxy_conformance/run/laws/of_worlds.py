@@ -33,9 +33,10 @@ SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LawOptions:
-    """Options of the laws: how many worlds are generated; None: by the target's speed.
+    """Options of the laws: `examples` worlds are generated; None: by the target's speed.
 
-    `again`: whether a breach is confirmed and shrunk; `apart`: whether each law looks alone.
+    `again`: whether a breach is confirmed and shrunk; `apart`: whether the worlds are played for
+    each law by itself, instead of once for all laws.
     """
 
     examples: int | None = None
@@ -45,7 +46,10 @@ class LawOptions:
 
 
 def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
-    """Return the fixed tours and that many worlds generated from the seed."""
+    """Return the plans that every run plays, and as many as `examples` generated from the seed.
+
+    They need only the capabilities `can`.
+    """
     return [*tours(can), *(built(recipe, can) for recipe in drawn(recipes(), examples, seed))]
 
 
@@ -70,13 +74,16 @@ class GeneratedWorlds(Examples[Plan]):
         self._played: dict[tuple[str, ...], list[PlayedWorld]] = {}
         self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
-    def every(self, law: str) -> list[Tried[Plan]]:
-        """Try the law on all worlds, each played once for all laws or, if few run, for this one."""
+    def tried_on_all(self, law: str) -> list[Tried[Plan]]:
+        """Try the law on all worlds; without `again`, only until one breaks it.
+
+        A world is played once for all laws or, with `apart`, for this law alone.
+        """
         played = self._all(law) if self.again else self._until_broken(law)
         return [_tried(law, world) for world in played]
 
     def _all(self, law: str) -> list[PlayedWorld]:
-        laws = self._looking(law)
+        laws = self._played_for(law)
         if laws not in self._played:
             first = self._plans(0)
             jobs = [self._crew.submit(self._play, plan, laws) for plan in first]
@@ -92,22 +99,22 @@ class GeneratedWorlds(Examples[Plan]):
         return self._played[laws]
 
     def _until_broken(self, law: str) -> list[PlayedWorld]:
-        laws = self._looking(law)
+        laws = self._played_for(law)
         done = self._played.setdefault(laws, [])
         plans = self._plans(self._options.examples or 0)
         while len(done) < len(plans) and not any(law in world.broken for world in done):
             done.append(self._play(plans[len(done)], laws))
         return done
 
-    def _looking(self, law: str) -> tuple[str, ...]:
-        """Return the law alone if laws look apart; an empty tuple means all laws."""
+    def _played_for(self, law: str) -> tuple[str, ...]:
+        """Return the laws for which worlds are played at once: `law` alone, or () for all."""
         return (law,) if self._options.apart else ()
 
     def _plans(self, examples: int) -> list[Plan]:
         return generated(examples, self.seed, self._target.capabilities)
 
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
-        """Play a world on a target of its own; try once more if that does not start."""
+        """Start a target for the plan, take its steps and judge; try again if it does not start."""
         try:
             return play(self._target, plan, self._scratch, laws, self._register)
         except AdapterError:
@@ -127,9 +134,9 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, job.result()) for job in jobs]
 
     def seen_again(self, law: str, example: Plan) -> list[Tried[Plan]]:
-        """Play the world twice on fresh targets, with the same laws looking."""
-        whole = any(trial.example == example for trial in self.every(law))
-        jobs = self._begin_repeats(example, self._looking(law) if whole else (law,))
+        """Play the world twice more, on fresh targets, for the same laws; return both trials."""
+        whole = any(trial.example == example for trial in self.tried_on_all(law))
+        jobs = self._begin_repeats(example, self._played_for(law) if whole else (law,))
         return [_tried(law, job.result()) for job in jobs]
 
     def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
@@ -166,7 +173,10 @@ class GeneratedWorlds(Examples[Plan]):
         return in_words(example)
 
     def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
-        """Write the breach as a case, if a case can show it; return the world and how to rerun."""
+        """Write the breach as a case file, if a case can show it.
+
+        Return the world in a line and, if a file was written, how to see the breach again.
+        """
         # the first path is a tool's own query
         (path, _), plan = next(iter(tried.found)), tried.example
         clauses = {clause for finding in tried.found.values() for clause in finding.clauses}
@@ -178,7 +188,7 @@ class GeneratedWorlds(Examples[Plan]):
         if in_time:
             alone = self._crew.submit(partial(shows, made, self._target, self._scratch)).result()
         if alone is False:
-            count = len(self._played[self._looking(law)]) - len(self._plans(0))
+            count = len(self._played[self._played_for(law)]) - len(self._plans(0))
             advice = (
                 f"seen only after the requests of all laws, not with {made.name} alone; run it with"
             )
@@ -209,15 +219,15 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
     )
 
 
-def _steps_of(of: When) -> list[Step]:
+def _steps_of(request: When) -> list[Step]:
     """Return steps that make a breach's request, with and without the flag; none for a listing."""
-    if of.do == "call":
-        tool = key(of.tool or "")
+    if request.do == "call":
+        tool = key(request.tool or "")
         return [
             Step(call=tool.tool, server=tool.server),
             Step(ask=tool.tool, include_disabled=True),
         ]
-    if of.do == "list" or not isinstance(of.query, str):
+    if request.do == "list" or not isinstance(request.query, str):
         return []
-    forms = [of.include_disabled, None if of.include_disabled else True]
-    return [Step(ask=of.query, include_disabled=form) for form in forms]
+    forms = [request.include_disabled, None if request.include_disabled else True]
+    return [Step(ask=request.query, include_disabled=form) for form in forms]

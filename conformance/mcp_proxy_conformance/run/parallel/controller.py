@@ -160,7 +160,7 @@ class Controller:
         }
 
     def end(self) -> Report:
-        """Gather the workers' results, write the report and return it."""
+        """Gather the workers' results, write the report, remove their files; return the report."""
         run, state = self._run, self._run.state
         if self._reason:
             state.interrupted, state.cut_short = False, state.cut_short or self._reason

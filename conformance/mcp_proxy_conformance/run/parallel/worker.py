@@ -25,9 +25,9 @@ from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.redaction import encodable
 
 SHARES, STOPPED = ".shares-of-workers", "stopped.json"
+"""The folder of the shares beside the report, and the file in it that says why no check runs."""
 WORKERS = ".scratch-of-worker-"
 """An unlikely name for a user's folder: these are removed from the output folder with the run."""
-"""The folder of the shares beside the report, and the file in it that says why no check runs."""
 
 
 class Worker:
@@ -63,7 +63,7 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Start the next check's target during this check; then hand over its results."""
+        """Start the next check's target while a check runs; then write the latter's results."""
         run = self._run
         run.state.stopped = run.state.stopped or self._stopped()
         both = [place_of(check) for check in (item, nextitem) if check is not None]
