@@ -20,6 +20,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Access,
     AdapterError,
     NotDeclared,
+    Refused,
     Target,
     Unsupported,
     UpstreamAddress,
@@ -131,14 +132,7 @@ class Started:
                 tools=[_upstream_tool(tool) for tool in server.tools],
                 page_size=server.page_size or None,
             )
-            try:
-                self.upstreams.add(upstream)
-            except OSError as error:
-                bind = self.target.upstreams.bind
-                raise AdapterError(
-                    f"upstream servers cannot listen on {bind!r}: {error.strerror or error};"
-                    " set upstreams.bind to an address of this machine"
-                ) from None
+            self._open(upstream)
             self.servers[server.name] = upstream
             places[server.name] = (
                 UpstreamAddress(command=tuple(upstream.command))
@@ -146,6 +140,16 @@ class Started:
                 else UpstreamAddress(url=upstream.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
+
+    def _open(self, upstream: UpstreamServer) -> None:
+        try:
+            self.upstreams.add(upstream)
+        except OSError as error:
+            bind = self.target.upstreams.bind
+            raise AdapterError(
+                f"upstream servers cannot listen on {bind!r}: {error.strerror or error};"
+                " set upstreams.bind to an address of this machine"
+            ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
         """Keep the breaches of the answer to a request, which is given in words."""
@@ -261,6 +265,20 @@ class Started:
             yield
         finally:
             self.moved(self.adapter.indeterminate(server, tools, on=False))
+
+    @contextlib.contextmanager
+    def out_of_reach(self, server: str) -> Iterator[None]:
+        """Have an upstream refuse every connection during the block, and a refresh tried of it."""
+        upstream = self.servers[server]
+        self.upstreams.remove(upstream)
+        try:
+            with contextlib.suppress(AdapterError, Refused, Unsupported):
+                self.refresh(server)  # that it fails is no fault of the target
+            self.moved(None)
+            yield
+        finally:
+            self._open(upstream)
+            self.moved(None)
 
     @contextlib.contextmanager
     def expected_alive(self) -> Iterator[None]:

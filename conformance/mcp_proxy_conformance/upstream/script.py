@@ -177,7 +177,7 @@ class LineServer:
     async def open(self, transcript: Transcript) -> None:
         """Listen for shims, on loopback whatever host the HTTP side has."""
         self._transcript = transcript
-        await self._listener.open("127.0.0.1")
+        await self._listener.open("127.0.0.1", self._listener.port)
 
     async def close(self) -> None:
         """Stop listening and end every session, and so its shim's process."""

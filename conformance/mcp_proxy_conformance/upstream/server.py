@@ -59,9 +59,12 @@ class UpstreamServer(ServerState):
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen for HTTP on `host` and for stdio shims; called on the loop of `Upstreams`."""
+        """Listen for HTTP on `host` and for stdio shims; called on the loop of `Upstreams`.
+
+        A server that was closed listens at the same ports again.
+        """
         self._transcript = transcript
-        await self._http.open(host)
+        await self._http.open(host, self._http.port)
         await self._lines.open(transcript)
         self._loop = asyncio.get_running_loop()
         shown = f"[{advertised_host}]" if ":" in advertised_host else advertised_host

@@ -47,6 +47,12 @@ def is_call(surface: str) -> bool:
     return surface.startswith("call_tool_")
 
 
+def unanswered(gateway: Gateway) -> set[str]:
+    """Return the enabled servers whose last load failed."""
+    outcomes = {name: upstream.outcome for name, upstream in gateway.upstreams.items()}
+    return {name for name, got in outcomes.items() if got and got.status != "available"}
+
+
 def every_nth(number: int) -> Callable[[], bool]:
     """Return a condition that is true at every Nth call."""
     turns = count(1)

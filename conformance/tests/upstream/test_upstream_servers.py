@@ -178,6 +178,18 @@ def test_a_page_that_nobody_asked_for_is_known() -> None:
     assert (before, first, state.unasked_page("two")) == (0, (0, 2), 0)
 
 
+def test_a_server_comes_back_at_its_own_port(upstreams: Upstreams, forge: UpstreamServer) -> None:
+    """Between `remove` and the next `add` nothing listens there."""
+    port = forge.port
+    upstreams.remove(forge)
+    with pytest.raises(ConnectionRefusedError):
+        ask(forge, "GET", "/mcp")
+
+    upstreams.add(forge)
+
+    assert (forge.port, ask(forge, "GET", "/mcp")[0]) == (port, 405)
+
+
 def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
     """NUL, U+2028, emoji and markup survive the wire."""
     text = 'a\0b\u2028\u202e<b>"\U0001f600\\'

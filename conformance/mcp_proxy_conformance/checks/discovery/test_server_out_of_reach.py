@@ -1,0 +1,154 @@
+"""Locked tools of an enabled server that does not answer: FR-004, FR-010."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from itertools import product
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    Step,
+    ToolKey,
+    server,
+    tool,
+    world,
+)
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import tally
+from mcp_proxy_conformance.discovery.grounds import broken_by
+from mcp_proxy_conformance.discovery.locked import ask, masked
+from mcp_proxy_conformance.discovery.oracle import ABSENT, allowed_statuses
+from mcp_proxy_conformance.discovery.rejections import has_sentence, texts_of_server
+from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+OFF, UNKNOWN = "server_disabled", "disabled_unknown"
+OPEN, DENIED, WIPE, CHANGED = (
+    ToolKey("forge", name) for name in ("zorvik_list", "mobel_drop", "gatun_wipe", "tifka_show")
+)
+KEYS = (OPEN, DENIED, WIPE, CHANGED)
+BESIDE, LOCKED_BESIDE = ToolKey("barn", "pelka_send"), ToolKey("barn", "runlom_push")
+WORLD = msgspec.structs.replace(
+    world(
+        server("forge", *(tool(key.tool) for key in KEYS), trusted=False),
+        server("barn", tool(BESIDE.tool), tool(LOCKED_BESIDE.tool)),
+        server("vault", tool("fegadu_open")),
+    ),
+    steps=(
+        Step(unlock="approval", server="forge", tools=tuple(key.tool for key in KEYS)),
+        Step(lock=USER, server="forge", tools=(WIPE.tool,)),
+        Step(change=CHANGED.tool, server="forge", description=f"{CHANGED.tool}, quibrandol."),
+        Step(refresh="forge"),
+        Step(lock=CONFIG, server="forge", tools=(DENIED.tool,)),
+        Step(lock=USER, server="barn", tools=(LOCKED_BESIDE.tool,)),
+        Step(lock="server", server="vault"),
+    ),
+)
+
+
+@requirement("FR-004.precedence", "FR-004.follows-state", "FR-010.sum")
+@on(WORLD)
+def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> None:
+    """While it does not answer, its tools keep their statuses, are unknown, or are not listed.
+
+    So in entries and counts, and no rejection says that the server is off; afterwards every tool
+    has its status again. What config denies is never unknown.
+    """
+    keys = [key for key in KEYS if key in bench.armed.refused]
+    bench.require({DENIED, WIPE} <= {*keys}, "a lock had no effect", "no_effect")
+    before = {key: masked(bench, bench.refusal(key), key) for key in keys}
+    off = texts_of_server(bench)
+    listed = [key for key in (*keys, LOCKED_BESIDE) if _place(bench, key) in _own(bench, key)]
+    bench.require({WIPE, LOCKED_BESIDE} <= {*listed}, "the flag revealed no locked tool")
+
+    with bench.operator.out_of_reach("forge"):
+        _notice(bench)
+        bench.require(bench.call(BESIDE).reached, f"no call reaches {BESIDE} either", "not_reached")
+        away = {key: _place(bench, key) for key in (OPEN, *keys, LOCKED_BESIDE)}
+        rejections = {key: masked(bench, bench.refusal(key), key) for key in keys}
+        entry = bench.list().servers.get("forge")
+        counts = tally(entry) if entry else {}
+    back = _is_back(bench)
+    if not back and OFF in (*away.values(), *counts):
+        raise NotApplicable("the target may have switched the server off: it stays away")
+
+    compared = Comparison()
+    for key, place in away.items():
+        _compare_place(compared, bench, key, place)
+    for key, text in rejections.items():
+        says_off = any(has_sentence(text, theirs) for theirs in off)
+        wrong = text != before[key] and says_off and judge(text, OFF, pins={}) == "conveys"
+        compared.truth(f"rejection of {key} while forge is out of reach", text, holds=not wrong,
+                       allowed="not the text for a server that is off",
+                       breaks=["FR-004.precedence"], shows=[])  # fmt: skip
+    _compare_counts(compared, bench, counts)
+    for key in listed if back else ():
+        _compare_later(compared, bench, key)
+    compared.conclude()
+
+
+def _notice(bench: Bench) -> None:
+    """Have a target that cannot be refreshed see by a call that the server does not answer."""
+    if "refresh" not in bench.started.target.capabilities:
+        with suppress(ProtocolFault, Unreachable):
+            bench.call(OPEN)
+
+
+def _is_back(bench: Bench) -> bool:
+    """Whether the server's unlocked tool is listed and reached again, after a refresh."""
+    with suppress(AdapterError, Refused, Unsupported):
+        bench.operator.refresh("forge")
+    return bench.ready(OPEN)
+
+
+def _place(bench: Bench, key: ToolKey) -> str:
+    return ask(bench, key).status(key)
+
+
+def _own(bench: Bench, key: ToolKey) -> frozenset[str]:
+    return allowed_statuses(bench.states[key])
+
+
+def _allowed(bench: Bench, key: ToolKey) -> frozenset[str]:
+    """The places of a tool whose server may be out of reach: config needs no lookup there."""
+    if key.server != "forge":
+        return _own(bench, key)
+    return _own(bench, key) | ({ABSENT} if bench.states[key].config else {ABSENT, UNKNOWN})
+
+
+def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str) -> None:
+    state = bench.states[key]
+    shown = "FR-004.follows-state" if state.callable else "FR-004.precedence"
+    compared.one_of(f"place of {key} while forge is out of reach", place,
+                    sorted(_allowed(bench, key)), breaks=broken_by(state, place, flag=True),
+                    shows=[shown])  # fmt: skip
+
+
+def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
+    """Compare the block of the server, if it has one: not all tools need be counted meanwhile."""
+    if not counts or bench.armed.unproven:
+        return
+    states = [key for key in bench.states if key.server == "forge"]
+    words = [_allowed(bench, key) | {ABSENT} for key in states]
+    tallies = [Counter(word for word in chosen if word != ABSENT) for chosen in product(*words)]
+    compared.truth("counts of forge while it is out of reach", counts, holds=counts in tallies,
+                   allowed="each tool once, under its own reason or as unknown",
+                   breaks=["FR-010.sum"])  # fmt: skip
+
+
+def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
+    """Compare the status of a tool whose server is reached again."""
+    own = _own(bench, key)
+    place = bench.until(lambda: _place(bench, key), lambda place: place in own)
+    compared.one_of(f"place of {key} afterwards", place, sorted(own),
+                    breaks=broken_by(bench.states[key], place, flag=True),
+                    shows=["FR-004.precedence"])  # fmt: skip
