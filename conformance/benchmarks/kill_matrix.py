@@ -35,7 +35,7 @@ def matrix(part: str, jobs: int, folder: Path) -> Any:
 
 
 def figures(document: Any, jobs: int) -> dict[str, object]:
-    """Return the cost of the rows: counts by kind and cell, median, slowest, rows a minute."""
+    """Return the figures of a run: counts by kind and cell, seconds, slowest rows, rate of rows."""
     rows, seconds = document["rows"], document["timing"]["seconds"]
     slow = sorted(rows, key=lambda row: row["seconds"], reverse=True)[:WORST]
     return {

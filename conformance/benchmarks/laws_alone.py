@@ -36,16 +36,20 @@ LISTED = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True, slots=True)
 class LawVerdict:
-    """What laws said of a changed proxy: the required clauses they accuse it by, and a path."""
+    """Required clauses that laws found broken on a changed proxy, and the first breach's place.
+
+    Both are empty if none was found.
+    """
 
     clauses: tuple[str, ...]
     path: str = ""
 
 
-def tried(trial: Trial, examples: int) -> LawVerdict:
-    """Play the worlds until a law convicts by a clause that is broken; all of them on fair proxies.
+def judged_by_laws(trial: Trial, examples: int) -> LawVerdict:
+    """Play generated worlds on a changed proxy, and return what the laws alone found broken.
 
-    On a mutant each law of its clauses is tried, on fair proxies every law.
+    On a mutant, only laws of its clauses are tried, until one finds a clause that it breaks; on a
+    conforming variant, every law in every world.
     """
     target, cited = trial.target(), set(trial.clauses)
     laws = [name for name, law in LAWS.items() if trial.kind == "variant" or cited & {*law.clauses}]
@@ -91,7 +95,7 @@ def main() -> int:
     warm(reference=True)
     killed, survived, accused, broken = 0, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        work = partial(tried, examples=options.examples)
+        work = partial(judged_by_laws, examples=options.examples)
         for done in forked(work, chosen, Path(folder), at_once=options.jobs, limit_s=LIMIT_S):
             trial, name = done.job, done.job.changed.id
             if done.value is None:

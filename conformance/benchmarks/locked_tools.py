@@ -95,7 +95,10 @@ def peak_mb() -> float:
 
 
 def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
-    """Start the reference with `count` locked tools, measure, and return the figures."""
+    """Start the target with `count` locked tools, measure discovery, and return the figures.
+
+    `right`: it answered with the callable tool and all locked ones up to the cap.
+    """
     began = time.monotonic()
     started = Started(target, crowd(count), scratch)
     try:

@@ -73,7 +73,11 @@ def broken(job: Job, folder: Path) -> list[str]:
 
 
 def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
-    """Return the figures of one sample: how many clauses were broken, and how many too many."""
+    """Return the figures of one sample, by name.
+
+    `broken` and `beside` are means of a mutant: clauses reported as broken, and those of them that
+    it does not break. `missed` counts mutants of which no broken clause was found.
+    """
     own = [(job, clauses) for job, clauses in results.values() if job.sample == sample]
     beside = [len(set(clauses) - job.breaks) for job, clauses in own]
     sizes = [len(job.breaks.difference(OPTIONAL)) for job, _ in own]

@@ -43,14 +43,17 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A target: its name, and a context manager that yields the arguments of `run` for it."""
+    """A target to judge: its name, and a function that sets it up in a folder.
+
+    That returns a context manager, which yields the arguments of `run`.
+    """
 
     name: str
     words: Callable[[Path], contextlib.AbstractContextManager[list[str]]]
 
 
 def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[list[str]]]:
-    """Return a context manager of these arguments, for a target that `run` itself starts."""
+    """Return a `Job.words` that yields these arguments, for a target that `run` itself starts."""
     return lambda _folder: contextlib.nullcontext(list(words))
 
 
@@ -68,7 +71,7 @@ def stranger(name: str, folder: Path) -> Iterator[list[str]]:
 
 @contextmanager
 def live(folder: Path) -> Iterator[list[str]]:
-    """Start the reference as an endpoint with locks; yield the arguments to judge it."""
+    """Start the reference as a live endpoint with locks; yield the arguments to judge it."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     locks, file = folder / "locks.toml", folder / "target.toml"
     locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))

@@ -1,4 +1,4 @@
-"""Collection of the members with one name from all modules of a package."""
+"""Collection of the mutants or variants that the modules of a package list."""
 
 import importlib
 import pkgutil
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def gathered(package: str, path: Sequence[str], member: str) -> tuple[Any, ...]:
-    """Return the members of that name, in order of module."""
+    """Return the items of the tuple named `member` of each module, in order of module name."""
     names = sorted(info.name for info in pkgutil.iter_modules(path))
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
     return tuple(item for module in modules for item in getattr(module, member, ()))

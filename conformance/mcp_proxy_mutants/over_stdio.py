@@ -17,7 +17,7 @@ async def _serve(changed: Changed, config: Path, data_dir: Path) -> None:
 
 
 def main() -> None:
-    """Serve the proxy of that id on the standard streams, until its input ends."""
+    """Serve the changed proxy whose id is the first argument over stdio, until the input ends."""
     changed = next(each for each in (*mutants(), *variants()) if each.id == sys.argv[1])
     options = dict(part.removeprefix("--").split("=", 1) for part in sys.argv[3:] if "=" in part)
     asyncio.run(_serve(changed, Path(options["config"]), Path(options["data-dir"])))

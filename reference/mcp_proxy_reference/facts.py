@@ -19,7 +19,7 @@ Surface = Literal["search", "quarantine", "note", "listing", "call"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """A tool as its server lists it; `digest` covers all that an approval is for."""
+    """A tool as its server lists it; `digest` is the hash of all that an approval is for."""
 
     server: str
     name: str

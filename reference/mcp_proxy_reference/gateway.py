@@ -37,7 +37,7 @@ class Gateway:
         self.index = lru_cache(maxsize=32)(Index)
         self._tools: dict[str, dict[str, Tool]] = {}
         self._facts: tuple[object, object, dict[str, list[Facts]]] = (None, None, {})
-        self._vouched: Records = {}
+        self._last_records: Records = {}
         self._unrecorded: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._apply(self.config)
@@ -80,18 +80,18 @@ class Gateway:
     def records(self) -> Records | None:
         """Return the approval records from the store's file; None if it cannot be read."""
         try:
-            self._vouched = self.store.records()
+            self._last_records = self.store.records()
         except StoreError as error:
             log.warning("Approvals cannot be read: %s", error)
             return None
-        return self._vouched
+        return self._last_records
 
     def known(self) -> Mapping[str, Sequence[Facts]]:
         """Return the current facts about every tool, by server; cached until something changes."""
         config, records = self.config, self.records()
         if records is None or self._facts[0] is not config or self._facts[1] is not records:
             known = {
-                name: [self._bearing(tool, records) for tool in self.tools(name).values()]
+                name: [self._facts_of(tool, records) for tool in self.tools(name).values()]
                 for name in config.servers
             }
             self._facts = config, records, known
@@ -107,7 +107,7 @@ class Gateway:
             (facts for facts in self.known().get(server, ()) if facts.tool.name == name), None
         )
 
-    def _bearing(self, tool: Tool, records: Records | None) -> Facts:
+    def _facts_of(self, tool: Tool, records: Records | None) -> Facts:
         server = self.config.servers[tool.server]
         record = records.get((tool.server, tool.name)) if records else None
         return Facts(
@@ -124,7 +124,7 @@ class Gateway:
         """Whether a tool is in the search index; unreadable records count as last read."""
         if facts.approval is None:
             tool = facts.tool
-            record = self._vouched.get((tool.server, tool.name))
+            record = self._last_records.get((tool.server, tool.name))
             facts = replace(facts, approval=self._approval(tool, record))
         return self.policy.indexed(facts)
 
@@ -165,7 +165,7 @@ class Gateway:
         try:
             tools, trusted = self.tools(name).values(), self.config.trusts(server)
             self.store.contact(name, tools, trusted=trusted)
-            self._vouched = self.store.records()
+            self._last_records = self.store.records()
         except StoreError as error:
             log.warning("The tools of %s cannot be recorded: %s", name, error)
             self._unrecorded.add(name)

@@ -73,7 +73,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def warned(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """Return one warning line for each status other than available that some server has."""
+    """Map each status but available to its warning: one line, or none if no server has it."""
     ids = {
         word: [outcome.server_id for outcome in outcomes if outcome.status == word]
         for word in WARNINGS

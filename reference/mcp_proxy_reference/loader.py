@@ -203,7 +203,7 @@ async def side_by_side(loads: Sequence[Callable[[], Awaitable[Outcome]]]) -> lis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPolicy:
-    """The decisions of a load; another loader is this policy with some of them replaced.
+    """The decisions of a load; mutants and variants of the loader replace some of them.
 
     `heard` returns the signal that an attempt's signal counts as; `again` is whether to try again
     after a signal and its status, given the attempts made and their maximum; `says` returns the
@@ -232,7 +232,10 @@ async def load(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> tuple[Outcome, Session | None]:
-    """Attempt until available, not transient or out of attempts; return outcome and session."""
+    """Load one server's tools, retrying while transient; return the outcome and the open session.
+
+    The session is None unless the server is available; the caller closes it.
+    """
     policy = policy or LoadPolicy()
     name, signal, attempts = connection.server_id, Signal("configuration"), 0
     goes_on = policy.usable(connection)

@@ -1,4 +1,4 @@
-"""The operator API, REST under /api/v1: servers, tools, approvals, agent tokens."""
+"""Operator API, REST under /api/v1: servers, tools, approvals, agent tokens."""
 
 from typing import Annotated
 from urllib.parse import unquote

@@ -1,4 +1,4 @@
-"""Policy: every decision of locked-tool discovery, as pure functions in one frozen value.
+"""Policy: every decision of locked-tool discovery, as functions in one frozen value.
 
 A deviating or a differently worded proxy is `dataclasses.replace(Policy(), member=…)`.
 """

@@ -57,7 +57,7 @@ def published(policy: Policy, endpoint: str) -> list[Json]:
     ]
 
 
-class Asked(NamedTuple):
+class DiscoveryRequest(NamedTuple):
     """A checked discovery request; `flag` is include_disabled."""
 
     query: str
@@ -87,17 +87,17 @@ class Tools:
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
         """Return the document that answers a discovery request."""
-        return self.discover(agent, self.asked(arguments))
+        return self.discover(agent, self.checked(arguments))
 
-    def asked(self, arguments: Arguments) -> Asked:
+    def checked(self, arguments: Arguments) -> DiscoveryRequest:
         """Check the arguments of a discovery request and return it; raises ArgumentError."""
         policy, query = self.gateway.policy, arguments.get("query")
         if not isinstance(query, str):
             raise ArgumentError("query must be a string.")
         limit = policy.limit(arguments, self.gateway.config.settings.tools_limit)
-        return Asked(query, limit, policy.flag(arguments))
+        return DiscoveryRequest(query, limit, policy.flag(arguments))
 
-    def discover(self, agent: Agent, request: Asked) -> Json:
+    def discover(self, agent: Agent, request: DiscoveryRequest) -> Json:
         """Count the opt-in and return the document of matching tools, with the flag locked ones.
 
         The members of the feature (`disabled`, `remediation`, `notice`) follow those that any

@@ -82,11 +82,11 @@ class UpstreamServer(ServerState):
             self._loop.call_soon_threadsafe(self._lines.announce)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await self.one(reader, writer):
+        while await self.answer_one(reader, writer):
             await writer.drain()
 
-    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read, answer and record one HTTP request; return whether the connection is kept."""
+    async def answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Read, answer and record one HTTP request of a connection; return whether that is kept."""
         request = await read_request(reader)
         method, status, body, headers = self._respond(request)
         line = f"{request.method} {request.path}"

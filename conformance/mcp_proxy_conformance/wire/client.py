@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mcp_proxy_conformance.wire import jsonrpc, revisions
 from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
-from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
+from mcp_proxy_conformance.wire.conversation import Conversation, handshake_result, refused
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.session import Session
 
@@ -109,7 +109,7 @@ class Client(Conversation):
     def _discover(self) -> None:
         self._session.revision = revisions.LATEST_STATELESS
         reply = self._session.ask("server/discover", None, self.timeout)
-        versions = let_in(reply).get("supportedVersions")
+        versions = handshake_result(reply).get("supportedVersions")
         if not isinstance(versions, list) or revisions.LATEST_STATELESS not in versions:
             observed = f"the versions {jsonrpc.quoted(versions)}"
             raise refused(reply, f"support for {revisions.LATEST_STATELESS}", observed)

@@ -155,7 +155,7 @@ class Conversation:
             "clientInfo": info,
         }
         reply = self._carrier.ask("initialize", jsonrpc.dumps(params), self.timeout)
-        revision = let_in(reply).get("protocolVersion")
+        revision = handshake_result(reply).get("protocolVersion")
         if revision not in revisions.HANDSHAKE_REVISIONS:
             observed = f"the revision {jsonrpc.quoted(revision)}"
             raise refused(reply, "a revision that this suite knows", observed)
@@ -164,8 +164,8 @@ class Conversation:
         self.opening = reply
 
 
-def let_in(reply: Reply) -> dict[str, Any]:
-    """Return the result of a handshake; raises ProtocolFault if the target refused the client."""
+def handshake_result(reply: Reply) -> dict[str, Any]:
+    """Return the result in a handshake's answer; ProtocolFault if the target refused the client."""
     if reply.error is not None:
         raise refused(reply, "a successful handshake", "an error")
     return reply.value()

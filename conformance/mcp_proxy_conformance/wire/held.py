@@ -23,7 +23,7 @@ class Answered(Protocol):
 
 
 class Held:
-    """Counts the memory of one target's answers; above the bound it calls `release`."""
+    """Counts the memory of a target's answers; above the bound it calls `release` to drop some."""
 
     def __init__(self, release: Callable[[], None] = lambda: None) -> None:
         self._release = release

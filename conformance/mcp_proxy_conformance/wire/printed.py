@@ -36,7 +36,7 @@ class Printed:
         self._thread.start()
 
     def end(self, most: int) -> str:
-        """Return the last `most` characters that are kept, without secrets."""
+        """Return the last `most` characters of the kept output, without secrets."""
         with self._lock:
             kept = bytes(self._first + self._last)
         return self._redactor.text(kept.decode("utf-8", "replace"))[-most:]

@@ -142,7 +142,7 @@ class ToolReply(Reply):
 
     @property
     def document(self) -> bytes:
-        """D: the UTF-8 bytes of the one text item's decoded string."""
+        """The UTF-8 bytes of `text`: the JSON document in the result (D in the specification)."""
         return self.text.encode("utf-8")
 
     @property
@@ -152,7 +152,7 @@ class ToolReply(Reply):
 
     @property
     def exact(self) -> bytes:
-        """R: the exact bytes of the result with D in place of the text item's literal."""
+        """The exact bytes of the result, with `document` in place of its string literal (R)."""
         return self._with_text(self.document)
 
     @property

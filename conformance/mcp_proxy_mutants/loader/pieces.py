@@ -30,7 +30,7 @@ def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
 
 
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
-    """Return a hook `heard` that replaces a signal by one of `kind` if `when`."""
+    """Return a hook `heard` that replaces the signals for which `when` is true by one of `kind`."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         if not when(signal, connection, attempts):
@@ -52,7 +52,7 @@ def sends(connection: Connection) -> str:
 
 
 class Ear:
-    """A wrapped session whose signals are replaced by `hear`."""
+    """A session that passes all on to another one, and replaces the signals it raises by `hear`."""
 
     def __init__(self, session: Session, hear: Callable[[str, Signal], Signal]) -> None:
         """Wrap a session; `hear` is called with the method and the signal, and returns another."""
@@ -91,7 +91,7 @@ def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attemp
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
-    """Return an attempt in which signals of `kinds` (default: all) at `method` become `kind`."""
+    """Return a hook `attempt`: signals of `kinds` (default: all) at `method` become `kind`."""
 
     def hear(sent: str, signal: Signal) -> Signal:
         fits = sent == method and signal.kind in (kinds or MEANING)
@@ -101,7 +101,7 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
 
 
 def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
-    """Return a hook `attempt` that gets a changed connection."""
+    """Return a hook `attempt` that reaches a server by a changed connection."""
     return lambda connection, connect: attempt(change(connection), connect)
 
 

@@ -11,8 +11,9 @@ __all__ = ["Fresh", "LoadVariant", "load_variant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadVariant(ChangedLoad):
-    """A fair loader; `takes` are ids of interpretations, or of advisory clauses, read otherwise.
+    """A conforming loader that no check may accuse.
 
+    `takes` are ids of interpretations, and of advisory clauses, that it reads unlike the reference.
     It declares every capability except those it `lacks`, and is judged by `profile`.
     """
 

@@ -32,7 +32,7 @@ def as_it_is(document: Json, _: Any) -> Json:
     return document
 
 
-async def worked_out(
+async def unchanged_reply(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
     """Return the reference's JSON-RPC answer unchanged: the default of `reply`."""
@@ -50,7 +50,9 @@ class Decisions(Policy):
     answer: Callable[[Json, Request], Json] = as_it_is
     server_entry: Callable[[Json, Sequence[Facts]], Json] = as_it_is
     render: Callable[[Json], str] = render
-    reply: Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = worked_out
+    reply: Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = (
+        unchanged_reply
+    )
     answers: Literal["json", "sse"] = "json"
     sessions: bool = True
 
@@ -66,7 +68,7 @@ class ChangedTools(Tools):
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
         """Answer one discovery request, as `Decisions.answer` changes it."""
-        discovery = self.asked(arguments)
+        discovery = self.checked(arguments)
         document = self.discover(agent, discovery)
         request = Request(
             agent=agent,
@@ -83,7 +85,7 @@ class ChangedTools(Tools):
         return decisions(self.gateway).server_entry(super().listed(server, tools), tools)
 
     def render(self, document: Json) -> str:
-        """Return an answer as the text of `Decisions.render`."""
+        """Return the text that `Decisions.render` makes of a document."""
         return decisions(self.gateway).render(document)
 
 

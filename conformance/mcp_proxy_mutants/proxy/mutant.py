@@ -24,7 +24,7 @@ def mutant(
     over_stdio: bool = False,
     **change: Any,
 ) -> Mutant:
-    """Create a mutant from its id, its behaviour, the clauses it breaks and replaced members."""
+    """Create a mutant: id, behaviour, broken clauses; `change` replaces members of Decisions."""
     return Mutant(
         id=name, text=text, breaks=breaks, change=change, swap=swap, over_stdio=over_stdio
     )

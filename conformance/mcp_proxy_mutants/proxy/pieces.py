@@ -161,7 +161,7 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
 
 
 def then(change: Callable[[Json, Tally], Any]) -> Counts:
-    """Return a `counts` decision that changes the block where there is one."""
+    """Return a `counts` decision that applies `change` to a server's counts, where it has any."""
 
     def counts(tools: Tally) -> Any:
         block = std.counts(tools)
@@ -176,7 +176,10 @@ def as_(status: Callable[[Facts, Status | None], Any]) -> Counts:
 
 
 def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], None]:
-    """Return a swap that takes locked tools out of the index and matches them by `relevance`."""
+    """Return a swap: locked tools are not in the index but found by `relevance`.
+
+    That returns how well a tool matches a query; 0 for not at all.
+    """
 
     def swap(gateway: Gateway) -> None:
         def apart(facts: Facts) -> bool:
@@ -200,7 +203,7 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
 
 
 def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
-    """Make five the default limit of results; `publishes`: the schema says so, else nothing."""
+    """Make five the default limit; `publishes`: the schema says five, else it gives no default."""
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
         return std.limit(arguments, 5 if arguments.get("limit") is None else default)

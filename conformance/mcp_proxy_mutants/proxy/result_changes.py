@@ -94,7 +94,7 @@ SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
 
 
 def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
-    """Return a swap to these policy members for requests of the stateless revision only."""
+    """Return a swap that replaces decisions for requests of the stateless revision only."""
 
     def swap(gateway: Gateway) -> None:
         async def reply(

@@ -12,10 +12,11 @@ __all__ = ["Fresh", "Variant", "variant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant(Changed):
-    """A fair proxy; `takes` are ids of interpretations, or of advisory clauses, read otherwise.
+    """A conforming proxy that no check may accuse.
 
-    It declares the seconds it needs to settle, the capabilities it lacks, its own texts (`pins`),
-    each with the status it is meant for, and the member that holds its note.
+    `takes` are ids of interpretations, and of advisory clauses, that it reads unlike the reference.
+    It declares the seconds until a change shows (`settle_s`), the capabilities it lacks, its own
+    remediation texts (`pins`), each with its status, and the member that holds its note.
     """
 
     takes: tuple[str, ...]
@@ -36,7 +37,7 @@ def variant(
     note_member: str = "notice",
     **change: Any,
 ) -> Variant:
-    """Create a variant from its id, its difference, what it takes and replaced members."""
+    """Create a variant: id, difference, what it takes; `change` replaces members of Decisions."""
     return Variant(
         id=name,
         text=text,

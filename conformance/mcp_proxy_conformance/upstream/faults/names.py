@@ -1,4 +1,4 @@
-"""Check that reserved host names do not resolve on this machine."""
+"""Check that a reserved host name does not resolve on this machine."""
 
 from __future__ import annotations
 

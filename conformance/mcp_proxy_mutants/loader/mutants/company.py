@@ -87,7 +87,7 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
-    """Return an attempt that fails for every server with the key of one that failed before."""
+    """Return a hook `attempt`: once a server failed, all with its `key` fail without a request."""
 
     def make() -> Any:
         lost: set[str] = set()

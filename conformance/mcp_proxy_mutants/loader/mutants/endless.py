@@ -67,7 +67,7 @@ def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
 
 
 async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt again without end after each timeout, within what counts as one attempt."""
+    """Attempt again after each timeout, without end; the loader counts it as one attempt."""
     while True:
         try:
             return await std.attempt(connection, connect)
@@ -76,7 +76,9 @@ async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[J
                 raise
 
 
-async def _listening(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+async def _asleep_after_stdio_failure(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
     """Attempt, but sleep for an hour if a stdio server fails."""
     try:
         return await std.attempt(connection, connect)
@@ -86,7 +88,9 @@ async def _listening(connection: Connection, connect: Connect) -> tuple[list[Jso
         raise
 
 
-async def _connecting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+async def _asleep_after_cut_chunk(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
     """Attempt, but sleep for an hour if a chunked answer breaks off."""
     try:
         return await std.attempt(connection, connect)
@@ -107,10 +111,10 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("waits-until-ready", "A silent server is asked again without end.",
                 "I4.bounded", attempt=_until_ready),
     load_mutant("listens-for-ever", "A program that prints garbage is read without end.",
-                "I4.bounded", attempt=_listening),
+                "I4.bounded", attempt=_asleep_after_stdio_failure),
     load_mutant("torn-streams-never-end",
                 "After an event stream breaks off, the loader waits without end.",
-                "I4.bounded", attempt=_connecting),
+                "I4.bounded", attempt=_asleep_after_cut_chunk),
     load_mutant("too-hasty", "A server gets only a fraction of its timeout.",
                 "R1.once", "O3.loaded", attempt=handed(_hasty)),
     load_mutant("silence-is-malformed", "A timeout is treated as an invalid message.",

@@ -24,7 +24,7 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Return a hook `tell` that repeats the first outcome for which `keeps` in later loads."""
+    """Return a hook `tell`: later loads repeat a server's first outcome that `keeps` accepts."""
 
     def make() -> Any:
         kept: dict[Key, OutcomeEntry] = {}
@@ -61,7 +61,7 @@ def _last_tools() -> Any:
 
 
 def _kept_list() -> Any:
-    """Return an attempt that fetches a server's tools once and reuses them in later loads."""
+    """Return a hook `attempt` that fetches a server's tools once and reuses them in later loads."""
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -89,7 +89,7 @@ def _every_second() -> Any:
 
 
 def _quota(most: int) -> Any:
-    """Return an attempt that fails without a request after `most` attempts over all loads."""
+    """Return a hook `attempt` that sends a server nothing after `most` attempts over all loads."""
 
     def make() -> Any:
         made: Counter[Key] = Counter()
@@ -106,7 +106,7 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Return a hook `tell` that reports the attempts of all loads so far."""
+    """Return a hook `tell` that reports the sum of a server's attempts in all loads so far."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:

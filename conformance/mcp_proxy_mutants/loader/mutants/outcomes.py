@@ -19,7 +19,7 @@ STRAY: OutcomeEntry = {
 
 
 def _kept(keeps: Any) -> Any:
-    """Return a hook `tell` that leaves out the outcomes unless `keeps`."""
+    """Return a hook `tell` that leaves out the outcomes that `keeps` does not accept."""
     return lambda answer, _: (
         answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
     )
@@ -41,7 +41,7 @@ def _timed_out_as_often(answer: Json, request: Json) -> Json:
     return answer | {"outcomes": [*answer["outcomes"], *late]}
 
 
-def _by_id(spell: Any) -> Any:
+def _with_ids(spell: Any) -> Any:
     """Return a hook `tell` that spells each server's id by `spell`."""
     return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
@@ -100,19 +100,19 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I6.none",
                 tell=lambda answer, _: answer | {"outcomes": answer["outcomes"] or [STRAY]}),
     load_mutant("ids-lowered", "Ids are reported in lower case.",
-                "O1.one-each", tell=_by_id(str.lower)),
+                "O1.one-each", tell=_with_ids(str.lower)),
     load_mutant("ids-encoded", "Ids are reported percent-encoded.",
-                "O1.one-each", tell=_by_id(lambda name: quote(name, safe=""))),
+                "O1.one-each", tell=_with_ids(lambda name: quote(name, safe=""))),
     load_mutant("ids-slugged", "Ids are reported with underscores in place of punctuation.",
                 "O1.one-each",
-                tell=_by_id(lambda name: "".join(c if c.isalnum() else "_" for c in name))),
+                tell=_with_ids(lambda name: "".join(c if c.isalnum() else "_" for c in name))),
     load_mutant("ids-in-ascii", "Ids lose their non-ASCII letters.",
                 "O1.one-each",
-                tell=_by_id(lambda name: name.encode("ascii", "replace").decode())),
+                tell=_with_ids(lambda name: name.encode("ascii", "replace").decode())),
     load_mutant("ids-cut-at-a-colon", "Ids are cut at a colon.",
-                "O1.one-each", tell=_by_id(lambda name: name.partition(":")[0])),
+                "O1.one-each", tell=_with_ids(lambda name: name.partition(":")[0])),
     load_mutant("ids-without-blanks", "Ids lose their spaces.",
-                "O1.one-each", tell=_by_id(lambda name: name.replace(" ", ""))),
+                "O1.one-each", tell=_with_ids(lambda name: name.replace(" ", ""))),
     load_mutant("ids-alike-merged",
                 "Ids that differ only in case and punctuation share an outcome.",
                 "O1.one-each", tell=_one_of_a_kind),
@@ -158,15 +158,15 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("ids-as-numbers",
                 "An id of digits is reported without leading zeros, like a number.",
                 "O1.one-each",
-                tell=_by_id(lambda name: str(int(name)) if name.isdecimal() else name)),
+                tell=_with_ids(lambda name: str(int(name)) if name.isdecimal() else name)),
     load_mutant("ids-stripped", "Spaces around an id are removed.",
-                "O1.one-each", tell=_by_id(str.strip)),
+                "O1.one-each", tell=_with_ids(str.strip)),
     load_mutant("ids-normalised", "Ids are reported in a Unicode normal form.",
-                "O1.one-each", tell=_by_id(lambda name: normalize("NFC", name))),
+                "O1.one-each", tell=_with_ids(lambda name: normalize("NFC", name))),
     load_mutant("ids-cut-at-a-slash", "Ids are cut at a slash.",
-                "O1.one-each", tell=_by_id(lambda name: name.partition("/")[0])),
+                "O1.one-each", tell=_with_ids(lambda name: name.partition("/")[0])),
     load_mutant("ids-cut-at-a-point", "Ids are cut at a dot.",
-                "O1.one-each", tell=_by_id(lambda name: name.partition(".")[0])),
+                "O1.one-each", tell=_with_ids(lambda name: name.partition(".")[0])),
     load_mutant("ids-without-quotes", "Ids lose their quotation marks.",
-                "O1.one-each", tell=_by_id(lambda name: name.replace('"', ""))),
+                "O1.one-each", tell=_with_ids(lambda name: name.replace('"', ""))),
 )  # fmt: skip

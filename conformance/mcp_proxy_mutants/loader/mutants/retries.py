@@ -79,7 +79,9 @@ async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json],
         return await std.attempt(connection, connect)
 
 
-async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+async def _hidden_after_denial(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
     """Attempt, and once more after a denial, which is not counted."""
     try:
         return await std.attempt(connection, connect)
@@ -152,7 +154,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("tries-below", "A client library below the loader retries by itself.",
                 "O5.bounded", "O6.claimed", attempt=_hidden),
     load_mutant("new-token-below", "A client library below the loader retries after a denial.",
-                "D1.once", "D2.once", "R4.stops", "O6.claimed", attempt=_hidden_any),
+                "D1.once", "D2.once", "R4.stops", "O6.claimed", attempt=_hidden_after_denial),
     load_mutant("given-up-is-permanent",
                 "A server whose attempts are used up is reported as permanent.",
                 "T1.timeout", "T2.cut", "T3.server-error", "T4.authorization-timeout",

@@ -56,8 +56,13 @@ def _capped(most: int) -> Any:
     return _with_tools(lambda tools: tools[:most])
 
 
-async def _healed(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt; a server whose handshake or list fails by a 5xx or a cut has no tools."""
+async def _available_after_failure(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
+    """Attempt; if the handshake or the list fails by a 5xx or a cut, return no tools.
+
+    The server is then reported as available. Another failure is raised as usual.
+    """
     session = await connect(connection)
     try:
         return await std.handshake(session), session
@@ -126,7 +131,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "O3.loaded", attempt=_no_tools),
     load_mutant("failed-list-is-no-tools",
                 "A server whose list of tools fails is available without tools.",
-                "T3.server-error", "T2.cut", attempt=_healed),
+                "T3.server-error", "T2.cut", attempt=_available_after_failure),
     load_mutant("open-session-is-available", "A server is available once its session is open.",
                 "D1.denied", "T1.timeout", "T3.server-error", attempt=_opened),
     load_mutant("twenty-tools-at-most", "Only twenty tools are loaded.",

@@ -93,7 +93,10 @@ def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _in_turns() -> Any:
-    """Return a hook `heard` that alternates unmapped signals: denied, then permanent."""
+    """Return a hook `heard`: signals whose class the source leaves open are denied, then permanent.
+
+    They alternate from load to load, for each server.
+    """
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:

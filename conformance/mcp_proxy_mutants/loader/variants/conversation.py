@@ -10,8 +10,8 @@ STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol/"
 
 
-class _Kept:
-    """A session that delegates everything to the wrapped one; base of the others."""
+class _Wrapper:
+    """A session that passes all on to a wrapped one; base of the wrappers that change one thing."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class _Kept:
         await self._session.close()
 
 
-class _OnePage(_Kept):
+class _OnePage(_Wrapper):
     """A wrapped session whose lists have one page: `nextCursor` is dropped."""
 
     async def request(self, method: str, params: Json) -> Json:
@@ -38,7 +38,7 @@ class _OnePage(_Kept):
         return {name: value for name, value in result.items() if name != "nextCursor"}
 
 
-class _OnceMore(_Kept):
+class _OnceMore(_Wrapper):
     """A wrapped session that repeats a `tools/list` once after a 5xx."""
 
     async def request(self, method: str, params: Json) -> Json:
@@ -69,7 +69,7 @@ class _Modern(HttpSession):
         return await super().request(method, params | {"_meta": meta})
 
 
-def _in(make: type[_Kept]) -> Attempt:
+def _in(make: type[_Wrapper]) -> Attempt:
     """Return a hook `attempt` whose sessions are wrapped by `make`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

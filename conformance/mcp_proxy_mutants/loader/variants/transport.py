@@ -79,7 +79,7 @@ class _Counting(httpx2.AsyncByteStream):
 
 
 class _TakesUp(HttpSession):
-    """A session that sends a GET when a stream ended without a byte, to resume it."""
+    """A session that sends a GET, as if to resume it, when a stream ended without a byte."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)

@@ -1,4 +1,4 @@
-"""Mutants of locks whose reasons cannot be looked up."""
+"""Mutants of a failed lookup: tools are locked because their approval cannot be read."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,14 +16,18 @@ def _is_lost(facts: Facts) -> bool:
 
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
-    """Reject tools whose reason is lost, denied ones or others, with the text of that status."""
+    """Return the refusal of a call: with the text of `status` if the tool's approval is unreadable.
+
+    `denied`: only for tools that config denies too, else only for the others; any other refusal is
+    the reference's.
+    """
     applies = _is_lost(facts) and facts.denied == denied
     text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
     return text if applies else std.rejection(facts, texts)
 
 
 def _open_index(gateway: Gateway) -> None:
-    """Let tools be found by their whole text while their approval cannot be read."""
+    """While approvals cannot be read, search the whole text of any tool, even if never approved."""
     searchable = gateway.searchable
     put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
 
@@ -38,7 +42,7 @@ def _none_while_lost(tools: Tally) -> Json | None:
 
 
 def _lost_for_good() -> Callable[[Facts], Status]:
-    """Return a `classify` decision that keeps a reason once lost as unknown."""
+    """Return a `classify` decision: a user lock once reported as unknown is so for ever."""
     lost: set[str] = set()
 
     def classify(facts: Facts) -> Status:

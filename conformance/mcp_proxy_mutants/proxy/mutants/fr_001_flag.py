@@ -63,7 +63,7 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _next_too() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a reader of the flag; beside another request it returns that of the request before."""
+    """Return a `flag` decision: during another request, the flag is that of the request before."""
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:
@@ -106,7 +106,7 @@ def _schema(**change: Any) -> dict[str, Any]:
 
 
 def _dropped_in_time(gateway: Gateway) -> None:
-    """A tidying task takes locked tools out of the index, twenty seconds after the start."""
+    """Hide config- and user-locked tools from discovery once the proxy has run for 20 seconds."""
     start = time.monotonic()
     left_out(
         lambda facts: (facts.denied or facts.disabled_by_user) and time.monotonic() > start + 20
@@ -120,7 +120,7 @@ def _stateless(message: Json) -> bool:
 async def _required_of_stateless(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Require the flag in the schema that the stateless revision shows."""
+    """In the tools/list answer of the stateless revision, make the flag a required argument."""
     reply = await respond()
     if message["method"] == "tools/list" and _stateless(message):
         for tool in reply["result"]["tools"]:

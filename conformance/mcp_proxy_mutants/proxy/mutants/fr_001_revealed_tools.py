@@ -62,7 +62,7 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
 
 
 def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
-    """Leave the locked tools that `hidden` holds for out of every search; calls stay refused."""
+    """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
         callables, rest = std.window(hits, limit)
@@ -130,7 +130,7 @@ def _trusted_left_out(gateway: Gateway) -> None:
 
 
 def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
-    """Keep entries of these statuses only where the query has a word of their name."""
+    """Return an `answer` change: drop entries of these statuses that no query word names."""
 
     def answer(document: Json, request: Request) -> Json:
         wanted = set(terms(request.query))
@@ -163,7 +163,7 @@ def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _dropped_when_listed(gateway: Gateway) -> None:
-    """Leave a tool out of the index that the user had locked when its server was listed again."""
+    """Hide from discovery tools that were user-locked when their server's list was last read."""
     dropped: dict[str, set[str]] = {}
     record = own(gateway, "_record")
 
@@ -181,7 +181,7 @@ def _dropped_when_listed(gateway: Gateway) -> None:
 
 
 def _dropped_at_start(gateway: Gateway) -> None:
-    """Leave tools out of the index that the user had locked when the proxy started."""
+    """Hide from discovery, even once unlocked, the tools that were user-locked at the start."""
     try:
         old = {key for key, record in gateway.store.records().items() if record.disabled}
     except StoreError:
@@ -199,7 +199,7 @@ def _stdio_hidden(gateway: Gateway) -> None:
 
 
 def _open_to_lists(*approvals: str) -> dict[str, Any]:
-    """List tools in this state of approval as callable, and refuse their calls."""
+    """Return decisions: tools in these states of approval are listed as callable, calls refused."""
 
     def view(facts: Facts) -> Facts:
         return replace(facts, approval="approved") if facts.approval in approvals else facts
@@ -212,8 +212,8 @@ def _open_to_lists(*approvals: str) -> dict[str, Any]:
     }
 
 
-def _users_first_answer() -> Callable[[Facts], bool]:
-    """Drop a tool with a user's lock from the index after twenty looks at it."""
+def _dropped_after_lookups() -> Callable[[Facts], bool]:
+    """Return an `indexed` decision that drops a user-locked tool for good after 20 lookups."""
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
@@ -467,7 +467,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "A tool locked by the user is revealed only in the first answers.",
         "FR-001.reveals-user",
         "FR-001.endures",
-        indexed=Fresh(_users_first_answer),
+        indexed=Fresh(_dropped_after_lookups),
         withheld_status=_skip(lambda facts: facts.disabled_by_user),
     ),
     mutant(

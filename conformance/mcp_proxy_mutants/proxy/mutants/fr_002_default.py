@@ -55,7 +55,7 @@ def _agents_see_less(document: Json, request: Request) -> Json:
 
 
 def _opted_in() -> Callable[[Json, Request], Json]:
-    """Mark all default answers once a request with the flag has revealed a locked tool."""
+    """Return an `answer` change: after a flagged answer with locked tools, mark default answers."""
     opted_in: list[bool] = []
 
     def answer(document: Json, request: Request) -> Json:
@@ -68,7 +68,7 @@ def _opted_in() -> Callable[[Json, Request], Json]:
 
 
 def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
-    """Take the limit of the last request that had one for the default."""
+    """Return a `limit` decision: a flagged request's limit is the default of later requests."""
     last: list[int] = []
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
@@ -178,7 +178,10 @@ def _user_locked_in_default(gateway: Gateway) -> None:
 
 
 def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], None]:
-    """Change default answers that list callable tools while locked ones match."""
+    """Return a swap: `change` is applied to default answers with callable tools and locked hits.
+
+    It gets the document and the number of the locked hits.
+    """
 
     def swap(gateway: Gateway) -> None:
         locked: list[Match] = []

@@ -78,7 +78,7 @@ def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _parameters_in_usage(gateway: Gateway) -> None:
-    """Without the flag, the usage line names parameters of withheld tools of servers with a hit."""
+    """Without the flag, the usage line names parameters of withheld tools of the hits' servers."""
     servers: set[str] = set()
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
@@ -105,7 +105,7 @@ def _parameters_in_usage(gateway: Gateway) -> None:
 
 
 def _user_text_for_two_locks(gateway: Gateway) -> None:
-    """The map's text for config becomes the user's when an entry has both locks."""
+    """Give the remediation of user locks for config locks too, if a listed tool has both."""
     both: list[bool] = []
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -127,7 +127,7 @@ def _denied_unless(lifted: Callable[[Facts], bool]) -> Callable[[Facts], Facts]:
 
 
 def _rejected_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
-    """Reject a denied tool for its other lock where it has one."""
+    """Return a `rejection` decision that ignores the config lock of tools that `lifted` selects."""
     view = _denied_unless(lifted)
     return lambda facts, texts: std.rejection(view(facts), texts)
 
@@ -135,7 +135,7 @@ def _rejected_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], st
 def _counted_as(
     lifted: Callable[[Facts], bool],
 ) -> Callable[[Sequence[tuple[Facts, Status | None]]], Json | None]:
-    """Count a denied tool under its other lock where it has one."""
+    """Return a `counts` decision that ignores the config lock of tools that `lifted` selects."""
     view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
@@ -205,8 +205,8 @@ def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
     return {("reason" if key == "status" else key): value for key, value in entry.items()}
 
 
-def _first_described() -> Entry:
-    """Return a `locked_entry` decision that repeats the description a tool was last listed with."""
+def _last_described() -> Entry:
+    """Return a `locked_entry` decision: a withheld tool keeps its last listed description."""
     descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
@@ -482,7 +482,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "A tool listed with its description once keeps it when it must be withheld.",
         "FR-003.withheld",
         "FR-003.canary",
-        locked_entry=Fresh(_first_described),
+        locked_entry=Fresh(_last_described),
     ),
     mutant(
         "agents-told-the-users-text",

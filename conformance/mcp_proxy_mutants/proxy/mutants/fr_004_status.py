@@ -39,7 +39,7 @@ def _named_again(document: Json, request: Request) -> Json:
 
 
 def _unknown_after_unlock(gateway: Gateway) -> None:
-    """Report a tool with two locks as undetermined when one of them is lifted."""
+    """Report a tool locked by config and user as `disabled_unknown` once one lock is lifted."""
     twice: set[str] = set()
 
     def status(facts: Facts) -> Status:
@@ -85,7 +85,10 @@ def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | N
 
 
 def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]:
-    """Include some tools that config denies in the pass over withheld tools."""
+    """Return a `withheld_status` decision that ignores the config lock of tools that `of` selects.
+
+    The reference lists no denied tool as quarantined or pending; this lists those.
+    """
 
     def status(facts: Facts) -> Status | None:
         return std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
@@ -123,8 +126,11 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
     return discovered
 
 
-def _stale_until_changed() -> Callable[[Facts, str], bool]:
-    """Look at each tool's user lock once in discovery, and keep that for five looks."""
+def _user_lock_seldom_read() -> Callable[[Facts, str], bool]:
+    """Return a `may_call` decision: discovery re-reads a tool's user lock only at times.
+
+    Between two readings it decides by the old one; calls and listings read it each time.
+    """
     kept: dict[str, tuple[bool, int]] = {}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -138,8 +144,8 @@ def _stale_until_changed() -> Callable[[Facts, str], bool]:
     return discovered
 
 
-def _restart_frees_the_list(gateway: Gateway) -> None:
-    """In discovery, keep the user's locks that were there at the start, even if lifted since."""
+def _user_locks_of_start(gateway: Gateway) -> None:
+    """In discovery, take the user locks of the start as set, even once they are lifted."""
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -257,8 +263,11 @@ def _by_turns() -> Callable[[Facts], Any]:
     return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
 
 
-def _for_lists(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
-    """Keep the first decision of discovery on a tool, but not that of calls and counts."""
+def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
+    """Return a `may_call` decision: discovery keeps its first one on each tool.
+
+    `kept` maps a tool's key to it; calls and listings decide anew.
+    """
 
     def may_call(facts: Facts, surface: str) -> bool:
         may = std.may_call(facts, surface)
@@ -268,13 +277,13 @@ def _for_lists(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
 
 
 def _kept_status() -> Callable[[Facts], Any]:
-    """Compute a tool's status once and keep it."""
+    """Return a `classify` decision that computes a tool's status once and keeps it."""
     kept: dict[str, Status] = {}
     return lambda facts: kept.setdefault(facts.tool.key, std.classify(facts))
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Repeat the first flagged answer for the same agent, query and limit."""
+    """Return an `answer` change: flagged answers are cached by agent, query and limit for ever."""
     kept: dict[tuple[str, str, int], Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -322,7 +331,7 @@ def _gone_stay_listed(gateway: Gateway) -> None:
 
 
 def _named_by_the_records(gateway: Gateway) -> None:
-    """List what the stored locks of the user name, whether its server lists it or not."""
+    """With the flag, list a user-locked tool that its server dropped, if the query is its name."""
 
     def answer(document: Json, request: Request) -> Json:
         if not request.flag:
@@ -343,7 +352,10 @@ def _named_by_the_records(gateway: Gateway) -> None:
 
 
 def _came_back(gateway: Gateway) -> set[str]:
-    """Return the keys of tools that their server lists again, a set that is kept up to date."""
+    """Return a set of the keys of tools that their server dropped and listed again.
+
+    It grows while the proxy runs; `gateway` is changed to that end.
+    """
     record = own(gateway, "_record")
     known: dict[str, set[str]] = {}
     present: dict[str, set[str]] = {}
@@ -360,7 +372,7 @@ def _came_back(gateway: Gateway) -> set[str]:
 
 
 def _back_and_open(gateway: Gateway) -> None:
-    """List locked tools that came back as callable, and refuse their calls."""
+    """Once its server lists a tool again, list it as callable though its calls are refused."""
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -370,7 +382,7 @@ def _back_and_open(gateway: Gateway) -> None:
 
 
 def _back_and_undenied(gateway: Gateway) -> None:
-    """Let calls of denied tools that came back pass."""
+    """Once its server lists a config-denied tool again, let its calls pass."""
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -381,7 +393,7 @@ def _back_and_undenied(gateway: Gateway) -> None:
 
 
 def _back_twice(gateway: Gateway) -> None:
-    """List locked tools that came back twice."""
+    """Once its server lists a locked tool again, give it two entries in answers."""
     back = _came_back(gateway)
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
@@ -545,13 +557,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "user-locks-seen-late",
         "Search caches the state of a user lock for five searches.",
         "FR-004.follows-state",
-        may_call=Fresh(_stale_until_changed),
+        may_call=Fresh(_user_lock_seldom_read),
     ),
     mutant(
         "locks-of-the-start-stay",
         "Search still applies user locks that were set when the proxy started.",
         "FR-004.follows-state",
-        swap=_restart_frees_the_list,
+        swap=_user_locks_of_start,
     ),
     mutant(
         "config-of-start",
@@ -572,7 +584,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "Discovery keeps its first decision about each tool until a restart.",
         "FR-004.follows-state",
         "FR-001.reveals-user",
-        may_call=Fresh(lambda: _for_lists({})),
+        may_call=Fresh(lambda: _first_in_discovery({})),
     ),
     mutant(
         "kept-answers",

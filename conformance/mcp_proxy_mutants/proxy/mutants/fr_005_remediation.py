@@ -1,4 +1,4 @@
-"""Mutants of the map of remediation texts, and of the texts."""
+"""Mutants of remediation: the map of texts by status in an answer, and the texts themselves."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ def _no_map_at_one(document: Json, request: Request) -> Json:
 
 
 def _rotated() -> dict[Status, str]:
-    """Return the texts with those of the user's kinds of lock rotated by one."""
+    """Return the remediation texts, with those of user lock, approval and unknown exchanged."""
     kinds: tuple[Status, ...] = ("disabled_by_user", "pending_approval", "disabled_unknown")
     moved = {kind: std.REMEDIATION[kinds[place - 1]] for place, kind in enumerate(kinds)}
     return {**std.REMEDIATION, **moved}
@@ -33,7 +33,10 @@ def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], text
 
 
 def _empty_answers_kept() -> Callable[[Json, Request], Json]:
-    """After an answer with a note, answer the same query with the flag by it, once."""
+    """Return an `answer` change: a default answer with a note is repeated for a flagged request.
+
+    It is for the same query, and once only.
+    """
     kept: dict[str, Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -83,7 +86,7 @@ def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> 
 
 
 def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
-    """Append the remediation to the description of entries with that status."""
+    """Return a `locked_entry` decision: descriptions under that status end with the remediation."""
 
     def entry(facts: Facts, current: Status, withheld: bool) -> Json:
         listed = std.locked_entry(facts, current, withheld)
@@ -116,7 +119,7 @@ def _each(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _user_text_for_both(document: Json, request: Request) -> Json:
-    """The map's text for config is the user's when a listed tool has both locks."""
+    """Give the text of user locks for config locks too, if a listed tool has both."""
     try:
         records = request.store.records()
     except StoreError:
@@ -129,7 +132,7 @@ def _user_text_for_both(document: Json, request: Request) -> Json:
 
 
 def _user_text_beside_user(document: Json, _request: Request) -> Json:
-    """The map's text for config is the user's when a user's lock is listed too."""
+    """Give the text of user locks for config locks too, if the answer has both statuses."""
     remediation = document.get("remediation", {})
     if CONFIG in remediation and USER in remediation:
         remediation[CONFIG] = TEXTS[USER]
@@ -137,7 +140,7 @@ def _user_text_beside_user(document: Json, _request: Request) -> Json:
 
 
 def _map_beside(document: Json, _request: Request) -> Json:
-    """Repeat the map, each text in an object of its own, under another member."""
+    """Repeat the remediation map as `next_steps`, each text in an object of its own."""
     texts = document.get("remediation")
     advice = {status: {"advice": text} for status, text in texts.items()} if texts else {}
     return document | ({"next_steps": advice} if texts else {})
@@ -146,7 +149,7 @@ def _map_beside(document: Json, _request: Request) -> Json:
 async def _map_in_meta(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Repeat the map in `_meta` of the result."""
+    """Repeat the remediation map in `_meta` of the result, beside the document."""
     answer = await respond()
     for item in answer.get("result", {}).get("content", []):
         document = json.loads(item["text"]) if item["text"].startswith('{"') else {}

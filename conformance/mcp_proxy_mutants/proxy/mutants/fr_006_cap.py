@@ -1,4 +1,4 @@
-"""Mutants of the cap, of odd limits, and of the place of callable results."""
+"""Mutants of the cap on locked entries, of odd limits, and of callable results beside them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +73,7 @@ def _fraction_lifts(gateway: Gateway) -> None:
 
 
 def _capped_by(kind: Callable[[Match], str]) -> Window:
-    """Keep as many locked hits of each kind as the cap allows for all."""
+    """Return a `window` decision that applies the cap to each kind of locked hit by itself."""
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
         callables, rest = std.window(hits, limit)
@@ -92,8 +92,8 @@ def _zero_is_all(arguments: Mapping[str, Any], default: int) -> int:
     return 0 if arguments.get("limit") == 0 else std.limit(arguments, default)
 
 
-def _fails_on_text(arguments: Mapping[str, Any], default: int) -> int:
-    """Treat a limit that is a text as 1000, beyond the maximum."""
+def _text_is_1000(arguments: Mapping[str, Any], default: int) -> int:
+    """Take a limit sent as a string for 1000, which is beyond the maximum."""
     value = arguments.get("limit")
     return 1000 if isinstance(value, str) else std.limit(arguments, default)
 
@@ -130,7 +130,7 @@ def _bare_names(document: Json, _request: Request) -> Json:
     return document | {"tools": names}
 
 
-def _of_kept(document: Json, _request: Request) -> Json:
+def _without_servers_with_locks(document: Json, _request: Request) -> Json:
     """Leave out callable results of servers that have a locked entry."""
     servers = {entry["server"] for entry in document.get("disabled", [])}
     return document | {
@@ -144,7 +144,10 @@ def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], 
 
 
 def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
-    """Return a swap to five results without a limit, with up to ten locked ones beside them."""
+    """Return a swap: without a limit, list five callable tools but up to ten locked ones.
+
+    `publishes`: the schema says that five is the default, else it says none.
+    """
 
     def swap(gateway: Gateway) -> None:
         default_of_five(gateway, publishes=publishes)
@@ -163,7 +166,7 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
 
 
 def _exact_beside(gateway: Gateway) -> None:
-    """A withheld tool that is asked for by its exact name comes in addition to the capped ones."""
+    """Raise the cap by the number of withheld tools whose exact name is the query."""
     exact = [0]
 
     def matches(query: str, facts: Facts) -> float:
@@ -250,7 +253,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "callables-of-other-servers",
         "With the flag, callable results of servers with a locked match are left out.",
         "FR-006.callables",
-        answer=flagged(_of_kept),
+        answer=flagged(_without_servers_with_locks),
     ),
     mutant(
         "each-status-has-a-cap",
@@ -328,7 +331,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "limit-text-is-all",
         "A limit sent as a string lifts the cap.",
         "FR-006.odd-limits",
-        limit=_fails_on_text,
+        limit=_text_is_1000,
         cap=lambda limit: std.cap(limit) if limit <= std.MAX_LIMIT else 10_000,
     ),
 )

@@ -29,7 +29,7 @@ def _open(*surfaces: Surface) -> Callable[[Agent, str, Surface], bool]:
 
 
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
-    """Show a member of the administrator's answer to agents with the same query."""
+    """Return a maker of an `answer` change: agents get the administrator's `member` for a query."""
 
     def make() -> Callable[[Json, Request], Json]:
         kept: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _own_callables(document: Json, request: Request) -> Json:
 
 
 def _others_when_none(gateway: Gateway) -> None:
-    """Put a note on locked matches of all servers into an answer without any match."""
+    """Put a note on the locked matches of every server into an agent's answer without a match."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag or document["tools"] or "notice" in document:
@@ -97,7 +97,10 @@ def _others_when_none(gateway: Gateway) -> None:
 
 
 def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway], None]:
-    """Return a swap that caps locked hits of all servers at ten before the scope is applied."""
+    """Return a swap that caps locked hits of all servers at ten before the scope is applied.
+
+    `order`, if given, is the key by which they are sorted before that.
+    """
 
     def swap(gateway: Gateway) -> None:
         everything = gateway.index
@@ -195,7 +198,7 @@ def _capped_last(document: Json, request: Request) -> Json:
 
 
 def _first_agent() -> Scope:
-    """Return a scope that, for quarantine, is that of the first agent that sent a request."""
+    """Return a `scope` decision: withheld tools are looked up in the first agent's scope."""
     first: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -208,7 +211,7 @@ def _first_agent() -> Scope:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Repeat locked entries for the same query and limit for a while, whoever the agent is."""
+    """Return an `answer` change: locked entries are cached by query and limit, not by agent."""
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -229,7 +232,7 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _kept_notes() -> Callable[[Json, Request], Json]:
-    """Repeat the note for the same query for a while, whoever the agent is."""
+    """Return an `answer` change: the note is cached by query, not by agent, for two seconds."""
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -259,7 +262,7 @@ def _total_in_listing(gateway: Gateway) -> None:
 
 
 def _alike(*surfaces: Surface) -> Scope:
-    """Return a scope that on these surfaces includes servers whose names extend an allowed one."""
+    """Return a `scope` decision: on these surfaces, the start of a server's name is enough."""
     return lambda agent, server, surface: (
         std.scope(agent, server, surface)
         or (surface in surfaces and any(server.startswith(name) for name in agent.servers or ()))
@@ -271,7 +274,7 @@ def _contained(agent: Agent, server: str, surface: Surface) -> bool:
 
 
 def _suggesting(gateway: Gateway) -> None:
-    """Suggest, for an unknown name, the tool of any server whose name is the nearest."""
+    """In the refusal of an unknown tool, suggest the most similar name, of whatever server."""
 
     def unknown(name: str) -> str:
         known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
@@ -282,7 +285,7 @@ def _suggesting(gateway: Gateway) -> None:
 
 
 def _listing_siblings(gateway: Gateway) -> None:
-    """Name the locked tools of the server in the refusal of a call that is not allowed."""
+    """In the refusal of a tool unknown or beyond the scope, name its server's locked tools."""
 
     def unknown(name: str) -> str:
         listed = gateway.known().get(name.partition(":")[0], ())
@@ -295,7 +298,10 @@ def _listing_siblings(gateway: Gateway) -> None:
 def _inspected(
     view: Callable[[str, Sequence[Facts]], Json | str],
 ) -> Callable[[Gateway], None]:
-    """Return a swap that answers the refused inspection of a server with `view` of its tools."""
+    """Return a swap: where the inspection of a server is refused, answer `view` of it instead.
+
+    `view` gets the server's name and tools; it returns a JSON object, or the text of an error.
+    """
 
     def swap(gateway: Gateway) -> None:
         async def reply(

@@ -1,4 +1,4 @@
-"""Mutants of the rejection of a call."""
+"""Mutants of the text that rejects a call of a locked tool: its reason and its pointer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from mcp_proxy_reference.facts import Facts, Status
 
 
 def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
-    """Reject tools of one status in other words, and all others correctly."""
+    """Return a `rejection` decision that rejects tools of one status with `words`."""
     return lambda facts, texts: (
         words(facts) if std.classify(facts) == status else std.rejection(facts, texts)
     )
@@ -46,7 +46,7 @@ def _policy_text(facts: Facts) -> str:
 
 
 def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], str]:
-    """Reject the tools that `when` holds for with that text, and all others correctly."""
+    """Return a `rejection` decision that rejects the tools that `when` selects with that text."""
     return lambda facts, texts: (
         f"The tool {facts.tool.key} was not called. {text}"
         if when(facts)
@@ -63,14 +63,14 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
 
 
 def _as_user(facts: Facts, texts: Any) -> str:
-    """Check the user's lock before the operator's."""
+    """Reject a user-locked tool for that, even if config denies it too."""
     if facts.disabled_by_user and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[USER]} {std.POINTER}"
     return std.rejection(facts, texts)
 
 
-def _as_pending_2(facts: Facts, texts: Any) -> str:
-    """Check the approval before the operator's lock."""
+def _approval_before_config(facts: Facts, texts: Any) -> str:
+    """Reject an unapproved tool for that, even if config denies it too."""
     if facts.approval in {"pending", "changed"} and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[PENDING]} {std.POINTER}"
     return std.rejection(facts, texts)
@@ -84,7 +84,10 @@ def _own_lock_first(facts: Facts, texts: Texts) -> str:
 
 
 def _policy_for(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
-    """Reject some tools that config does not deny with the text for config locks."""
+    """Return a `rejection` decision: the text of config locks for tools that config does not deny.
+
+    `when` selects them.
+    """
     return lambda facts, texts: (
         _policy_text(facts)
         if when(facts) and facts.enabled and not facts.denied
@@ -180,7 +183,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "rejection-pending-first",
         "The rejection of a denied tool that awaits approval asks for approval.",
         "SC-003.rejection",
-        rejection=_as_pending_2,
+        rejection=_approval_before_config,
     ),
     mutant(
         "rejection-half",

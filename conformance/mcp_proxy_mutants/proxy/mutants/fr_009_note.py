@@ -1,4 +1,4 @@
-"""Mutants of the note beside default answers."""
+"""Mutants of the note that tells of locked matches in an answer without callable tools."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> st
 
 
 def _quarantine_counts_anew(gateway: Gateway) -> None:
-    """Add to the note's matches what the quarantine of a server holds under their names."""
+    """Count in the note quarantined tools too that are named like a locked match."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
@@ -77,7 +77,7 @@ def _description_of_one(locked: Sequence[Facts]) -> str:
 
 
 def _beside_few(gateway: Gateway) -> None:
-    """Add the note to an answer with one callable result, too."""
+    """Add the note to default answers with one callable tool as well."""
     locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
@@ -99,7 +99,7 @@ def _of_nothing(flag: bool, callables: int, locked: Sequence[Facts]) -> str | No
 
 
 def _of_freed(gateway: Gateway) -> None:
-    """Add its earlier note to every later answer to a query, even if nothing is locked."""
+    """Repeat a query's last note in its later default answers, even once nothing is locked."""
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -139,7 +139,7 @@ def _status(facts: Facts) -> Status | None:
 
 
 def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
-    """Return a `note` decision with another number; no note for 0."""
+    """Return a `note` decision that gives `number` of the locked tools; no note if that is 0."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         if flag or callables or not locked or not (count := number(locked)):
@@ -160,7 +160,7 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
 
 
 def _for(when: Callable[[Facts], bool]) -> Note:
-    """Return a `note` decision on the tools that `when` holds for; no note if they are none."""
+    """Return a `note` decision that counts only the locked tools that `when` selects."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if when(facts)]
     )
@@ -172,7 +172,7 @@ def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
 
 
 def _first_time() -> Callable[[Json, Request], Json]:
-    """Show the note once for each query."""
+    """Return an `answer` change that shows the note once for each query."""
     noted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
@@ -214,13 +214,13 @@ def _all_when_full(gateway: Gateway) -> None:
 
 
 def _noted(left_out: Callable[[Facts], bool]) -> Any:
-    """Leave matches under certain locks out of the note."""
+    """Return a `note` decision that does not count the locked tools that `left_out` selects."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if not left_out(facts)]
     )
 
 
-def _second_after_restart(gateway: Gateway) -> None:
+def _first_note_after_restart_lost(gateway: Gateway) -> None:
     """After a restart, leave the note out of the first answer that owes it."""
     left = [1 if gateway.store.records() else 0]
 
@@ -233,8 +233,8 @@ def _second_after_restart(gateway: Gateway) -> None:
     decide(gateway, answer=answer)
 
 
-def _once_restarted(gateway: Gateway) -> None:
-    """Leave the note out from the second restart on, as a mark on the disk tells."""
+def _mute_after_two_restarts(gateway: Gateway) -> None:
+    """From the second restart on, leave out every note; a file counts the starts."""
     starts = gateway.store.path.with_name("starts")
     number = len(starts.read_text(encoding="utf-8")) if starts.exists() else 0
     starts.write_text("." * (number + 1), encoding="utf-8")
@@ -246,13 +246,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "first-note-after-restart-missing",
         "After a restart, the first answer that owes a note has none.",
         "FR-009.note",
-        swap=_second_after_restart,
+        swap=_first_note_after_restart_lost,
     ),
     mutant(
         "no-note-after-two-restarts",
         "After the second restart, no answer has a note.",
         "FR-009.note",
-        swap=_once_restarted,
+        swap=_mute_after_two_restarts,
     ),
     mutant(
         "user-locked-in-quarantine-unnoted",

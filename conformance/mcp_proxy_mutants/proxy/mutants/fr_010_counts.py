@@ -138,7 +138,7 @@ def _null_beside_blocks(document: Json) -> str:
 
 
 def _revisions() -> Callable[[Json], str]:
-    """Number every entry by how often any block in the listing has changed."""
+    """Return a `render` decision: each server's entry has the number of changes of any counts."""
     last: list[str] = []
 
     def spelled(document: Json) -> str:
@@ -177,7 +177,7 @@ def _double(block: Json, tools: Tally) -> Json:
 
 
 def _first_counts() -> Counts:
-    """Keep a server's first block while anything is locked."""
+    """Return a `counts` decision that repeats a server's first counts while anything is locked."""
     first: dict[str, Json] = {}
 
     def counts(tools: Tally) -> Any:
@@ -198,7 +198,7 @@ def _off_as_callable(block: Json, _tools: Tally) -> Json:
 
 
 def _own_reasons_too(block: Json, tools: Tally) -> Json:
-    """Add the users' locks to the count of a server's own state."""
+    """Count the user locks of a server that is off or quarantined as well as its own state."""
     shut = block.keys() & {OFF, QUARANTINED}
     theirs = sum(facts.disabled_by_user and not facts.denied for facts, _ in tools)
     return block | {USER: block.get(USER, 0) + theirs} if shut and theirs else block

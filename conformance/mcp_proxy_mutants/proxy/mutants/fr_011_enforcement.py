@@ -119,7 +119,7 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
 
 
 def _or(when: Callable[[Facts, str], bool]) -> May:
-    """Return a `may_call` that lets some calls of locked tools pass."""
+    """Return a `may_call` decision that lets a call of a locked tool pass if `when` is true."""
 
     def may_call(facts: Facts, surface: str) -> bool:
         return std.may_call(facts, surface) or (
@@ -135,7 +135,7 @@ def _fifth() -> May:
 
 
 def _insisted() -> May:
-    """Let the third call of a tool in a row pass."""
+    """Return a `may_call` decision that lets the third call of a locked tool in a row pass."""
     last = ["", ""]
 
     def passes(facts: Facts, _: str) -> bool:
@@ -147,7 +147,7 @@ def _insisted() -> May:
 
 
 def _kept_by_server() -> May:
-    """Let every call to a server pass for a moment after a permitted one."""
+    """Return a `may_call` decision: a permitted call opens its server's locked tools for 0.1 s."""
     kept: dict[str, float] = {}
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -162,7 +162,7 @@ def _kept_by_server() -> May:
 
 
 def _loaded_late() -> May:
-    """Let calls pass the user's locks until something is first listed or searched."""
+    """Return a `may_call` decision that ignores user locks before the first search or listing."""
     read: list[bool] = []
 
     def passes(facts: Facts, _: str) -> bool:
@@ -181,7 +181,10 @@ def _loaded_late() -> May:
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
-    """Return a swap: calls pass if `passes` holds for the seconds since their tool was listed."""
+    """Return a swap: `passes` decides calls of a listed locked tool, by the seconds since then.
+
+    `kinds` are the statuses that it must have been listed with; None for any.
+    """
 
     def swap(gateway: Gateway) -> None:
         listed: dict[str, float] = {}
@@ -244,7 +247,7 @@ def _lock(gateway: Gateway, facts: Facts) -> None:
 
 
 def _sent_anyway(gateway: Gateway) -> None:
-    """Call the upstream of a locked tool, and discard its answer."""
+    """Send a refused call to the upstream all the same, and discard the answer."""
     under_way: set[asyncio.Task[None]] = set()
 
     async def send(facts: Facts) -> None:

@@ -1,4 +1,4 @@
-"""Mutants of state: requests that write, miscount or change something."""
+"""Mutants of state: discovery that writes to disk, miscounts opt-ins or changes something."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ def _usage_table(document: Json, request: Request) -> Json:
 
 
 def _counter_kept(gateway: Gateway) -> None:
-    """Write the counter to a file, and read it again after a restart."""
+    """Keep the opt-in counter over restarts in a file that flagged requests write."""
     kept = gateway.store.path.with_name("opt-ins.count")
     gateway.opt_ins = int(kept.read_text(encoding="utf-8")) if kept.exists() else 0
 
@@ -83,7 +83,7 @@ def _folder(gateway: Gateway) -> Path:
 
 
 def _kept_on_disk(gateway: Gateway) -> None:
-    """Keep statuses in a file, for the next start as well."""
+    """Report the status that a tool was first listed with, from a file that outlives a restart."""
     path = _folder(gateway) / "statuses.json"
     kept: dict[str, Status] = {}
     with suppress(OSError, ValueError):
@@ -127,7 +127,7 @@ def _table(gateway: Gateway) -> None:
 
 
 def _stored_counter(gateway: Gateway) -> None:
-    """Keep the opt-in counter in a file, and read it again at the start."""
+    """Keep the opt-in counter over restarts in a file that every discovery request writes."""
     path = _folder(gateway) / "opt-ins"
     with suppress(OSError, ValueError):
         gateway.opt_ins = int(path.read_text())
@@ -170,7 +170,7 @@ def _agents_uncounted(gateway: Gateway) -> None:
 
 
 def _stateless_uncounted(gateway: Gateway) -> None:
-    """Count opt-ins where a session is opened, and so none of the stateless revision."""
+    """Do not count opt-ins of requests in the stateless revision."""
 
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
@@ -191,7 +191,7 @@ def _sql(store: Store, statement: str, *values: Any) -> None:
 
 
 def _counter_in_header(gateway: Gateway) -> None:
-    """Write the counter to the header of the database, and never read it."""
+    """Write the opt-in counter to the header of the store's database, and never read it."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
@@ -202,7 +202,7 @@ def _counter_in_header(gateway: Gateway) -> None:
 
 
 def _counter_of_tokens(document: Json, request: Request) -> Json:
-    """Count the use of the flag in the rows of agents' tokens."""
+    """Count each agent's use of the flag in the row of its token in the store."""
     if request.flag:
         count = "coalesce(json_extract(agent, '$.opt_ins'), 0) + 1"
         changed = f"cast(json_set(agent, '$.opt_ins', {count}) as blob)"
@@ -212,7 +212,7 @@ def _counter_of_tokens(document: Json, request: Request) -> Json:
 
 
 def _statuses_among_contacts(document: Json, request: Request) -> Json:
-    """Write what was revealed to a table that is there already, and only once."""
+    """Write each listed locked tool with its status to a table of the store, only once."""
     for entry in document.get("disabled", []):
         row = f"{entry['server']}:{entry['name']}={entry['status']}"
         _sql(request.store, "insert or ignore into contacts values (?)", row)
@@ -220,7 +220,7 @@ def _statuses_among_contacts(document: Json, request: Request) -> Json:
 
 
 def _written_at_exit(gateway: Gateway) -> None:
-    """Write statuses that were revealed to an existing table when the program ends."""
+    """Write the statuses of listed tools to a table of the store when the proxy ends."""
     shown: dict[str, str] = {}
     close = gateway.aclose
 
@@ -238,7 +238,7 @@ def _written_at_exit(gateway: Gateway) -> None:
 
 
 def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
-    """Return a swap that logs each discovery to a file, with the time and what `write` returns."""
+    """Return a swap: each discovery is logged in a file, with the time and what `write` returns."""
 
     def swap(gateway: Gateway) -> None:
         path = _folder(gateway) / "calls.log"

@@ -10,7 +10,7 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], None]:
-    """Return a swap that leaves the flag out of descriptions where the condition holds."""
+    """Return a swap: tools/list answers for which `when` is true do not describe the flag."""
 
     def swap(gateway: Gateway) -> None:
         async def reply(

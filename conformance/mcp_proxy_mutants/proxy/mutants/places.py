@@ -1,4 +1,4 @@
-"""Mutants in one place of an answer: structured content, `_meta`, a member that occurs twice."""
+"""Mutants wrong in one place of a result: structured content, `_meta`, a repeated member."""
 
 import json
 import re
@@ -14,12 +14,12 @@ from mcp_proxy_reference.tools import render
 
 
 def _spelled(pattern: str, by: str) -> Callable[[Json], str]:
-    """Return a rendering in which every match of the pattern is replaced."""
+    """Return a `render` decision that replaces every match of the pattern in the JSON text."""
     return lambda document: re.sub(pattern, by, render(document))
 
 
 def _structured(change: Callable[[ToolResult], Json]) -> Callable[[ToolResult], Json]:
-    """Put the document into the structured content, with some members replaced."""
+    """Return a change for `beside`: structured content is the document with members replaced."""
     return lambda result: {"structuredContent": result.document | change(result)}
 
 

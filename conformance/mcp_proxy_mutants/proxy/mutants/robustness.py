@@ -45,14 +45,17 @@ def _flag(holds: Callable[[Any], bool]) -> Hit:
     )
 
 
-def _called(holds: Callable[[str], bool]) -> Hit:
+def _named(holds: Callable[[str], bool]) -> Hit:
     return lambda message: (
         _is_call(message, "call_tool_") and holds(str(_arguments(message).get("name", "")))
     )
 
 
 def _telling(hit: Hit, text: str) -> Any:
-    """Return a `reply` decision that answers requests of that kind with the proxy's internals."""
+    """Return a `reply` decision that answers requests that `hit` accepts with an error of `text`.
+
+    The text is a stack trace or the like.
+    """
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if not hit(message):
@@ -64,7 +67,7 @@ def _telling(hit: Hit, text: str) -> Any:
 
 
 def _stuck(hit: Hit) -> Any:
-    """Return a `reply` decision that answers requests of that kind only after a minute."""
+    """Return a `reply` decision that answers requests that `hit` accepts only after a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if hit(message):
@@ -75,7 +78,7 @@ def _stuck(hit: Hit) -> Any:
 
 
 class Poisoned:
-    """A `reply` decision: after a request of that kind, all calls of a tool fail."""
+    """A `reply` decision: after a request that `hit` accepts, every later call of a tool fails."""
 
     def __init__(self, hit: Hit, tool: str) -> None:
         self._hit = hit
@@ -106,7 +109,7 @@ async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Resp
 
 
 def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap that leaves out all tools of a server with a strange one."""
+    """Return a swap that loses all tools of a server if `strange` is true of one of them."""
 
     def swap(gateway: Gateway) -> None:
         known = own(gateway, "known")
@@ -137,13 +140,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "stray-call-breaks",
         "A call to a tool name with line breaks is answered with a stack trace.",
         "ROB.call",
-        reply=_telling(_called(lambda name: "\n" in name), PYTHON),
+        reply=_telling(_named(lambda name: "\n" in name), PYTHON),
     ),
     mutant(
         "stray-call-poisons",
         "After a call to a tool of an unknown server, no call arrives.",
         "ROB.call",
-        reply=_poisoned(_called(lambda name: name.startswith(":")), "call_tool_"),
+        reply=_poisoned(_named(lambda name: name.startswith(":")), "call_tool_"),
     ),
     mutant(
         "listed-flag-breaks",

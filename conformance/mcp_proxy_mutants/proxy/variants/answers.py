@@ -16,12 +16,12 @@ from mcp_proxy_reference.tools import render
 
 
 def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Return both members under the flag, even empty ones."""
+    """Return `disabled` and `remediation` under the flag even without a locked entry, empty."""
     return {"disabled": list(entries), "remediation": dict(remediation)}
 
 
 def map_first(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Put the map before the entries."""
+    """Put the remediation map before the locked entries."""
     return dict(reversed(sections(entries, remediation).items()))
 
 
@@ -31,7 +31,7 @@ def locked_first(document: Json, _request: Request) -> Json:
 
 
 def marked_under_flag(document: Json, request: Request) -> Json:
-    """Mark callable entries as such under the flag."""
+    """Under the flag, give callable entries a status, and the answer a number and the flag."""
     if not request.flag:
         return document
     marked = [entry | {"status": "callable"} for entry in document["tools"]]
@@ -60,12 +60,12 @@ def more_echo(document: Json, request: Request) -> Json:
 
 
 def echo_in_words(document: Json, request: Request) -> Json:
-    """Repeat the query as a part of longer words."""
+    """Repeat the query within a longer word, a cache key."""
     return document | {"cache_key": f"search_{request.query}_{request.limit}"}
 
 
 def said_again(document: Json) -> str:
-    """Render a document whose entries and blocks repeat some members with the same value."""
+    """Render a document in which each status and some counts occur twice, with the same value."""
     return re.sub(
         r'("status":"\w+"|"disabled_by_\w+":\d+|"callable":\d+)', r"\1,\1", render(document)
     )
@@ -77,7 +77,7 @@ def echo_of_arguments(document: Json, request: Request) -> Json:
 
 
 def of_all_matches(gateway: Gateway) -> None:
-    """Add one letter for each match to answers under the flag."""
+    """Under the flag, add a text with a letter for each matching tool in scope, locked or not."""
 
     def answer(document: Json, request: Request) -> Json:
         if not request.flag:

@@ -33,7 +33,10 @@ class Lagging:
 
 
 def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
-    """Delay operator actions in discovery and listing, and in enforcement if `enforced`."""
+    """Show the operator's changes in discovery and listing only after `seconds`.
+
+    `enforced`: calls follow them as late; else at once.
+    """
     live = gateway.known
     view = Lagging(live(), seconds)
 

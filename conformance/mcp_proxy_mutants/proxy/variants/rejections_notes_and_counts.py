@@ -19,21 +19,21 @@ Tallied = Sequence[tuple[Facts, Status | None]]
 
 
 def quarantine_first(facts: Facts, texts: Texts) -> str:
-    """Check quarantine, a state of the server, before the lists of tools."""
+    """Reject a tool of a quarantined server for that first, whatever else locks it."""
     if facts.quarantined:
         return "The server is in quarantine. Ask the user to approve it. See retrieve_tools."
     return rejection(facts, texts)
 
 
 def server_first(facts: Facts, texts: Texts) -> str:
-    """Check the server's switch before anything else, and word it without the tool."""
+    """Reject a tool of a server that is off in words that do not name the tool."""
     if not facts.enabled:
         return "Ask the user to enable the server, which is turned off."
     return rejection(facts, texts)
 
 
 def approval_first(facts: Facts, texts: Texts) -> str:
-    """Check the approval before the operator's lists; the text names no remedy."""
+    """Reject an unapproved tool for that before config's lock, with a text that names no remedy."""
     waits = facts.enabled and not facts.quarantined and facts.approval in {"pending", "changed"}
     if waits:
         return f"The tool {facts.tool.key} was not called: it has not been approved."
@@ -41,7 +41,7 @@ def approval_first(facts: Facts, texts: Texts) -> str:
 
 
 def policy_alone(facts: Facts, texts: Texts) -> str:
-    """Use one wording for all but config, with a pointer only where a scenario requires it."""
+    """Reject in one wording for every reason but config; point to discovery for user locks only."""
     status = classify(facts)
     if status == "disabled_by_config":
         return rejection(facts, texts)
@@ -63,7 +63,7 @@ def policy_of_approvals(facts: Facts, texts: Texts) -> str:
 
 
 def flag_alone(facts: Facts, texts: Texts) -> str:
-    """Use the name of the flag as the pointer."""
+    """Reject with nothing but the flag's name as the pointer to discovery."""
     return f"{facts.tool.key} is locked. {texts[classify(facts)]} [include_disabled]"
 
 
@@ -73,7 +73,10 @@ def quoting(facts: Facts, texts: Texts) -> str:
 
 
 def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Open the scope of calls, and replace decisions by `members`, which can look up the agent."""
+    """Let calls pass the scope, and replace the decisions that `members` returns.
+
+    `members` gets a function that returns the agent of the current request.
+    """
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -84,7 +87,7 @@ def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[st
 
 
 def lock_first(gateway: Gateway) -> None:
-    """Check the lock of a called tool before the agent's scope."""
+    """Reject a locked tool beyond the agent's scope for its lock, an unlocked one as unknown."""
 
     def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
         def within(facts: Facts) -> bool:
@@ -106,7 +109,7 @@ def lock_first(gateway: Gateway) -> None:
 
 
 def within_limit(document: Json, request: Request) -> Json:
-    """Bound the number in the note by the limit."""
+    """Give in the note at most the request's limit as the number of locked matches."""
     count, space, rest = document.get("notice", "").partition(" ")
     if not rest:
         return document
@@ -114,12 +117,12 @@ def within_limit(document: Json, request: Request) -> Json:
 
 
 def shown_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Give the number that the flag would show."""
+    """Give in the note at most ten as the number of locked matches, as the flag would list."""
     return note(flag, callables, locked[:10])
 
 
 def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Give both numbers: that of all matches, and that of those the flag shows."""
+    """Give two numbers in the note: all locked matches, and those that the flag would list."""
     if flag or callables or not locked:
         return None
     return (
@@ -141,7 +144,7 @@ def naming_servers(flag: bool, callables: int, locked: Sequence[Facts]) -> str |
 
 
 def without_zero(tools: Tallied) -> Json | None:
-    """Omit `callable` like any other zero."""
+    """Omit `callable` from a server's counts if it is zero, like any other count."""
     block = counts(tools)
     return block and {name: number for name, number in block.items() if number}
 
@@ -156,7 +159,7 @@ def with_totals(tools: Tallied) -> Json | None:
 
 
 def inspected_with_more(document: Json) -> str:
-    """Add members to the block of an inspected server, and leave out a `callable` of zero."""
+    """Render an inspected server's counts without zeros and with a further member."""
     block = document.get("server", {}).get("tools")
     if block is None:
         return render(document)
@@ -164,7 +167,7 @@ def inspected_with_more(document: Json) -> str:
     return render(document | {"server": document["server"] | {"tools": more}})
 
 
-def connected_and_on(tools: Tallied) -> Json | None:
+def no_counts_while_off(tools: Tallied) -> Json | None:
     """Return no counts for a server that is off."""
     return counts([pair for pair in tools if pair[0].enabled])
 
@@ -367,7 +370,7 @@ VARIANTS: tuple[Variant, ...] = (
         "counts-of-servers-on",
         "Switched-off servers have no counts.",
         "connected-servers",
-        counts=connected_and_on,
+        counts=no_counts_while_off,
     ),
     variant(
         "counts-of-own-reasons",

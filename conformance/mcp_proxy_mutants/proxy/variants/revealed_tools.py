@@ -74,7 +74,7 @@ def approvals_remembered(facts: Facts) -> Status | None:
 
 
 def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """Reject any tool for the lookup while it fails, whatever else locks the tool."""
+    """While its approval cannot be read, reject a tool for that, whatever else locks it."""
     if facts.approval is None:
         return f"The tool {facts.tool.key} was not called. {texts['disabled_unknown']} {POINTER}"
     return rejection(facts, texts)
@@ -96,7 +96,7 @@ def user_first(facts: Facts) -> Status | None:
 
 
 def user_before_quarantine(facts: Facts) -> Status:
-    """Check the user's lock before quarantine, for tools that are counted."""
+    """Return a tool's reason, with the user's lock before quarantine."""
     if facts.enabled and not facts.denied and facts.disabled_by_user:
         return "disabled_by_user"
     return classify(facts)

@@ -1,4 +1,4 @@
-"""Variants of what a proxy stores for reasons of its own."""
+"""Variants of state: files that a proxy writes for itself, and tools that servers removed."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def log_of_calls(gateway: Gateway) -> None:
 
 
 def log_of_arguments(gateway: Gateway) -> None:
-    """Keep the arguments of every discovery; write them to a file once in hundreds of calls."""
+    """Keep the arguments of every discovery; write all of them to a file at every third one."""
     path = gateway.store.path.with_name("calls.json")
     calls: list[Json] = []
 

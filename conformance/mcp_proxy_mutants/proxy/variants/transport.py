@@ -81,7 +81,7 @@ async def structured(_agent: Agent, _session: str, message: Json, respond: Respo
 
 
 def in_part(result: ToolResult) -> Json:
-    """Return the callable tools as structured content, and in `_meta` words of the feature."""
+    """Return for `beside` structured content without locked tools, and `_meta` with statuses."""
     names = ("tools", "total", "servers")
     part = {name: result.document[name] for name in names if name in result.document}
     words = {"proxy/statuses": list(REMEDIATION), "disabled": False, "remediation": None}
