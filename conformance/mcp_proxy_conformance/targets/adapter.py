@@ -43,7 +43,7 @@ class TargetNotStarted(AdapterError):
 
 
 def without_frames(error: E) -> E:
-    """Return the error without traceback and causes, which would keep answers in memory."""
+    """Strip the error of its traceback and causes, which keep answers in memory; return it."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
@@ -96,7 +96,7 @@ class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Adapter(Protocol):
-    """Drives one target. Each operation returns a new Access, or None if it has not changed.
+    """Drives one target; its operations return a new Access, or None if access has not changed.
 
     `lock` and the others mean *accepted*, not *visible*: the suite polls. They raise Refused
     (a legal refusal), Unsupported, or AdapterError.
@@ -137,8 +137,8 @@ class Adapter(Protocol):
 class Target:
     """A kind of implementation under test, and how to make an adapter for one instance of it.
 
-    Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
-    be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
+    Seconds: `settle_s` until answers must show a lock that is enforced, `enforce_s` until a lock
+    must be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; `ahead` targets are started before
     they are needed. `command` is the command line that starts it, if any. `soak_s` is how long

@@ -95,7 +95,10 @@ def describe(
 
 
 def describe_surface(file: Path) -> Description:
-    """Return a target file's description; it need not say how to start a target."""
+    """Return a target file's description for a run on an endpoint, which is already started.
+
+    It need not say how to start a target. Raises BadTarget.
+    """
     members = _read(file)
     described = _converted({"kind": "command"} | members, str(file))
     _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
@@ -178,7 +181,7 @@ def _converted(members: dict[str, Any], place: str) -> Description:
 
 
 def _readable(complaint: str) -> str:
-    """Return msgspec's error text for users, with the nearest known name for an unknown one."""
+    """Reword msgspec's error for users; for an unknown member, suggest the nearest known name."""
     match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
     if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")

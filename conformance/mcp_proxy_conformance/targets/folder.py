@@ -24,10 +24,10 @@ Marks = dict[str, tuple[int, int]]
 
 
 def things(folder: Path) -> set[str]:
-    """Return the names of all files and `file#table`s of a folder, numbers in file names masked.
+    """Return the names of a state folder's files, and `file#table` for each table of a database.
 
-    Programs rotate logs and renew index segments under new numbers, so a file counts as new only by
-    the rest of its name.
+    Numbers in file names are masked by 0, since programs rotate logs and renew index segments under
+    new numbers: a file counts as new only by the rest of its name.
     """
     names: set[str] = set()
     for path in files(folder):
@@ -39,7 +39,7 @@ def things(folder: Path) -> set[str]:
 
 
 def masked(path: Path, folder: Path) -> str:
-    """Return a file's name within the folder, numbers in it masked."""
+    """Return a file's path within the folder, with each (hexadecimal) number in it masked by 0."""
     return re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
 
 

@@ -55,7 +55,10 @@ def target_of(described: Description) -> Target:
 
 
 def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
-    """Return surface, pinned texts, and whether there is a file; without one, the defaults."""
+    """Return the surface and pinned texts for an endpoint, and whether a target file gives them.
+
+    Pinned texts are mapped to the statuses that each conveys. Without a file, they are defaults.
+    """
     if file is None:
         return Surface(), {}, False
     described = describe_surface(file)

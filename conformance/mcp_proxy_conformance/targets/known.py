@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 
 
 class Known:
-    """Matches names in a target's answers with the tools of a world."""
+    """Finds out which tool of a world a target means by a name in its answers."""
 
     def __init__(self, keys: Iterable[ToolKey] = ()) -> None:
         self._keys = frozenset(keys)
@@ -19,10 +19,11 @@ class Known:
                 self._longest_first.setdefault(key.server, []).append(key.tool)
 
     def key(self, server: str, name: str) -> ToolKey:
-        """Return the key of an entry listed as `name` of `server`; without a server, of any.
+        """Return the world's tool that is listed as `name` of `server` ("": of any server).
 
         Matches the bare tool name, or the name behind or before the server's name and separators.
         Listed with another server than its own, a tool is matched by its name, if that is unique.
+        Without a match, return the server and name as listed.
         """
         if not server:
             return self._of_any(name)
@@ -37,7 +38,7 @@ class Known:
         return self._of_another(name) or listed
 
     def _of_another(self, name: str) -> ToolKey | None:
-        """Return the only tool whose name is in `name`, of any server; None if it is not unique."""
+        """Return the tool of any server with the longest name in `name`; None if not unique."""
         fit = [key for key in self._keys if key.tool and key.tool in name]
         longest = max((len(key.tool) for key in fit), default=0)
         fit = [key for key in fit if len(key.tool) == longest]

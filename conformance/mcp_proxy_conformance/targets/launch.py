@@ -33,7 +33,7 @@ class Launch:
 
     `command` precedes `serve`; `says_address` programs choose their port and print it;
     `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
-    `host` starts a warm host that forks instances of the same program;
+    `host` is the command of a warm host, a process that forks instances of the same program;
     `first_action_s` is how long the first control action has to wait once the program is ready
     (and longer if that took long), and `after_config_s` how long after a new config file, because a
     late reload may undo it;

@@ -115,7 +115,7 @@ class LineProgram(Process):
         self._keep(None)
 
     def _keep(self, line: bytes | None) -> None:
-        """Queue the line, or None for the end of output; wait for room unless ending has begun."""
+        """Queue a line of output (None: its end); wait for room, unless the program is to end."""
         while not self._over.is_set():
             try:
                 self._lines.put(line, timeout=SLICE_S)

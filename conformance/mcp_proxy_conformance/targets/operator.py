@@ -63,7 +63,10 @@ class OperatorConfig:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
     def keeps_some(self, server: str, tools: Sequence[str]) -> bool:
-        """Whether the server has no allow list, or one that is not empty without these tools."""
+        """Whether denying these tools would not leave an empty allow list, which may lock nothing.
+
+        True for a server without an allow list, and for one whose list has further tools.
+        """
         allowed = self._servers[server].get("enabled_tools")
         return allowed is None or bool(set(allowed) - set(tools))
 
@@ -87,7 +90,10 @@ class OperatorConfig:
 
 
 def listed(answer: dict[str, Any]) -> Lists | None:
-    """Return the lists, as `OperatorConfig.lists`, in an operator API's answer; None without."""
+    """Return the deny and allow lists in the operator API's answer, as `OperatorConfig.lists` does.
+
+    None if the answer has no list of servers.
+    """
     config = answer.get("data", answer)
     config = config.get("config", config) if isinstance(config, dict) else {}
     servers = config.get("mcpServers")
@@ -322,7 +328,7 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file; restart the program if it does not take the change up."""
+        """Write the file; restart a program that shows that it has not taken the change up."""
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()
@@ -333,7 +339,10 @@ class OperatorAdapter:
         return None
 
     def _taken_up(self) -> bool:
-        """Poll until the operator API shows the file's lists; False after the reload time."""
+        """Poll until the operator API shows the file's lists; return whether it did in time.
+
+        After the first file that was not taken up, return False at once.
+        """
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:
             if self._config.lists() == listed(self._api.ask("GET", "/config")):

@@ -90,7 +90,10 @@ class Pool(Generic[P]):
         self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """Take the wanted targets, in order of first request, and begin to start the first ones."""
+        """Begin to start the first of these targets, which are in order of first request.
+
+        They replace an earlier list, but for targets that are already made.
+        """
         self._queue = [each for each in wanted if each.place not in self._made]
         self._wanted |= {each.place: each for each in wanted}
         self._start_ahead()
@@ -145,7 +148,7 @@ class Pool(Generic[P]):
         return max(0, wanted.at - self._requested) * self._pace
 
     def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
-        """Return the age up to which a target is used; endless if a new one takes too long."""
+        """Return the age up to which a target is used: without end if a new one takes too long."""
         lasts = self._target.lasts_s - reserve_s
         if ready.seconds > lasts - LEAD_S:
             return math.inf  # another one would be too old as well by the time it is prepared
@@ -210,7 +213,7 @@ class Pool(Generic[P]):
             waiting += 1
 
     def _renew(self) -> None:
-        """Start replacements of targets that will be used and are near their end of life."""
+        """Begin to start replacements of targets that are soon too old and still wanted."""
         for place, future in list(self._made.items()):
             wanted, ready = self._wanted.get(place), _there(future)
             if wanted is None or ready is None or place + NEXT in self._made:

@@ -48,7 +48,7 @@ class OperatorApi:
         return answer
 
     def tool(self, server: str, tool: str, *, enabled: bool) -> None:
-        """Remove or set the user's lock on one tool."""
+        """Set the user's lock on one tool; with `enabled`, remove it."""
         path = f"/servers/{quote(server, safe='')}/tools/{quote(tool, safe='')}/enabled"
         self.ask("POST", path, {"enabled": enabled})
 

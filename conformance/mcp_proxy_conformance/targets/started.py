@@ -71,8 +71,9 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
 class Started:
     """A running target in its world, with its upstreams, clients and transcript.
 
-    `last_change` is the time of the last operator action; `settled_from` is when it was last
-    seen to be enforced: claims have the settle time from then on. `log_wanted`: the target's output
+    `last_change` is the time of the last operator action. `settled_from` is when the settle time
+    began, after which answers must follow: at that action, or when its effect on calls was last
+    polled. `log_wanted`: the target's output
     is kept beside the report; `cut`: the paths that comparisons of bytes left out; `findings`: the
     breaches of schemas in answers that no check has taken yet.
     """
@@ -152,7 +153,7 @@ class Started:
             ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
-        """Keep the breaches of the answer to a request, which is given in words."""
+        """Keep an answer's breaches of schemas until a check takes them; `request` is in words."""
         if findings and len(self.findings) < MOST_FINDINGS:
             self.findings += [
                 msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
@@ -160,7 +161,7 @@ class Started:
             ]
 
     def taken(self) -> tuple[Finding, ...]:
-        """Return the breaches that were kept since the last call."""
+        """Return the breaches of schemas that were kept, and forget them."""
         taken = tuple(self.findings)
         del self.findings[: len(taken)]
         return taken
@@ -168,7 +169,10 @@ class Started:
     def conversation(
         self, agent: str | None = None, endpoint: str = "", way: Way = "auto"
     ) -> Conversation:
-        """Return `client`, or this thread's conversation over stdio, for the administrator."""
+        """Return this thread's conversation with the target, opened at its first use.
+
+        Over HTTP it is `client`; over stdio it is the administrator's, whatever the agent.
+        """
         if way != "stdio":
             return self.client(agent, endpoint, way)
         place = (threading.get_ident(), "", "", way)
@@ -220,11 +224,14 @@ class Started:
 
     @property
     def settled_at(self) -> float:
-        """The monotonic time at which every claim must have followed the last change."""
+        """The monotonic time from which all answers must show the last operator action."""
         return self.settled_from + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
-        """Note an operator action: its time, and the new access, if any; drop cached answers."""
+        """Note an operator action that was made now, and drop cached answers.
+
+        With a new access, the clients are closed too: requests open new ones.
+        """
         self.last_change = self.settled_from = time.monotonic()
         self.answers.clear()
         if access is not None:
@@ -259,7 +266,7 @@ class Started:
 
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
-        """Have the reason of these tools' locks undeterminable during the block."""
+        """Make the target unable to determine these tools' lock reasons during the block."""
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
             yield
@@ -303,8 +310,8 @@ class Started:
                 step.change, description=step.description, input_schema=step.input_schema
             )
 
-    def remove_upstream(self, key: ToolKey) -> None:
-        """Have its upstream no longer list a tool, without notifying the target."""
+    def remove_upstream_tool(self, key: ToolKey) -> None:
+        """Have a tool's upstream no longer list it, without notifying the target."""
         self.answers.clear()
         self.servers[key.server].remove_tool(key.tool)
 

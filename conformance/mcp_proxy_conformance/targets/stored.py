@@ -36,7 +36,9 @@ Traces = Mapping[str, re.Pattern[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """Content of one place: its digest, and the names of the traces that it holds.
+    """Content of one place (file or column): its digest, and the names of the traces in it.
+
+    A trace is a text that is searched for, by its name and pattern: of a query, say.
 
     A database's own bytes have no digest: they change with every transaction, even an empty one.
     """
@@ -50,7 +52,10 @@ Places = dict[str, Stored]
 
 
 def stored(folder: Path, traces: Traces) -> Places:
-    """Return all content of a folder but what the suite itself put there of a target's output."""
+    """Map each place in a target's state folder to its content; find these traces in it.
+
+    Files that the suite itself wrote there, of the target's output, are left out.
+    """
     places: dict[str, list[Stored]] = {}
     left = MOST_ALL
     for path in sorted(files(folder)):
@@ -68,12 +73,12 @@ def stored(folder: Path, traces: Traces) -> Places:
 
 
 def changed(before: Places, after: Places) -> set[str]:
-    """Return the places of both whose content differs."""
+    """Return the places that exist before and after, and whose content differs."""
     return {p for p in before.keys() & after.keys() if before[p].digest != after[p].digest}
 
 
 def traced(before: Places, after: Places) -> set[tuple[str, str]]:
-    """Return the place and name of each trace that is held afterwards only."""
+    """Return (place, name of the trace) for each trace that a place holds only afterwards."""
     none = Stored(digest=b"", traces=frozenset())
     return {
         (place, trace)
@@ -146,7 +151,7 @@ def _holds(content: bytes, trace: re.Pattern[bytes]) -> bool:
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:
-    """Yield a compressed content as far as it can be read, in bounds."""
+    """Yield the decompressed content, up to `MOST_FILE` bytes; nothing if it is not compressed."""
     for magic, reader in PACKED.items():
         if content.startswith(magic):
             with contextlib.suppress(zlib.error, OSError, EOFError, lzma.LZMAError):

@@ -13,9 +13,9 @@ from mcp_proxy_conformance.targets.process import Process, expect_groups, output
 
 
 class WarmHost:
-    """Starts instances in milliseconds instead of a third of a second each.
+    """Starts reference proxies in milliseconds, instead of a third of a second each.
 
-    Every instance is a separate process, with its own session, files, port and state; only the
+    Every proxy is a separate process, with its own session, files, port and state; only the
     imports are shared. The host is started with the first instance.
     """
 
@@ -26,7 +26,11 @@ class WarmHost:
         self._lock = threading.Lock()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Fork an instance with these arguments and exactly this environment; return it."""
+        """Have the host fork a proxy with these arguments and exactly this environment; return it.
+
+        Raises:
+            TargetNotStarted: The host has ended.
+        """
         wanted = {
             "arguments": list(arguments),
             "environment": dict(env),

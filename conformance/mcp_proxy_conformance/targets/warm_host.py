@@ -21,7 +21,7 @@ from mcp_proxy_reference.__main__ import main
 
 
 def host() -> None:
-    """Fork an instance for each input line; at the input's end, end the instances that run."""
+    """Fork a reference proxy for each input line; at the input's end, end those that still run."""
     running: set[int] = set()
 
     def reap(*_: object) -> None:

@@ -169,7 +169,7 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     compared = Comparison()
 
     for key in (OPENED, *states):
-        bench.operator.remove_upstream(key)
+        bench.operator.remove_upstream_tool(key)
     bench.operator.refresh("forge")
     if _place(bench, OPENED, {"absent"}) == {"absent"}:
         for key in states:

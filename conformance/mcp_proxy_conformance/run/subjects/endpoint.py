@@ -39,7 +39,7 @@ SHOWN = 8
 
 
 def live_target(endpoint: Endpoint, version: str = "") -> Target:
-    """Return an endpoint as a Target, as the report needs one; it cannot be started."""
+    """Return a Target that describes the endpoint for the report; it cannot be started."""
 
     def none() -> Any:
         raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
@@ -107,7 +107,11 @@ class RunningEndpoint(Subject):
         return ""
 
     def probe(self) -> Probed:
-        """Open the endpoint and make the first survey; stop the run if the flag is missing."""
+        """Open the endpoint and make the first survey, by which every check judges.
+
+        The run is stopped if the endpoint cannot be read or declares other names, or, as violated,
+        if its discovery tool neither documents the flag nor reveals a locked tool by it.
+        """
         endpoint = self.endpoint
         self._budget = Budget(
             most=endpoint.max_requests,
@@ -192,7 +196,8 @@ class RunningEndpoint(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; confirm by a second survey a failure that compares several answers.
 
-        It must fail in the same place again: otherwise the target does not agree with itself.
+        It must fail at the same answers or tools again; otherwise, or if the budget of requests is
+        over, the ending is inconclusive.
         """
         ending = self._attempt(check, bench)
         subjects = _subjects(ending)
@@ -250,13 +255,16 @@ class RunningEndpoint(Subject):
 
 
 def _without_the_flag(why: str) -> Probed:
-    """Return the Probed that stops a run as violated: the endpoint lacks the flag."""
+    """Return the result of a probe that stops the run as violated: the endpoint lacks the flag."""
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 
 
 def _subjects(ending: Ending) -> frozenset[str]:
-    """Return the names on the left of the failing comparison: labels of answers, or tools."""
+    """Return what a failing check accuses: the keys of the dict on the left of its comparison.
+
+    They are labels of answers, or tools; empty if no dict is compared there.
+    """
     left = ending.sides[1] if ending.sides is not None else None
     return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
 

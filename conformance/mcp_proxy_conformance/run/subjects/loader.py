@@ -63,7 +63,12 @@ class LoadBench:
     def judged(self, case: LoadCase) -> Comparison:
         """Return the comparison of a case's load with what the case allows.
 
-        A case with a signature is loaded once for each signature that the loader declares.
+        A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once for each
+        signature that the loader declares.
+
+        Raises:
+            NotApplicable: It declares none, or declares one that this case's server sends.
+            Inconclusive: The case has no servers, and control servers are not reported as they are.
         """
         signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
@@ -83,7 +88,7 @@ class LoadBench:
         return comparison
 
     def _expect_controls(self) -> None:
-        """Raise Inconclusive unless a load of the two controls ends as it must."""
+        """Raise Inconclusive unless a good server is reported as available and a bad one is not."""
         statuses = {
             outcome.server_id: outcome.status
             for outcome in self.load(BOTH_CONTROLS).loaded.answer.outcomes
@@ -118,7 +123,7 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """The maker of this run's loads, itself made at first use."""
+        """The maker of this run's loads, which is itself made at first use."""
         if self._loads is None:
             self._loads = Loads(self.target.loader, self._scratch)
         return self._loads
@@ -183,12 +188,12 @@ class DrivenLoader(Subject):
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
             return ending
-        second = attempt(partial(check, LoadBench(self._seconds, self.target, None)))
+        second = attempt(partial(check, LoadBench(self._second_loads, self.target, None)))
         return confirmed(ending, second, "the loader")
 
     @property
-    def _seconds(self) -> Loads:
-        """The second loads, which confirm failures, made at first use."""
+    def _second_loads(self) -> Loads:
+        """The maker of the second loads, which confirm failures; it is made at first use."""
         if self._again is None:
             self._again = Loads(self.target.loader, self._scratch / "again")
         return self._again
@@ -211,7 +216,7 @@ class DrivenLoader(Subject):
 
 
 def says(target: LoaderTarget) -> Says:
-    """Return what the loader declares, as the judgement of loads needs it."""
+    """Return the loader's declarations in the form in which its loads are judged by them."""
     can = target.capabilities
     reads = Reads(
         classifies="classifies" in can,

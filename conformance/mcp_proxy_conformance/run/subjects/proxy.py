@@ -40,7 +40,11 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
-    """One started target of a stage: `place` is its own name, `name` is shared by its kind."""
+    """One target that was started for a stage or a fresh world, with its proven locks.
+
+    `name` is that of the place whose checks use it; `place` is its own: with a number from the
+    second target of that place on.
+    """
 
     place: str
     name: str
@@ -80,9 +84,10 @@ class DrivenProxy(Subject):
     """A proxy that an adapter starts and drives.
 
     `clauses`: those of the profile; if the first probe shows one to be broken, the run ends.
-    `examples`: how many worlds are generated for laws, None: by the target's speed; `seed`:
-    the seed of the generator; `own`: the only case to run, and its stage; `scratch`: the folder
-    for the targets' files while they run.
+    `confirm`: a failure on a shared target is confirmed on a second one; `again`: breaches of laws
+    are confirmed and shrunk; `keep`: the targets' scratch folders are kept. `examples`: how many
+    worlds are generated for laws, None: by the target's speed; `seed`: the generator's; `own`:
+    the only case to run, and its stage; `scratch`: the folder for the targets' files meanwhile.
     """
 
     def __init__(
@@ -233,7 +238,10 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the messages since the call that counted; for laws, lines on their worlds."""
+        """Return the ending with the messages since the call that counted, and take paths left out.
+
+        A failure or error has the target's log kept. For laws, lines on their worlds are returned.
+        """
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
             return Rests(ending=ending, lines=lines)
