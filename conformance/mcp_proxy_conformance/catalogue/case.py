@@ -27,7 +27,10 @@ class BadCase(ValueError):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The stage, by name, on which the request is made after all of the stage's steps."""
+    """The `given` of a case: the name of its stage, the world in which the request is made.
+
+    All steps of the stage are taken before the request.
+    """
 
     stage: str
 
@@ -74,7 +77,11 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Required and forbidden properties of the rejection of a call."""
+    """The expected rejection of a call; a member that is None is not judged.
+
+    `is_class` is the status whose reason the text must give, `not_class` one whose remedy it must
+    not ask for; `points_to_flag`: whether the text names the flag or the discovery tool.
+    """
 
     reaches_upstream: bool | None = None
     is_class: str | None = msgspec.field(name="class", default=None)
@@ -87,7 +94,10 @@ Kind = Literal["string", "integer", "number", "boolean", "array", "object", "nul
 
 
 class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The expectation; a member left out is not judged. Sets of statuses may hold `absent`."""
+    """The `then` of a case: its expectation of the answer; a member left out is not judged.
+
+    `disabled` maps each tool to its allowed statuses; `absent` among them allows it to be unlisted.
+    """
 
     tools: CallableMembers | None = None
     disabled: dict[str, tuple[str, ...]] | None = None
@@ -178,13 +188,16 @@ def read_own(path: Path) -> tuple[Case, World]:
 
 
 class OwnCase(NamedTuple):
-    """A user's case and its world; it replaces the shipped cases of its area."""
+    """A user's case from `--case`, and its world; it replaces the shipped cases of its area."""
 
     case: CitingCase
     world: World
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Replace the shipped cases of the check by this one, if they are of its kind and area."""
+        """At pytest's collection, replace the check's shipped cases by this one.
+
+        Only checks change whose cases are of its area, and of its kind: discovery or load.
+        """
         import pytest  # noqa: PLC0415 - as in each_case
 
         marks = metafunc.definition.own_markers

@@ -36,7 +36,10 @@ def checks() -> tuple[Check, ...]:
 
 
 def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """Return the shipped checks with the clauses they would cite if these were all the cases."""
+    """Return the shipped checks, each with the clauses that it would cite if these were all cases.
+
+    The lint of fixtures uses it: its cases may be others than those of the installed package.
+    """
     areas: _Areas = {"each_case": discovery, "each_load": loads}
     return tuple(_check(module, function, areas) for module, function in _functions())
 
@@ -79,7 +82,7 @@ def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
 
 @cache
 def cited_by_case() -> dict[str, tuple[str, ...]]:
-    """Return the clauses that each case cites, cases of proxies before those of loaders."""
+    """Map each case's id to the clauses that it cites, cases of proxies before those of loaders."""
     cited = {case.id: case.clauses for case in cases()}
     return cited | {load.id: load.clauses for load in load_cases()}
 
@@ -97,7 +100,10 @@ def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Split a name such as `module::check[case]` into check and case; either may be ""."""
+    """Split a name such as `module::check[case]` into check and case; either may be "".
+
+    A name without brackets is a case's if there is such a case, else a check's.
+    """
     check, bracket, case = name.rpartition("::")[2].partition("[")
     if bracket:
         return check, case.removesuffix("]")
@@ -110,7 +116,7 @@ def names() -> tuple[str, ...]:
 
 
 def names_like(name: str) -> tuple[bool, str]:
-    """Whether a check or case has that name, and the nearest name that exists."""
+    """Return (True, the check or case of that name), or (False, the nearest name that exists)."""
     known = names()
     check, case = split(name)
     if (wanted := check or case) in known:

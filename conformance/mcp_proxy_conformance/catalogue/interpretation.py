@@ -11,10 +11,10 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 
 class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row: an ambiguous sentence, its possible readings, and the one that is chosen.
+    """One row: an ambiguous sentence of a source, its possible readings, and the chosen one.
 
-    `no_variant` says why no variant of the reference takes the other reading; `later` holds only
-    while its clauses have no checks.
+    `suite` says how the checks apply it, `no_variant` why no variant of the reference takes the
+    other reading.
     """
 
     id: str

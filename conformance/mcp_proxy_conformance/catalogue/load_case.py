@@ -55,9 +55,10 @@ class BadLoadCase(ValueError):
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server's behaviour in one attempt, or its connection; `NEEDS` lists each word's members.
+    """The behaviour of a fault server in one attempt, or a condition of its connection in all.
 
-    `seconds` is a delay, `code` a code of HTTP or JSON-RPC, `connection` the one handed over.
+    `NEEDS` lists the members that each word needs. `seconds` is a delay, `code` a code of HTTP or
+    JSON-RPC, `connection` the malformed connection that is handed to the loader.
     """
 
     do: ExchangeWord | ConnectionWord
@@ -79,7 +80,10 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One server of a load; times in seconds, the last behaviour of its script repeats."""
+    """One server of a load; times are in seconds.
+
+    `script` has its behaviour in each attempt; the last one repeats.
+    """
 
     server_id: str
     tools: tuple[str, ...]

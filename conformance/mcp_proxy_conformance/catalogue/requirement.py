@@ -42,7 +42,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Source(_Row, frozen=True, kw_only=True):
-    """A pointer to the sentence of a source text that a row rests on."""
+    """The sentence that a row of the data files rests on: its source text, and its place there."""
 
     text: str
     at: str

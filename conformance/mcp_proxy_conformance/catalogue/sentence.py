@@ -44,7 +44,10 @@ def sentences() -> tuple[Sentence, ...]:
 
 
 def places(rows: Iterable[Sentence]) -> dict[str, frozenset[str]]:
-    """Return the places of each text, the values that a pointer to it may have."""
+    """Map each source text to the places of its sentences.
+
+    A `Source` may point to no other places of the text.
+    """
     known: dict[str, set[str]] = {}
     for row in rows:
         known.setdefault(row.text, set()).add(row.at)

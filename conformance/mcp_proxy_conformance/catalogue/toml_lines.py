@@ -21,14 +21,20 @@ _MEMBER = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
 class TomlLines:
-    """Finds the lines, counted from 1, of tables and members in a TOML text."""
+    """Finds the lines, counted from 1, of tables and members in a TOML text, for error messages.
+
+    A place is a path of names and, after that of an array of tables, an index.
+    """
 
     def __init__(self, text: str) -> None:
         """Keep the text; its lines are looked up on demand."""
         self._text = text
 
     def line(self, place: Sequence[str | int], value: object = None) -> int:
-        """The line of `place` or of its nearest ancestor; if `value` is quoted below, that line."""
+        """Return the line of a place, or of its nearest ancestor in the text.
+
+        With a text as `value`: the first line from there on that has it in quotes, if any has.
+        """
         known, at = self.places, tuple(place)
         while at not in known and at:
             at = at[:-1]
@@ -66,13 +72,13 @@ class TomlLines:
 
 
 def _names(dotted: str) -> Iterator[str]:
-    """The parts of a dotted key, without their quotes."""
+    """Yield the parts of a dotted key, without their quotes."""
     for name in re.findall(_NAME, dotted):
         yield name[1:-1] if name[0] in "\"'" else name
 
 
 def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
-    """The place of a table, with its index in each array of tables that contains it."""
+    """Return the place of a table, with its index in each array of tables that contains it."""
     place: list[str | int] = []
     for depth, name in enumerate(names, 1):
         place.append(name)
@@ -82,7 +88,7 @@ def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
 
 
 def _bare(text: str) -> str:
-    """The text without comments and the content of multi-line strings, line breaks kept."""
+    """Return the text without comments and multi-line strings; all line breaks stay."""
     return _NOT_MEANT.sub(lambda match: _emptied(match.group()), text)
 
 

@@ -37,7 +37,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One upstream tool; `word` and `groups` are the made-up query words that its text holds.
 
     `word` belongs to this tool alone and occurs in its name and its description; `groups` are
-    words shared with other tools, or words that occur in the description only.
+    words shared with other tools, or words that occur in the description only. `canaries` are
+    made-up words of its texts that must not be seen while these are withheld.
     """
 
     name: str
