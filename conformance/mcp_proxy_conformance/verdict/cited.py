@@ -43,7 +43,8 @@ class CitedLocks(msgspec.Struct, frozen=True, kw_only=True):
 class CitedStage(msgspec.Struct, frozen=True, kw_only=True):
     """One started target of a stage: `place` is its own name, `name` is shared by all of its kind.
 
-    `seconds` is how long arming took; `credentials` are headers that grant access to the target.
+    `armed` says which of its locks were proven before any check, `seconds` how long that took;
+    `credentials` are headers that grant access to the target.
     """
 
     place: str

@@ -118,7 +118,7 @@ class Comparison:
         return self
 
     def conclude(self) -> None:
-        """Hand this comparison to the check's judge, and raise unless everything held.
+        """Hand this comparison to the run, which judges the check; raise unless everything held.
 
         Raises:
             ComparisonFailed: It has findings.
@@ -137,10 +137,10 @@ class Comparison:
 
 @dataclass(slots=True)
 class Watch:
-    """Facts that one call of a check leaves to its judge.
+    """Facts that a running check leaves for the run, which judges it afterwards.
 
     `sides` are operator, left and right of a failing assertion; `comparison` is the concluded one;
-    `unread` and `pinned` are the distinct texts that it judged.
+    `unread` are the distinct texts that were not understood, `pinned` those accepted as pinned.
     """
 
     sides: tuple[str, Any, Any] | None = None
@@ -170,7 +170,10 @@ def compared(op: str, left: object, right: object) -> None:
 
 
 def note_text(text: str, status: str, *, pinned: bool) -> None:
-    """Put a text into the current Watch: one that is not understood, or one accepted as pinned."""
+    """Put a text into the current Watch: one that is not understood, or one accepted as pinned.
+
+    Nothing is noted outside of a check, of a very long text, or beyond ten texts.
+    """
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
         noted = watch.pinned if pinned else watch.unread
@@ -179,7 +182,10 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Return the findings of a failing assertion: one for each member that differs, else one."""
+    """Return the findings of a failing assertion: one for each member that differs, else one.
+
+    `sides` are its operator, and the observed and the allowed value; None if they are not known.
+    """
     if sides is None:
         return (Finding(path="", clauses=clauses),)
     op, left, right = sides
@@ -213,7 +219,7 @@ RELATIONS = {
 
 
 def _place(name: object) -> str:
-    """Return the name of a member as a place; of a compound name, its parts in order."""
+    """Return the key of a compared mapping as a finding's path; parts of a tuple are joined."""
     if isinstance(name, tuple) and not hasattr(name, "_fields"):
         return ", ".join(filter(None, map(_place, name)))
     return str(name)

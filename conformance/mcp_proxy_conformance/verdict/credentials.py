@@ -74,7 +74,7 @@ def _of_url(url: str) -> Iterator[str]:
 
 
 def _of_value(value: str) -> Iterator[str]:
-    """Yield a header's value, the words after its scheme, and what a cookie or password holds."""
+    """Yield a header's value, its part after the scheme, a Basic password, and cookies' values."""
     yield value
     scheme, space, rest = value.partition(" ")
     if space:

@@ -15,7 +15,11 @@ from mcp_proxy_conformance.verdict.result import NotApplicable, Result
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """One part of a divided run; `order`: the addresses of all parts' checks, and their places."""
+    """One part, `number` of `of`, of a run that `--shard` divides.
+
+    `order` maps the address of each check of all parts, in the order of the run, to the name of
+    the target that it shares, or to the address itself.
+    """
 
     number: int
     of: int

@@ -14,7 +14,10 @@ BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
 
 
 def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -> Iterator[str]:
-    """Yield the base64 letters fixed by these bytes alone, for each of the three alignments."""
+    """Yield, for each of the three alignments, the base64 letters that these bytes alone determine.
+
+    Whatever stands around the bytes, its base64 contains one of the three.
+    """
     for before in range(3):
         letters = encode(bytes(before) + raw).decode()
         first = math.ceil(before * BITS_OF_A_BYTE / BITS_OF_A_LETTER)
@@ -57,7 +60,10 @@ class Redactor:
         return self._without_fragments(self._found.sub(REDACTED, text))
 
     def _without_fragments(self, text: str) -> str:
-        """Redact fragments: one of 12 characters contains six aligned to a multiple of six."""
+        """Redact parts of secrets, of 12 characters or more: a shown text may have been cut.
+
+        Each contains six characters at a multiple of six in the text; only those are looked up.
+        """
         kept, done, at = list[str](), 0, 0
         while at <= len(text) - GRAM:
             places = self._grams.get(text[at : at + GRAM])

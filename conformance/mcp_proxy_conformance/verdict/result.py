@@ -47,7 +47,7 @@ HINTS: Mapping[Cause, str] = {
 
 
 class Inconclusive(Exception):
-    """The control failed: what the check would judge was not shown to be observable.
+    """Raised by a check whose control failed: what it would judge was not shown to be observable.
 
     `hint` names the repair; it defaults to that of the cause.
     """
@@ -75,7 +75,7 @@ class Unread(Inconclusive):
 
 
 class NotApplicable(Exception):
-    """The target does not declare, or legally refuses, what the check needs."""
+    """Raised by a check if the target does not declare, or legally refuses, what it needs."""
 
     def __init__(self, reason: str, *, cause: Cause = "not_here") -> None:
         self.cause: Cause = cause
@@ -94,7 +94,7 @@ class Misshapen(Exception):
 
 
 class Breach(AssertionError):
-    """A failure that needs no second look: a moved upstream counter, a leaked canary.
+    """A failure that is not tried a second time: a moved upstream counter, a leaked canary.
 
     `observed` are the facts by place.
     """
