@@ -46,7 +46,7 @@ class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A started stage, and the result of proving its locks."""
+    """A started target of a stage, and the result of proving its locks."""
 
     place: str
     stage: str

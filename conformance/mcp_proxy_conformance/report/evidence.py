@@ -100,7 +100,11 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
 def _fit(
     result: Result, request: ReportedMessage, answer: ReportedMessage
 ) -> tuple[bool, int, int]:
-    """Return how well an exchange fits the first finding: by its flag, and by its place."""
+    """Return how well an exchange fits the first finding, as a tuple: the greatest fits best.
+
+    That is whether flag and revision fit, how many words and numbers of the finding's place the
+    request has, and how many of the words the answer has.
+    """
     finding = next(iter(result.findings), None)
     clause = next(iter(finding.clauses if finding is not None else result.clauses), "")
     path = finding.path if finding is not None else ""

@@ -153,7 +153,10 @@ def request(result: Result, report: Report) -> str:
 
 
 def line_of(result: Result, lines: Mapping[str, int]) -> int:
-    """Return the line that declares the judged capability, else the line of the target, else 1."""
+    """Return the line of the target file to annotate: the capability's, or else the target's.
+
+    `lines` maps members of the file to their lines; 1 if the wanted ones are not among them.
+    """
     able = any(needs_capability(clause_id) for clause_id in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING
     return next((lines[name] for name in wanted if name in lines), 1)

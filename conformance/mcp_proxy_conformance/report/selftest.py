@@ -17,7 +17,10 @@ SILENT = ("killed", "acquitted", "behaved")
 
 
 def lines(document: dict[str, Any]) -> list[str]:
-    """Summarise a document of schemas/selftest.schema.json: counts, then what is not as due."""
+    """Summarise a document of schemas/selftest.schema.json, in lines for the terminal.
+
+    They are counts by kind of trial, each trial that did not go as expected, and checks to review.
+    """
     summary = []
     for kind, title in TITLES.items():
         cells = Counter(row["cell"] for row in document["rows"] if row["kind"] == kind)

@@ -100,7 +100,7 @@ def last(report: Report, path: Path, code: int | None = None) -> Line:
 
 
 def _unasked(clauses: list[ClauseVerdict]) -> list[tuple[str, list[str]]]:
-    """Return why clauses were not judged that need an option, and the clauses."""
+    """Return (reason, clauses) for clauses not judged because an option was not given."""
     reasons: dict[str, list[str]] = {}
     for clause in clauses:
         if clause.cause == "not_asked" and not is_left_out(clause):
