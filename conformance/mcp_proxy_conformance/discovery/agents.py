@@ -11,7 +11,11 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
 def scoped(bench: Bench, agent: str) -> Bench:
-    """Return the agent's view; inconclusive, as a control, unless it shows a callable tool."""
+    """Return a bench that sends requests as this agent.
+
+    Inconclusive unless a query of the agent lists a callable tool in its scope: only then does a
+    tool that it does not see count as hidden.
+    """
     view = bench.as_agent(agent)
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
     free = [k for k in own if bench.states[k].callable]
@@ -21,7 +25,10 @@ def scoped(bench: Bench, agent: str) -> Bench:
 
 
 def everywhere(bench: Bench) -> list[Bench]:
-    """Return the views of agents that may see every server and were shown a callable tool."""
+    """Return a bench for each agent that may see every server and was shown a callable tool.
+
+    They are found once for all checks, until the target is changed.
+    """
     place = ("agents of every server",)
     views = bench.started.answers.get(place)
     if views is None:
@@ -36,13 +43,19 @@ def beyond(world: World, agent: str) -> tuple[str, ...]:
 
 
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
-    """Return the statuses that an unscoped caller sees on tools beyond the agent's scope."""
+    """Return the statuses that the flag reveals, for this query, of tools beyond the agent's scope.
+
+    The request is the bench's own, whose caller has no narrow scope.
+    """
     revealed = bench.revealed(query, limit=100)
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
 
 
 def telling_queries(bench: Bench, agent: str) -> list[str]:
-    """Return the queries that reveal a tool beyond the agent's scope to an unscoped caller."""
+    """Return the queries that reveal a tool beyond the agent's scope to an unscoped caller.
+
+    They are what the agent is asked for in a search for leaks; inconclusive if there are none.
+    """
     outside = beyond(bench.world, agent)
     hidden = {bench.states[key]: key for key in bench.states if key.server in outside}
     words = [group for tool in bench.tools.values() for group in tool.groups]
@@ -54,7 +67,11 @@ def telling_queries(bench: Bench, agent: str) -> list[str]:
 
 
 def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:
-    """Return the names, words and canaries from beyond the scope in a text, except the query's."""
+    """Return what a text of an agent's answer leaks of servers beyond its scope.
+
+    These are names of servers and tools, words that only one tool has, and planted canaries. What
+    the query contains is left out, as an answer may repeat it. Empty: no leak.
+    """
     wanted = [*beyond(world, agent)]
     for key, tool in world.tools().items():
         if key.server in beyond(world, agent):
@@ -63,14 +80,16 @@ def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[s
 
 
 def _proven(bench: Bench, agent: str) -> Bench | None:
+    """Return the agent's bench as `scoped` does; None where that would be inconclusive."""
     with suppress(Inconclusive):
         return scoped(bench, agent)
     return None
 
 
 def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """Return the views from other places that offer discovery, and of agents of every server.
+    """Return the target's other views: its other endpoints, and agents that may see every server.
 
-    Keys are names for reports. With `tool`, only endpoints that offer that built-in tool count.
+    Keys are names for reports, such as `as agent north`; values are benches. With `tool`, only
+    endpoints that offer that built-in tool count.
     """
     return places(bench, tool) | {f"as agent {view.agent}": view for view in everywhere(bench)}

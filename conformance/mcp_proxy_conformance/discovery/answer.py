@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def description(self) -> str | None:
-        """The description as sent, None when the member is absent."""
+        """The description as sent, None when absent; a non-string is given as JSON."""
         text = self.members.get("description")
         return text if text is None or isinstance(text, str) else json.dumps(text)
 
@@ -59,10 +59,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One discovery answer (FR-001..FR-009), its words normalised through the surface names.
+    """One discovery answer (FR-001..FR-009), read under the member names declared for the target.
 
-    `error` is the target's text when it answered with an error; then the rest is empty. `findings`
-    are the breaches of its schema.
+    `error` is the target's text when it answered with an error; then the rest is empty. `body` is
+    the whole JSON document. `findings` are the breaches of its schema.
     """
 
     reply: ToolReply
@@ -93,9 +93,10 @@ class Answer:
         return str(self.statuses().get(key, usual))
 
     def text_without_echo(self) -> str:
-        """Return the whole result as text, without the request's query where it is a whole word.
+        """Return the whole result as text, in which leaks of names can be searched.
 
-        Text items, structured content and `_meta` are in it as sent and with escapes resolved.
+        The request's query is removed where it is a whole word, as an answer may repeat it. Text
+        items, structured content and `_meta` are in it as sent and with escapes resolved.
         """
         raw = self.reply.result.decode("utf-8", "replace")
         text = f"{raw}\n{self.reply.text}"
@@ -156,9 +157,10 @@ def read_answer(
     reply: ToolReply, query: str, members: Members, known: Known, *,
     flag: Any = False, limit: Any = None,
 ) -> Answer:  # fmt: skip
-    """Return the answer in normal form; raises Misshapen when it lacks the declared shape.
+    """Read a reply of the discovery tool; raises Misshapen when it lacks the declared shape.
 
-    `flag` and `limit` are those of the request, as it was sent.
+    A reply that is an error is not misshapen: it becomes an answer with `error`. `flag` and `limit`
+    are those of the request, as it was sent.
     """
     body = _body(reply)
     if body is None:
@@ -189,7 +191,7 @@ def read_answer(
 
 
 def read_listing(reply: ToolReply, members: Members) -> Listing:
-    """Return the listing in normal form; raises Misshapen."""
+    """Read a reply of the listing tool; raises Misshapen, for an error too."""
     body = read_body(reply)
     expect_single(reply.text, body, members)
     expect_same_counts(reply, body, members)
@@ -205,7 +207,7 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
 
 
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
-    """Return the view of one server, sent by itself or as a list of one; raises Misshapen."""
+    """Read the view of one server, sent by itself or as a list of one; raises Misshapen."""
     body = read_body(reply)
     expect_single(reply.text, body, members)
     expect_same_counts(reply, body, members)
@@ -227,7 +229,7 @@ def read_body(reply: ToolReply) -> dict[str, Any]:
 
 
 def server_entry(entry: Any, members: Members) -> ServerEntry:
-    """Return one server as listed or inspected; raises Misshapen."""
+    """Read one server of a listing, or of the view of it alone; raises Misshapen."""
     if not isinstance(entry, dict) or not isinstance(entry.get(members.server_name), str):
         raise Misshapen(f"a listed server has no name: {as_json(entry)}")
     _expect_short(entry[members.server_name])
@@ -242,6 +244,10 @@ def server_entry(entry: Any, members: Members) -> ServerEntry:
 def _entries(
     body: Mapping[str, Any], member: str, known: Known, *clauses: str
 ) -> tuple[Entry, ...]:
+    """Read the tools under a member of an answer; none if it is absent.
+
+    Misshapen, with these clauses, for anything but a list of objects with a name.
+    """
     listed = body.get(member)
     if listed is None:
         return ()
@@ -278,7 +284,10 @@ def _expect_short(*names: str) -> None:
 
 
 def _body(reply: ToolReply) -> dict[str, Any] | None:
-    """Return the JSON document of an answer; None when the answer is an error."""
+    """Return the JSON document of an answer, further texts in it under BESIDE; None for an error.
+
+    Raises Misshapen when the text is not a JSON object, or one that nests too deeply.
+    """
     if reply.error is not None or reply.is_error:
         return None
     text = reply.text

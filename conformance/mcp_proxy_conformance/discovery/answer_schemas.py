@@ -31,7 +31,8 @@ def exchange_findings(
 ) -> tuple[Finding, ...]:
     """Return the breaches of an answer to a discovery request with this flag and limit.
 
-    Pointers are into the answer, and use the target's own names.
+    Pointers are into the answer, and use the target's own names. The inside of callable entries is
+    not looked at; where far more tools are listed as locked than allowed, only that is reported.
     """
     names = {
         "tools": members.tools,
@@ -51,24 +52,25 @@ def exchange_findings(
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return the breaches of a listing of these servers."""
+    """Return the breaches of the schema of a listing in a listing of these servers."""
     names = {"servers": members.servers, "tools": members.counts}
     servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
     return _findings("server-listing", {"servers": servers}, names)
 
 
 def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
-    """Return the breaches of the view of one server."""
+    """Return the breaches of the schema in the view of one server."""
     names = {"server": members.inspected, "tools": members.counts}
     return _findings("server-inspection", {"server": _server(entry, members)}, names)
 
 
 def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
-    """Return the breaches of the answer to a call of a tool that has this status."""
+    """Return the breaches of the schema by the refusal of a call of a tool with this status."""
     return _findings("rejection", {"status": status, "text": text}, {})
 
 
 def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    """Return the members that the schema knows, under its names instead of the target's own."""
     return {name: body[own] for name, own in names.items() if own in body}
 
 
@@ -77,7 +79,11 @@ def _server(entry: Any, members: Members) -> Any:
 
 
 def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
-    """Return a finding for each pair of place and clauses, one for all items of an array."""
+    """Return the breaches of the schema `kind` by a value, from a cache unless it is large.
+
+    There is one finding for each place and its clauses; the items of an array are one place.
+    `names` are the target's own names of members, by those in the schema.
+    """
     text = json.dumps(value, ensure_ascii=False)
     known = _known if len(text) <= LONGEST else _known.__wrapped__
     return known(kind, text, json.dumps(names))
@@ -85,6 +91,7 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 
 @lru_cache(KEPT)
 def _known(kind: str, value: str, names: str) -> tuple[Finding, ...]:
+    """Return the result of `_findings`; value and names are JSON, so that it can be cached."""
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
     for error in islice(_validator(kind).iter_errors(json.loads(value)), MOST_ERRORS):

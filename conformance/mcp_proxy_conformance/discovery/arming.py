@@ -67,7 +67,10 @@ class Armed:
 
 
 def sampled(world: World) -> tuple[ToolKey, ...]:
-    """Return the tools whose locks are proven one by one; of a large server only a sample."""
+    """Return the tools whose locks are proven one by one, which are all tools of most servers.
+
+    Of a large server they are the tools that share a word with few others, and every Nth other.
+    """
     members: dict[str, int] = {}
     for tool in world.tools().values():
         for group in tool.groups:
@@ -107,7 +110,10 @@ class Prover:
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
-        """Poll until a call reaches the upstream; record and return whether one did."""
+        """Poll until a call reaches the upstream; record and return whether one did.
+
+        After two tools that were never reached, further ones are called once only.
+        """
         within = self._patience() if self._unreached < PATIENT else 0.0
         reached = poll(lambda: call(self.started, key).reached, bool, within)
         if reached:
@@ -117,12 +123,18 @@ class Prover:
         return reached
 
     def _patience(self) -> float:
-        """Return the ready time in seconds; before the first call got through, the rest of it."""
+        """Return how long to wait for a call, in seconds: the ready time.
+
+        Until the first call of any tool gets through, it is the rest of that time since the start.
+        """
         left = self.started.started_at + self.started.target.ready_s - time.monotonic()
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Poll until a call leaves the upstream uncounted; record and return whether one did."""
+        """Poll until a call does not reach the upstream, which proves a lock; return whether so.
+
+        The result is recorded. After two locks without effect, further ones are called once only.
+        """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         if poll(lambda: call(self.started, key).reached, lambda reached: not reached, within):
             self._unenforced += 1
@@ -133,7 +145,10 @@ class Prover:
         return True
 
     def expect_lasting_refusal(self, key: ToolKey) -> bool:
-        """Return whether two calls are refused and another tool is reached between: no outage."""
+        """Prove a lock by two refused calls, between which a call of another tool is reached.
+
+        So an outage does not pass for a lock. The result is recorded, and returned.
+        """
         beside = self._callable_beside(key)
         if not self.expect_refusal(key):
             return False
@@ -144,12 +159,16 @@ class Prover:
         return self.expect_refusal(key)
 
     def _callable_beside(self, key: ToolKey) -> ToolKey | None:
-        """Return a tool that is still callable, preferably of the same server."""
+        """Return a tool that is still callable, preferably of the same server, or None."""
         free = [k for k in sorted(self.armed.called) if self.armed.states[k].callable]
         return min(free, key=lambda k: k.server != key.server, default=None)
 
     def show(self, keys: Iterable[ToolKey]) -> None:
-        """Ask every declared query while unlocked; wait until each tool's word lists it."""
+        """Record which tools each query of the world lists, before they are locked.
+
+        First wait until each of `keys` is listed for its own word. A tool that a query listed while
+        it was callable is relevant to it later, when it is locked.
+        """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
             word = self.tools[key].word or key.tool
@@ -165,12 +184,12 @@ class Prover:
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
-        """Return the names of tools that will be withheld: only their exact name finds them."""
+        """Return the names of tools that steps will withhold: only the exact name finds them."""
         states = after(self.world, self.world.steps, initial(self.world))
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Remember which tools a query ever listed, and their entries.
+        """Record which tools an answer lists for its query, and their entries.
 
         An unlocked tool may be listed only after a delay (interpretation back-without-refresh):
         that it is not listed yet does not make it irrelevant.
@@ -188,7 +207,10 @@ RETRIED = 3
 
 
 class Stepper:
-    """Takes steps one by one; undeclared ones are left out and recorded as skipped."""
+    """Takes a world's steps one by one and proves the effect of each.
+
+    Steps that need an undeclared capability are left out, and their tools are recorded as skipped.
+    """
 
     def __init__(self, prover: Prover) -> None:
         """Steps are taken on the prover's target."""
@@ -213,6 +235,7 @@ class Stepper:
             self._skip(step, str(refusal))
 
     def _skip(self, step: Step, reason: str) -> None:
+        """Record why a step was left out; of a refresh, undo what it would have made known."""
         for tool in self._touched(step):
             self.armed.skipped.setdefault(tool, reason)
         for unseen in self._unseen.pop(step.refresh or "", []):
@@ -246,7 +269,10 @@ class Stepper:
             self._confirm_open(step)
 
     def _use(self, step: Step) -> None:
-        """Ask, call, or restart and wait until the callable tools are reached again."""
+        """Take a step that changes no lock: a request, a call or a restart.
+
+        After a restart, wait until the first few callable tools are reached again.
+        """
         if step.ask is not None:
             optional = {"include_disabled": step.include_disabled, "limit": step.limit}
             arguments: dict[str, Any] = {
@@ -275,6 +301,7 @@ class Stepper:
         return next((word for word in needed if word not in declared), None)
 
     def _touched(self, step: Step) -> list[ToolKey]:
+        """Return the tools whose state a step changes."""
         if step.changes_nothing:
             return []
         if not step.tools and (step.lock or step.unlock):
@@ -286,7 +313,10 @@ class Stepper:
         return [ToolKey(step.server, tool) for tool in step.tools]
 
     def _lay(self, step: Step) -> Step:
-        """Lay a lock; tools for which the operator side may refuse it are recorded as skipped."""
+        """Lay a lock; return the step with only those tools that were locked.
+
+        The operator side may refuse a user lock; such a tool is recorded as skipped.
+        """
         assert step.lock is not None
         if step.lock != "user":
             self.started.lock(step.lock, step.server, step.tools)
@@ -322,7 +352,7 @@ class Stepper:
             self.started.refresh(step.server)
 
     def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
-        """Prove the lock on a tool that was callable until now."""
+        """Prove a lock on the first tool that it hits and that was callable until now, if any."""
         for key in self.prover.sample:
             hit = key.server == step.server and (not step.tools or key.tool in step.tools)
             if hit and key in before and before[key].callable and key in self.armed.called:
@@ -362,7 +392,7 @@ class Stepper:
 
 
 def _new_in(step: Step) -> ToolKey:
-    """Return the tool that an `add` or `change` step is about."""
+    """Return the tool that a step adds or changes."""
     return ToolKey(step.server, step.add.name if step.add else step.change or "")
 
 
@@ -376,7 +406,7 @@ def arm(started: Started) -> Armed:
 
 
 def proven(started: Started) -> Stepper:
-    """Prove the tools of a started world callable before its steps; return their stepper."""
+    """Prove the tools of a started world callable, before its steps; return its stepper."""
     prover = Prover(started)
     armed = prover.armed
     _lift_initial_denials(prover)
@@ -427,7 +457,7 @@ def confirm_all(prover: Prover) -> None:
 
 
 def _never_callable(prover: Prover, key: ToolKey) -> str:
-    """Return why a tool was never callable, as far as its upstream knows."""
+    """Return why a tool was never callable, such as a page of tools/list not asked for."""
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"

@@ -104,7 +104,10 @@ class Bench:
     def discover(
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
     ) -> Answer:
-        """Make one discovery call, D(query, flag, limit) in the clause tables."""
+        """Make one discovery call, D(query, flag, limit) in the clause tables; ABSENT is not sent.
+
+        Raises DeclarationFault for a status whose lock the target does not declare.
+        """
         answer = discover(
             self.started,
             query,
@@ -118,7 +121,7 @@ class Bench:
         return answer
 
     def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
-        """Return the answer to a request, shared by all checks that send it in the same state.
+        """Return the answer to a request; checks that send it in the same state share the answer.
 
         The request is repeated after every operator action, between two observations of `until`,
         and when the check is called again; a failure only ever rests on the check's own answers.
@@ -147,19 +150,25 @@ class Bench:
         return self.listing(reply)
 
     def listing(self, reply: ToolReply) -> Listing:
-        """Return the listing in a reply of the listing tool."""
+        """Read a reply of the listing tool; breaches of its schema are reported."""
         listing = read_listing(reply, self.surface.members)
         self.started.found(listing.findings, "listing of servers")
         return listing
 
     def inspect(self, server: str) -> ServerEntry:
-        """Return the single-server view; not applicable when the surface names none."""
+        """Return the single-server view; not applicable when the surface names none.
+
+        Breaches of its schema are reported.
+        """
         entry = read_inspected(self.inspection(server), self.surface.members)
         self.started.found(entry.findings, f"view of {server}")
         return entry
 
     def inspection(self, server: str) -> ToolReply:
-        """Return the answer that has the single-server view, or refuses it; raises as `inspect`."""
+        """Ask for the single-server view; return the reply, which may refuse it.
+
+        Not applicable when the surface names none.
+        """
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
             raise NotApplicable("inspect is not declared", cause="not_declared")
@@ -177,7 +186,7 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Report breaches of a rejection's schema if the tool can have one status only."""
+        """Report breaches of the schema in a refusal, if the tool's locks allow one status only."""
         state = self.states.get(called.key)
         if state is None or called.reached or self.agent is not None:
             return
@@ -209,7 +218,7 @@ class Bench:
         return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
-        """Run all acts concurrently, each thread with sessions of its own."""
+        """Run all acts concurrently, each thread with its own sessions; return their results."""
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
 
@@ -324,22 +333,25 @@ class Bench:
             )
 
     def locked(self, **state: Any) -> tuple[ToolKey, ...]:
-        """Return the armed tools whose locks are exactly these, e.g. `locked(config=True)`."""
+        """Return the tools whose locks are exactly these, e.g. `locked(config=True)`.
+
+        Only tools whose calls were seen to be refused are among them.
+        """
         want = ToolState(**state)
         return tuple(k for k in self.armed.refused if self.states[k] == want)
 
     def relevant(self, key: ToolKey, query: str) -> bool:
-        """Whether this target listed the tool for the query while it was callable."""
+        """Whether this target listed the tool for the query while callable, or that is its name."""
         return key in self.armed.shown.get(query, ()) or query == key.tool
 
     @property
     def flag_alive(self) -> bool:
-        """Whether the flag reveals at least one tool on this stage."""
+        """Whether the flag reveals any tool of this world; if not, an omission proves nothing."""
         return self._seen("flag", lambda: any(self.revealed(word) for word in self._sample_words()))
 
     @property
     def note_alive(self) -> bool:
-        """Whether a note appears on this stage; not applicable where none is ever due."""
+        """Whether any answer in this world has a note; not applicable where none is ever due."""
         return self._seen("note", self._any_note)
 
     def _any_note(self) -> bool:
@@ -350,7 +362,7 @@ class Bench:
 
     @property
     def block_alive(self) -> bool:
-        """Whether a counts block appears on this stage."""
+        """Whether any server of this world is listed with a counts block."""
         return self._seen(
             "block", lambda: any(entry.has_counts for entry in self.list().servers.values())
         )
@@ -359,7 +371,7 @@ class Bench:
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
-        """Whether the feature works on this started target; once observed, not probed again."""
+        """Whether `look` has held on this started target; once it has, it is not called again."""
         place = f"{what} {self.agent} {self.endpoint} {self.wire}"
         if place not in self.started.seen and look():
             self.started.seen.add(place)

@@ -187,6 +187,10 @@ def _item_key(item: Node, index: int) -> Step:
 
 
 def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
+    """Yield the paths of scalars that differ between two answers that should be equal.
+
+    Raises Inconclusive where anything else differs, or a name.
+    """
     if node.raw == other.raw:
         return
     if node.kind in SCALARS and other.kind in SCALARS and path[-1] not in FIXED and len(path) > 1:
@@ -225,6 +229,7 @@ def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
 
 
 def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
+    """Yield the bytes, as spans of the document, of the moving members in a node."""
     if path in moving and node.kind in SCALARS:
         yield node.span
     if not moving:

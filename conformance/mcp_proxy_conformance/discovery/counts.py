@@ -52,7 +52,8 @@ def integral(value: Any) -> bool:
 def judged(bench: Bench) -> tuple[str, ...]:
     """Return the servers whose counts can be judged: enabled, not quarantined, all locks proven.
 
-    Raises Inconclusive when there is none with a locked tool.
+    Where none has a locked tool: inconclusive, or not applicable if locks were left out as
+    undeclared or refused.
     """
     doubtful = set(bench.armed.doubtful)
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
@@ -66,7 +67,7 @@ def judged(bench: Bench) -> tuple[str, ...]:
 
 
 def shut(bench: Bench) -> tuple[str, ...]:
-    """Return the servers that are off or in quarantine, which is proven, as are all other locks."""
+    """Return the servers proven to be off or in quarantine, if all their locks are proven."""
     locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
     proven = {key.server for lock in locks for key in bench.locked(**lock)} - bench.armed.doubtful
     return tuple(
@@ -77,7 +78,10 @@ def shut(bench: Bench) -> tuple[str, ...]:
 
 
 def of_users(states: Iterable[ToolState]) -> dict[str, int]:
-    """Return how many of a server's tools may be counted under each reason of users."""
+    """Return, by each reason that users can lift, how many tools may be counted under it at most.
+
+    `states` are the locks on each tool of one server.
+    """
     states = tuple(states)
     return {word: sum(word in counted_as(state) for state in states) for word in USERS}
 
@@ -96,7 +100,7 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
 
 
 def own_locked(bench: Bench, agent: str) -> dict[str, int]:
-    """Return, by status, the number of the agent's locked tools that have it alone or first."""
+    """Return, by status, how many locked tools in the agent's scope have it alone or first."""
     outside = beyond(bench.world, agent)
     own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]
     words = [status_of_lock(state) for state in own]
@@ -104,7 +108,7 @@ def own_locked(bench: Bench, agent: str) -> dict[str, int]:
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
-    """Yield each status word with its number in a JSON value, at any depth."""
+    """Yield each number that a status word names in a JSON value, at any depth: word, number."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in STATUSES and isinstance(inner, int):
@@ -127,7 +131,10 @@ def whole_result(reply: ToolReply) -> list[Any]:
 
 
 def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
-    """Return, by status word, the numbers in a JSON value that are above those of `own`."""
+    """Return, by status word, the numbers in a JSON value that are above those of `own`.
+
+    They count tools that the caller may not know of; empty if there are none.
+    """
     more: dict[str, list[int]] = {}
     for word, number in status_numbers(value):
         if number > own.get(word, 0):

@@ -38,19 +38,22 @@ MEMBERS = 12
 """Names of an answer's members that a hint shows."""
 
 
-def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
-    """Send the case's request, by that call surface, and return the comparison of its answer.
+def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
+    """Send a case's request and compare the answer with what the case expects.
+
+    `way` is the number of the surface by which a call is made.
 
     Raises:
         Inconclusive: A control fails.
+        NotApplicable: The target lacks what the case is about.
     """
     if case.when.agent is not None:
         bench.needs("agents")
         bench = bench.as_agent(case.when.agent)
     handlers: dict[str, Callable[[Case, Bench], Comparison]] = {
-        "discover": _discovered,
-        "list": _listed,
-        "call": partial(_called, way=way),
+        "discover": _compare_discovery,
+        "list": _compare_listing,
+        "call": partial(_compare_call, way=way),
     }
     compared = handlers[case.when.do](case, bench)
     if compared.is_empty:
@@ -58,7 +61,11 @@ def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     return compared
 
 
-def _discovered(case: Case, bench: Bench) -> Comparison:
+def _compare_discovery(case: Case, bench: Bench) -> Comparison:
+    """Send a case's discovery request and compare all that the case expects of the answer.
+
+    A refused request with an odd limit is a lawful answer; any other error is inconclusive.
+    """
     when, then, compared = case.when, case.then, Comparison()
     query = when.query or ""
     _controls(case, bench, query)
@@ -121,6 +128,7 @@ def _members(
 
 
 def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
+    """Whether a member is of the expected kind, or absent if that is the kind."""
     if kind == NOWHERE or member not in members:
         return (kind == NOWHERE) == (member not in members)
     value = members[member]
@@ -131,7 +139,7 @@ def _placed(
     tool: ToolKey, allowed: Iterable[str], answer: Answer, bench: Bench, compared: Comparison,
     *, flag: bool,
 ) -> None:  # fmt: skip
-    """Compare the place of a tool in the answer: its status, `callable` or `absent`."""
+    """Compare where an answer has a tool: its status, `callable` if listed so, or `absent`."""
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))
     place = listed if state.callable else answer.status(tool)
@@ -264,13 +272,17 @@ def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
 
 
 def _controls(case: Case, bench: Bench, query: str) -> None:
-    """Check the controls: proven locks, listed callables, a feature that works on this stage."""
+    """Raise unless the observation of a case can prove anything.
+
+    Not applicable if a lock was left out; inconclusive if a lock is unproven, a tool was never
+    listed for the query, or the feature that the case is about works nowhere in this world.
+    """
     then = case.then
     for left_out, reason in bench.armed.skipped.items():
         if bench.tools[left_out].holds(query):
             raise NotApplicable(reason)
     for name, allowed in (then.disabled or {}).items():
-        _armed(bench, key(name))
+        _expect_proven(bench, key(name))
         if "absent" not in allowed and not bench.states[key(name)].callable:
             relevant = bench.relevant(key(name), query)
             bench.require(relevant, f"{name} was not listed for {query!r} while it was callable")
@@ -310,7 +322,8 @@ def _as_admin(bench: Bench) -> Bench:
     return bench if bench.agent is None else Bench(bench.started, bench.armed)
 
 
-def _armed(bench: Bench, tool: ToolKey) -> None:
+def _expect_proven(bench: Bench, tool: ToolKey) -> None:
+    """Raise unless the tool is there and its lock, if it has one, was laid and proven."""
     if tool in bench.armed.skipped:
         raise NotApplicable(bench.armed.skipped[tool])
     if tool not in bench.states:
@@ -325,6 +338,7 @@ def _armed(bench: Bench, tool: ToolKey) -> None:
 def _tools(
     then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool, limit: Any
 ) -> None:
+    """Compare the callable tools of an answer with those that the case wants there or not."""
     if then.tools is None:
         return
     callables = set(answer.callables())
@@ -359,6 +373,7 @@ def _tools(
 
 
 def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool) -> None:
+    """Compare what an answer says: descriptions, schemas, planted canaries and remediations."""
     entries = {str(entry.key): entry for entry in answer.disabled}
     for name in then.withheld:
         tool = key(name)
@@ -416,6 +431,10 @@ def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
 def _text(
     path: str, text: str, status: str, *, bench: Bench, compared: Comparison, clauses: list[str]
 ) -> None:
+    """Judge a remediation or refusal as one for a lock with this status.
+
+    One that cannot be read is kept as such.
+    """
     outcome = judge(text, status, pins=bench.started.target.pins)
     if outcome == "unrecognised":
         compared.unread(path, text, clauses)
@@ -427,6 +446,7 @@ def _text(
 def _note(
     then: Then, answer: Answer, bench: Bench, compared: Comparison, *, limit: float | None
 ) -> None:
+    """Compare the note of an answer, and its number, with what the case expects."""
     crosses = _matches_beyond(bench, answer.query)
     own = bench.revealed(answer.query) if then.note != "any" else {}
     if then.note == "absent" and (answer.tools or not own):
@@ -465,7 +485,8 @@ def _matches_beyond(bench: Bench, query: str) -> bool:
     return any(tool.server in beyond(bench.world, bench.agent) for tool in revealed)
 
 
-def _listed(case: Case, bench: Bench) -> Comparison:
+def _compare_listing(case: Case, bench: Bench) -> Comparison:
+    """List the servers and compare their counts with what the case expects."""
     compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
     listing = bench.list()
@@ -525,10 +546,11 @@ def _block(
                     shows=["FR-010.zero-omitted"] if left_out else [])  # fmt: skip
 
 
-def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
+def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
+    """Call the tool of a case; compare whether the upstream saw it, and the refusal's text."""
     compared, then = Comparison(), case.then.rejection
     tool = key(case.when.tool or "")
-    _armed(bench, tool)
+    _expect_proven(bench, tool)
     called = bench.call(tool, surface=way)
     compared.message = str(called.reply.received.id)
     if then is None:
@@ -554,7 +576,10 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
 
 
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
-    """Judge a rejection; equality with the target's own text for another lock convicts first."""
+    """Judge for which class of lock a refusal is written.
+
+    A text that equals the target's own for a user's lock convicts without being read.
+    """
     state = bench.states.get(tool, ToolState())
     if state.config and not is_policy_first(state):
         _no_remedy_of_users(text, tool, state, bench, compared)
@@ -574,7 +599,10 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
 def _no_remedy_of_users(
     text: str, tool: ToolKey, state: ToolState, bench: Bench, compared: Comparison
 ) -> None:
-    """Judge a rejection for which another lock than config may be checked, and told, first."""
+    """Judge the refusal of a config-denied tool that another lock, checked first, may explain.
+
+    It must not tell a user to act on the tool.
+    """
     users = [own for status in OF_USERS for own in _own_rejections(bench, status)]
     servers = {
         own
@@ -605,6 +633,7 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
 
 
 def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:
+    """Compare whether a refusal names the flag or the discovery tool."""
     words = (FLAG, bench.surface.discovery_tool)
     points = any(word in called.text for word in words)
     compared.truth(f"rejection of {called.key}", called.text, holds=points,

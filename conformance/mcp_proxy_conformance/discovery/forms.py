@@ -1,4 +1,4 @@
-"""The three forms of a request, absent, false and true, as the exact bytes that answer them."""
+"""One request with the flag absent, false or true: its exact answers, and their differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from mcp_proxy_conformance.wire.spans import Malformed, Node
 def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
     """Remove the flag from every object in the text that repeats exactly these arguments.
 
-    One adjacent comma goes with the flag; a text that is not a JSON document is unchanged.
+    Then an answer that repeats its request has the same bytes with the flag and without it. One
+    adjacent comma goes with the flag; a text that is not a JSON document is unchanged.
     """
     if FLAG.encode() not in text:
         return text
@@ -53,7 +54,10 @@ OPTED_IN = "with the flag"
 
 
 def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
-    """Return the exact answer to one request in that form; `apart` in a session of its own."""
+    """Send one request with the flag in that form; return the exact answer, without an echo of it.
+
+    `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own.
+    """
     arguments = {bench.surface.query: request["query"]}
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
@@ -72,8 +76,9 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
 def unequal(
     bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> dict[str, tuple[ByteDifference, ...]]:
-    """Return the requests whose answers differ between absent and false, and the differences.
+    """Send each request with the flag absent and false; return what differs between the answers.
 
+    Keys are requests in words, values their differences; requests with equal answers are left out.
     Each is sent with the flag first: any state that this leaves shows in both forms or in none.
     """
     requests = list(requests)

@@ -37,7 +37,8 @@ def reveals(state: ToolState) -> Clauses:
 def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
     """Return the clauses broken by a place that the locks do not allow, with or without the flag.
 
-    `place`: a status, `callable` or `absent`; `by_description`: the query matches nothing else.
+    `place` is where an answer has the tool: a status, `callable` or `absent`; `by_description`: the
+    query matches nothing but the tool's description.
     """
     if not flag:
         return _in_default(place) if not state.callable else ("FR-002.no-section",)
@@ -63,7 +64,10 @@ def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool 
 def compare_places(
     compared: Comparison, key: ToolKey, state: ToolState, places: Iterable[str]
 ) -> None:
-    """Compare each place of a tool in flagged answers with those that its locks allow."""
+    """Compare where flagged answers have a tool with the places that its locks allow.
+
+    `places` are the statuses seen, `callable` or `absent`.
+    """
     for place in sorted(places):
         compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),
                         breaks=broken_by(state, place, flag=True),
@@ -71,20 +75,21 @@ def compare_places(
 
 
 def as_callable(state: ToolState, *, flag: bool) -> Clauses:
-    """Return the clauses broken by a locked tool that is listed as callable, locked too or not."""
+    """Return the clauses broken when a locked tool is listed as callable, or as both."""
     if not flag:
         return _in_default(CALLABLE)
     return ("FR-004.follows-state", *(("FR-001.server-off",) if state.server_off else ()))
 
 
 def _in_default(place: str) -> Clauses:
+    """Return the clauses broken by a locked tool at this place in an answer without the flag."""
     if place == CALLABLE:
         return ("FR-001.default-off", "FR-002.no-locked-names", "FR-004.follows-state")
     return ("FR-001.default-off", "FR-002.no-section", "FR-002.no-locked-names")
 
 
 def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """Return the clauses that an allowed place shows to hold."""
+    """Return the clauses that are seen to hold when a tool is at a place that its locks allow."""
     if not flag:
         return () if state.callable else ("FR-001.default-off",)
     if state.callable:

@@ -35,14 +35,18 @@ Kind = Literal["refusals", "none", "foreign", "open"]
 
 
 class Applied(NamedTuple):
-    """Result of applying a schema: its error messages for each of the arguments, or the failure."""
+    """Result of applying a schema: a list of error messages for each of the arguments.
+
+    By `kind`: `refusals`, that list; else the reason, as text, why there is none: `none`, it is not
+    a schema; `foreign`, it refers to another document; `open`, it could not be applied.
+    """
 
     kind: Kind
     result: Any
 
 
 def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the schema's error messages for each of these arguments.
+    """Return the schema's error messages for each of these arguments; none for one that it accepts.
 
     Raises:
         Misshapen: It is not a schema.
@@ -121,6 +125,7 @@ def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
+    """Apply the schema in a process of its own, which is ended after ten seconds."""
     try:
         request = json.dumps([schema, forms]).encode()
         done = subprocess.run(
@@ -135,6 +140,7 @@ def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applie
 
 
 def _main() -> None:
+    """Answer one request of `_in_child`, with a limit on memory."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not everywhere
 

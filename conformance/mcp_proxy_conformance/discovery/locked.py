@@ -20,14 +20,17 @@ SHORT = 20
 
 
 def own_query(bench: Bench, key: ToolKey) -> str:
-    """Return the tool's word if it was listed for it while callable, else its name."""
+    """Return the query that finds the tool alone: its unique word, or its name.
+
+    The word serves if the tool was listed for it while callable and is not withheld now.
+    """
     word = bench.tools[key].word
     indexed = not is_withheld(bench.states[key]) and bench.relevant(key, word)
     return word if word and indexed else key.tool
 
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
-    """Ask for a tool by its own query, with the flag, in a request of the check's own."""
+    """Ask for a tool by its own query, with the flag, in a request that is not shared."""
     return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
@@ -42,7 +45,11 @@ def named(answer: Answer, key: ToolKey) -> Entry | None:
 
 
 def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
-    """Return the answers to own queries that list their tool as locked within the settle time."""
+    """Ask for each tool by its own query; return the answers that list it as locked, by tool.
+
+    They are repeated until all do so or the settle time is over; tools that are not listed are left
+    out.
+    """
     keys = tuple(keys)
 
     def look() -> dict[ToolKey, Answer]:
@@ -53,7 +60,7 @@ def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
 
 
 def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
-    """Return the locked entry of each tool that is listed as locked."""
+    """Return each tool's locked entry in the answer to its own query; others are left out."""
     entries = {key: named(answer, key) for key, answer in own_answers(bench, keys).items()}
     return {key: entry for key, entry in entries.items() if entry is not None}
 
@@ -61,8 +68,8 @@ def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
 def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Answer]]:
     """Return all answers that list each of these tools as locked, from every view and query.
 
-    The requests are its own query, its shared words, limit 1, other endpoints, and agents of
-    every server; tools that their own query does not list are left out.
+    The requests are its own query, the words that it shares with others, limit 1, other endpoints,
+    and agents of every server; tools that their own query does not list are left out.
     """
     answers = list(own_answers(bench, keys).items())
     views = onlookers(bench).values()
@@ -83,7 +90,7 @@ def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, En
 
 
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
-    """Return the map's texts for these tools by status, with their names masked."""
+    """Return the remediations that answers give for these tools, by status, names masked."""
     texts: dict[str, set[str]] = {}
     for key, answer in every_answer(bench, keys):
         status = answer.status(key)
@@ -94,9 +101,10 @@ def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
 
 
 def places(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Return the tool's places in answers to its own query and its name; absent if in neither.
+    """Return where flagged answers to its own query and to its name have a tool.
 
-    Empty when it is in neither and the cap may be the cause: then nothing can be concluded.
+    Statuses and `callable`; `absent` if neither has it. Empty when neither has it and the cap may
+    be the cause: then nothing can be concluded.
     """
     queries = {own_query(bench, key), key.tool}
     answers = [bench.asked(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]
@@ -117,9 +125,9 @@ def masked(bench: Bench, text: str, key: ToolKey) -> str:
 
 
 def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the members that hold a schema, judged by their name or their value.
+    """Return the names of the members that hold a schema, judged by their name or their value.
 
-    A flag, a number or a hash about a schema is none; a schema may be sent as JSON text.
+    A flag, a number or a hash about a schema is not one; a schema may be sent as JSON text.
     """
     return tuple(
         name
@@ -129,7 +137,7 @@ def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the members that are named as a remediation, and are more than a status or a flag."""
+    """Return the names of members named as a remediation, if more than a status or a flag."""
     return tuple(
         name
         for name, value in members.items()
@@ -162,9 +170,10 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
-    """Return the places of further maps: objects with a text of the map under its own status.
+    """Return where an answer has a second remediation map, which it must not have.
 
-    `member` is the map's name. What the result says once more as structured content is no other.
+    That is any object with a text of the map under its own status. `member` is the map's name.
+    Structured content, which says the result once more, is not searched.
     """
     known = {
         s: t for s, t in (answer.remediation or {}).items() if isinstance(t, str) and t.strip()
@@ -178,6 +187,7 @@ def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
 
 
 def _maps(value: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
+    """Yield the place of each object in a value that has one of these texts under its status."""
     if isinstance(value, Mapping):
         if any(repeated([text], value[word]) for word, text in known.items() if word in value):
             yield place

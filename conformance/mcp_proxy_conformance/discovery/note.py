@@ -22,9 +22,10 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
 def queries_of(world: World) -> tuple[str, ...]:
-    """Return words shared by tools, and names of tools that only their exact name must find.
+    """Return queries for the note in this world, where what they match is locked.
 
-    The latter are tools that are added or changed, or whose server is quarantined.
+    They are words shared by tools, and the names of tools that only their exact name must find:
+    tools that are added or changed, or whose server is quarantined.
     """
     names = [step.add.name if step.add else step.change for step in world.steps]
     quarantined = {step.server for step in world.steps if step.lock == "quarantine"}
@@ -73,9 +74,10 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
 
 
 def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
-    """Return `owed` by query and place: also at limit 1, other endpoints, agents of every server.
+    """Return the answers that owe a note, as `owed` does, from every view of the target.
 
-    A place where no note is owed is left out.
+    Views: as asked, at limit 1, at other endpoints, as agents of every server. Keys are the query
+    and the view's name. A view where no note is owed is left out.
     """
     queries = tuple(queries)
     owing = dict(owed(bench, queries))
@@ -93,7 +95,7 @@ INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def leads_on(answer: Answer) -> bool:
-    """Whether the answer's note names the flag."""
+    """Whether the answer's note names the flag, so that the reader knows how to go on."""
     return FLAG in (answer.note or "")
 
 

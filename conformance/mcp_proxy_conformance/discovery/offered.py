@@ -21,9 +21,9 @@ STATELESS = f" ({LATEST_STATELESS})"
 
 
 def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
-    """Return the tool's entry by path of each declared endpoint with it; inconclusive without any.
+    """Return the discovery tool's entry in tools/list, by the path of each endpoint that has it.
 
-    `tool`: another of the target's own tools, instead of discovery.
+    Inconclusive without any. `tool`: another of the target's own tools, instead of discovery.
     """
     name, entries = tool or bench.surface.discovery_tool, {}
     for endpoint in bench.surface.endpoints:
@@ -46,10 +46,10 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
 
 
 def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """Return the views from `elsewhere`, the last in the stateless revision if it is spoken.
+    """Return a bench for each other endpoint that offers the tool, by a name for reports.
 
-    Without another endpoint, that revision is looked at where the bench looks. Keys are names for
-    reports.
+    The last one is in the stateless revision, if the target speaks it; without another endpoint,
+    that revision is used at the bench's own.
     """
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
     if bench.wire != "auto" or not bench.is_stateless:
@@ -59,9 +59,10 @@ def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
 
 
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
-    """Return the tool's entry by every place of `conversations` that offers it.
+    """Return the discovery tool's entry in tools/list, by every place that offers it.
 
-    Inconclusive without any; a place where the stateless revision is not spoken is left out.
+    Places are those of `conversations`, one where the stateless revision is not spoken left out.
+    Inconclusive without any.
     """
     entries = {}
     for place, opened in conversations(bench.started, bench.agent).items():
@@ -75,7 +76,7 @@ Opened = Callable[[], AbstractContextManager[Conversation]]
 
 
 def conversations(started: Started, agent: str | None = None) -> dict[str, Opened]:
-    """Return, by place, how to talk to the target there.
+    """Return, by the name of a place, a function that opens a conversation with the target there.
 
     Places are the declared endpoints, the same in the stateless revision, and stdio where it is
     served, which is for the administrator.
@@ -93,11 +94,12 @@ def conversations(started: Started, agent: str | None = None) -> dict[str, Opene
 
 
 def unspoken(place: str) -> tuple[type[Exception], ...]:
-    """Return the errors by which a place shows that it does not speak its revision."""
+    """Return the errors to suppress at a place: those of one that lacks the stateless revision."""
     return (ProtocolFault, Unreachable) if place.endswith(STATELESS) else ()
 
 
 def _entry(client: Conversation, name: str) -> dict[str, Any]:
+    """Return the tool's entry in tools/list; inconclusive without one."""
     for tool in client.tools():
         if tool.get("name") == name:
             return tool

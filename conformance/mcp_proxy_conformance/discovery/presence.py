@@ -169,7 +169,10 @@ def _misnamed_member(started: Started) -> str:
 
 
 def _look_at(sightings: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
-    """See one answer; return whether its callable tools came, under whatever name."""
+    """Ask for `query` and record the members of the answer; return whether it lists callable tools.
+
+    A tool counts as listed whatever member it is under.
+    """
     surface = started.target.surface
     arguments = {surface.query: query} | ({} if flag is ABSENT else {FLAG: flag})
     body = _body(started, surface.discovery_tool, arguments, surface.endpoints[0])
@@ -178,7 +181,11 @@ def _look_at(sightings: Sightings, started: Started, query: str, flag: Any = ABS
 
 
 def _look_at_lock(sightings: Sightings, started: Started) -> bool:
-    """See what a lock brings to answers, listing and view; return whether all of it came."""
+    """Record the members of all answers that show a lock; return whether all came as declared.
+
+    Answers are two of discovery, the listing, and the view of one server. The note counts only
+    where no callable tool is listed.
+    """
     surface, server = started.target.surface, started.world.servers[0].name
     wanted = {"disabled", "remediation", "note", "servers", "counts"}
     if _look_at(sightings, started, LOCKED):
@@ -201,6 +208,7 @@ def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping
 
 
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
+    """Ask the target's first endpoint, as its administrator."""
     first = started.target.surface.endpoints[0]
     return discover(started, query, include_disabled=flag, endpoint=first)
 

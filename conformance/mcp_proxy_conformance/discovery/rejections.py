@@ -39,14 +39,20 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 
 
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
-    """Return the words that two equal refusals share, names masked: without ids and times."""
+    """Call a locked tool twice; return the words that both refusals share, its names masked.
+
+    Ids and times, which differ, are so left out. Inconclusive if a call is not refused.
+    """
     calls = [rejection(bench, key, surface=surface) for _ in range(2)]
     first, second = (_nameless(bench, called).split() for called in calls)
     return " ".join(a for a, b in zip(first, second, strict=False) if a == b)
 
 
 def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Judgement:
-    """Judge the refusal of a tool for a class of lock: a Judgement, pinned texts included."""
+    """Judge the refusal of a tool's call as a text for a lock with this status.
+
+    A text that the target's declaration pins is judged by that.
+    """
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
     known = {masked(bench, text, key): word for text, word in pins}
@@ -54,9 +60,10 @@ def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Jud
 
 
 def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:
-    """Judge each refusal for a config lock; raises Unread if some are unreadable, none wrong.
+    """Judge each refusal as a text for a config lock; return the outcome by the tool's name.
 
-    An unreadable text that equals the target's own for a user lock or an approval is wrong.
+    `conveys` is right; an unreadable text that equals the target's own for a user lock or an
+    approval is wrong. Raises Unread if some are unreadable and none is wrong.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
@@ -132,10 +139,11 @@ def status_of_lock(state: ToolState) -> str:
 
 
 def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
-    """Return the part of a text that reveals the reason of a tool's lock; empty without one.
+    """Return which part of a caller's refusal gives away why the tool is locked.
 
-    `open_text` is the same caller's refusal for an unlocked tool of that server: an equal text
-    reveals nothing. Both are `own_words` of the caller; the lock's own text is the admin's.
+    Empty if nothing does. `open_text` is the same caller's refusal for an unlocked tool of that
+    server: an equal text reveals nothing. Both are `own_words` of the caller; the lock's own text
+    is the administrator's.
     """
     if text == open_text:
         return ""

@@ -90,6 +90,7 @@ def names_server(text: str) -> bool:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _read(text: str, status: str) -> Judgement:
+    """Judge a text by its own words, without pins; whatever leaves a doubt is `unrecognised`."""
     if status not in _CONVEYS or len(text) > LONGEST_READ or not is_english(text):
         return "unrecognised"
     read = Reading(text)

@@ -108,6 +108,7 @@ def _points_to_discovery(clause: str) -> bool:
 
 
 def _acts(text: str) -> Iterator[Act]:
+    """Yield the acts in a text of canonical words, in order."""
     remedied, last_verb = False, "change"
     for clause in _CLAUSE.split(text):
         carried = "nobody"
@@ -174,6 +175,7 @@ def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
 
 
 def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
+    """Whether a use is meant for the time after the remedy; `remedied`: an act came before it."""
     if re.match(r" ?(?:only )?until\b(?! and)| ?to $", ahead):
         return True
     joined = re.search(
@@ -186,6 +188,7 @@ def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
 
 
 def _object(match: re.Match[str], ahead: str, behind: str) -> str:
+    """Return what the act is done to: policy, server or tool; empty if none is named."""
     if "server" in match[0]:
         return "server"
     if re.match(r" (?:the |in |tool in )*policy\b", behind):

@@ -71,7 +71,7 @@ def _repeated(node: Node, path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _broken(path: Path, names: Members, *, alike: bool) -> tuple[str, ...]:
-    """Return the clauses that a repeated member at this path breaks."""
+    """Return the clauses broken by a repeated member at this path; `alike`: with equal values."""
     whole = {
         names.disabled: "FR-004.once",
         names.remediation: "FR-005.once",

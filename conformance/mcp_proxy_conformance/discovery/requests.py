@@ -47,7 +47,7 @@ def in_words(request: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """The result of one call through the proxy: its reply, and whether the upstream saw it."""
+    """The result of one tool call through the proxy: its reply, and whether the upstream saw it."""
 
     key: ToolKey
     reply: ToolReply
@@ -75,7 +75,10 @@ def call(
     agent: str | None = None,
     wire: Way = "auto",
 ) -> Called:
-    """Call a tool through the proxy, and observe whether its upstream counted it."""
+    """Call a tool through the proxy, and observe whether its upstream counted it.
+
+    `surface` is the number of the declared way to call a tool.
+    """
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)

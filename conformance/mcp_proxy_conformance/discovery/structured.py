@@ -21,8 +21,9 @@ def expect_agreement(
 ) -> None:  # fmt: skip
     """Raise Misshapen if an answer's structured content contradicts its text.
 
-    `body` is the document in the text. What the content leaves out is not a contradiction
-    (interpretation structured-content).
+    It is also raised if both together list more locked tools than one answer may. `body` is the
+    document in the text. What the content leaves out is not a contradiction (interpretation
+    structured-content).
     """
     content = _content(reply)
     for said, clause in _of_answer(content, body, names, flagged=flagged) if content else ():
@@ -75,6 +76,7 @@ def _of_answer(
 
 
 def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, str]]:
+    """Yield what the content's locked entries say otherwise than the text's, and the clause."""
     own = {_key(entry): entry for entry in listed}
     for entry in entries:
         other = own.get(_key(entry))
@@ -92,6 +94,7 @@ def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, 
 
 
 def _of_map(remedies: Json, listed: Json) -> Iterator[tuple[str, str]]:
+    """Yield what the content's remediation map says otherwise than the text's, and the clause."""
     if more := sorted(remedies.keys() - listed.keys()):
         yield f"explains {', '.join(more)}, which the text does not", "FR-005.keys"
     if any(not same(remedies[word], listed[word]) for word in remedies.keys() & listed.keys()):

@@ -25,7 +25,10 @@ def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a question after the nearest of the names, to go between two parts of a sentence."""
+    """Return `; did you mean NAME?` with the nearest of the names, or `;` if none is near.
+
+    It joins two parts of a sentence.
+    """
     near = get_close_matches(name, list(names), 2, cutoff=0.5)
     words = " or ".join(repr(cut(each, LONGEST_NAME)) for each in near)
     return f"; did you mean {words}?" if near else ";"
@@ -39,7 +42,7 @@ def cut(text: str, longest: int) -> str:
 def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
     """Yield each tool that the surface names: its place there, its name, and its endpoint's path.
 
-    Of a name with holes nothing is known before they are filled.
+    A name with a placeholder is left out.
     """
     yield "discovery_tool", surface.discovery_tool, surface.endpoints[0]
     templates = [(f"calls[{at}].tool", template) for at, template in enumerate(surface.calls)]
@@ -97,12 +100,12 @@ def _type(schema: Any) -> Any:
 
 
 def is_note(value: Any) -> bool:
-    """Whether it is a text that names the flag and a number."""
+    """Whether the value is a text that names the flag and a number, as a note does."""
     return isinstance(value, str) and FLAG in value and bool(numbers_in(value))
 
 
 def is_listed(value: Any) -> bool:
-    """Whether it is an array of tools, none of them with a status."""
+    """Whether the value is an array of tools, none of them with a status, as `tools` is."""
     return _is_full(value, list) and all(
         isinstance(entry, Mapping)
         and isinstance(entry.get("name"), str)
@@ -113,7 +116,7 @@ def is_listed(value: Any) -> bool:
 
 
 def is_locked_section(value: Any) -> bool:
-    """Whether it is an array or an object of entries with a status word each."""
+    """Whether the value is an array or object of entries that each have a status word."""
     entries = list(value.values()) if isinstance(value, Mapping) else value
     return _is_full(entries, list) and all(
         isinstance(entry, Mapping) and _is_status(entry.get("status")) for entry in entries
@@ -121,14 +124,14 @@ def is_locked_section(value: Any) -> bool:
 
 
 def is_remediation(value: Any) -> bool:
-    """Whether it is an object of texts by status word."""
+    """Whether the value is an object of texts by status word, as the remediation map is."""
     return _is_full(value, Mapping) and all(
         _is_status(name) and isinstance(text, str) for name, text in value.items()
     )
 
 
 def is_counts(value: Any) -> bool:
-    """Whether it is an object of integers by status word, `callable` among them or not."""
+    """Whether the value is an object of integers by status word; it may also have `callable`."""
     return (
         _is_full(value, Mapping)
         and any(map(_is_status, value))
@@ -160,11 +163,10 @@ OF_ANSWERS = ("tools", "disabled", "remediation", "note")
 
 @dataclass(slots=True)
 class Sightings:
-    """The members that answers were seen to have, and others in their place.
+    """Record of the names under which a target's answers have the members of its declared surface.
 
-    `declared`: members of the surface that came under their own name; `instead`: member -> another
-    name, and an example, of what plainly is that member; `usual`: texts like a note in answers that
-    owe none.
+    `declared`: members that came under the declared name; `instead`: member -> another name, and an
+    example, of what plainly is that member; `usual`: texts like a note in answers that owe none.
     """
 
     members: Members
@@ -173,7 +175,7 @@ class Sightings:
     usual: set[str] = field(default_factory=set)
 
     def see_answer(self, body: Body, *, flagged: bool) -> None:
-        """Look at an answer to the discovery tool; those that list callable tools come first."""
+        """Record the members of a discovery answer; ones with callable tools must come first."""
         if flagged:
             self._see("disabled", body)
             if "disabled" in self.instead or body.get(self.members.disabled):
@@ -186,7 +188,7 @@ class Sightings:
             self._see("note", {n: value for n, value in body.items() if n not in self.usual})
 
     def see_listing(self, body: Body, server: str) -> None:
-        """Look at a listing in which one entry is of that server."""
+        """Record the members of a listing of servers, in which `server` is one."""
         self._see_servers("servers", body, server)
         entries = body.get(self.members.servers)
         for entry in entries if isinstance(entries, list) else ():
@@ -194,11 +196,11 @@ class Sightings:
                 self.see_server(entry, server)
 
     def see_view(self, body: Body, server: str) -> None:
-        """Look at the view of that server alone."""
+        """Record the member that holds the view of that server alone."""
         self._see_servers("inspected", body, server)
 
     def see_server(self, entry: Body, server: str = "") -> None:
-        """Look at one server of a listing."""
+        """Record the members of one server in a listing."""
         self._see("counts", entry)
         if isinstance(entry.get(self.members.server_name), str):
             self.declared.add("server_name")
@@ -218,6 +220,7 @@ class Sightings:
         return ""
 
     def _see(self, what: str, body: Body) -> None:
+        """Record whether a member came under its declared name, or plainly under another."""
         beside = OF_ANSWERS if what in OF_ANSWERS else (what,)
         taken = {getattr(self.members, each) for each in beside}
         name, holds = getattr(self.members, what), HOLDS[what]
@@ -228,6 +231,8 @@ class Sightings:
             self.instead.setdefault(what, (others[0], body[others[0]]))
 
     def _see_servers(self, what: str, body: Body, server: str) -> None:
+        """Record under which name the value came that mentions that server."""
+
         def is_of(value: Any) -> bool:
             entries = value if isinstance(value, list) else [value]
             named = any(isinstance(e, Mapping) and server in e.values() for e in entries)

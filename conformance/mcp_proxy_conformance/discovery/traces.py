@@ -66,7 +66,11 @@ Kept = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What the calls of one trial left: `kept` by the last ones, `logs` of the calls before."""
+    """Traces of discovery calls in a target's state folder, from one trial.
+
+    `kept`: what the last calls, made in the form on trial, left there; `logs`: the files and tables
+    that also hold the queries of default calls.
+    """
 
     kept: set[Kept] = field(default_factory=set)
     logs: set[str] = field(default_factory=set)
@@ -84,7 +88,9 @@ class Trial:
 
 
 def trial(bench: Bench, flag: Any) -> Trial:
-    """Make default calls, then calls of that form, and read the folder after each round.
+    """Make default calls, then calls with the flag in this form; return what the latter left.
+
+    The state folder is read after each round, and compared with the reading before.
 
     Raises:
         Inconclusive: The calls go wrong, or a lock of the user is seen nowhere in the folder.
@@ -147,7 +153,7 @@ def kept_by_the_flag(bench: Bench) -> Comparison:
 
 
 def _moving(bench: Bench) -> set[str]:
-    """The places that change in some seconds of default calls."""
+    """Return the places in the state folder that change during some seconds of default calls."""
     looks, end = [_read(bench)], time.monotonic() + WATCH_S
     while time.monotonic() < end:
         _call(bench, (*USUAL, *USING, *REVEALING), ABSENT)
@@ -162,7 +168,7 @@ def _table(place: str) -> str:
 
 
 def _written(bench: Bench) -> Places:
-    """Lock a tool by the user, and require that this is seen in the folder."""
+    """Lock a tool by the user, require that the state folder shows it, and return the reading."""
     before = _read(bench)
     bench.operator.lock(USER, MOBEL.server, [MOBEL.tool])
     bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
@@ -173,6 +179,10 @@ def _written(bench: Bench) -> Places:
 
 
 def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
+    """Send each query several times, as the administrator and as each agent.
+
+    Inconclusive on an error, or if the flag reveals nothing where it must.
+    """
     views = [bench, *(bench.as_agent(agent) for agent in bench.world.agents)]
     for query in queries * TIMES:
         for view in views:
@@ -183,6 +193,7 @@ def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
 
 
 def _restart(bench: Bench) -> None:
+    """Restart the target if it can be, and wait until it works again."""
     if "restart" in bench.operator.target.capabilities:
         bench.operator.restart()
         bench.require(bench.ready(ZORVIK), "no tool is callable after a restart", "not_reached")
@@ -190,4 +201,5 @@ def _restart(bench: Bench) -> None:
 
 
 def _read(bench: Bench) -> Places:
+    """Read the target's state folder: the content of its files, and which traces are in it."""
     return stored(bench.operator.folder / "target", TRACES)

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.world import key
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.expectation import lay_out
+from mcp_proxy_conformance.discovery.expectation import compare_answer
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.targets.adapter import Unsupported
@@ -31,24 +31,28 @@ class View:
 
 
 def looked_at(case: Case, bench: Bench) -> Comparison:
-    """Compare a case as the administrator at the first endpoint, and from one other view.
+    """Compare a case's answer with its expectation, and again from one other view of the target.
 
-    The other view rotates from case to case. If it cannot be judged it is left out: the first view
-    has the controls, and the clauses of other views have checks of their own.
+    The other view, an endpoint, call surface or agent, rotates from case to case. If it cannot be
+    judged it is left out: the first view has the controls, and the clauses of other views have
+    checks of their own.
     """
-    compared = lay_out(case, bench)
+    compared = compare_answer(case, bench)
     if case.then.as_without_flag:
         compare_forms(case, bench, compared)
     others = views(case, bench)
     if others:
         second = others[_turn(case) % len(others)]
         with suppress(Inconclusive, NotApplicable, Misshapen, ProtocolFault, Unsupported):
-            compared.add(lay_out(case, second.bench, way=second.way), f" ({second.name})")
+            compared.add(compare_answer(case, second.bench, way=second.way), f" ({second.name})")
     return compared
 
 
 def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
-    """Compare with the request without the flag: equal bytes if it is false, else equal tools."""
+    """Compare the answer to a case's request with that to the same request without the flag.
+
+    With the flag false all bytes must be equal, with it true the callable tools and their order.
+    """
     when = case.when
     view = bench if when.agent is None else bench.as_agent(when.agent)
     limit: dict[str, Any] = (
@@ -81,6 +85,7 @@ def views(case: Case, bench: Bench) -> list[View]:
 
 
 def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
+    """Yield the endpoints, other than the first, that offer what the case asks for."""
     tool = bench.surface.listing.tool if case.when.do == "list" else ""
     if case.when.agent is None:
         for name, view in places(bench, tool).items():
@@ -100,6 +105,7 @@ def _ways(case: Case, bench: Bench) -> Iterator[View]:
 
 @cache
 def _turns() -> dict[str, int]:
+    """Return each case's number among those of its area and kind of request, from 0."""
     kinds: dict[tuple[str, str], int] = {}
     turns = {}
     for case in cases():

@@ -49,7 +49,10 @@ class Body:
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """First part of a file; `result` is the length of the second part in bytes."""
+    """First part of a file; `volatile` are the members that move.
+
+    `result` is the length of the second part in bytes.
+    """
 
     format: str
     request: dict[str, Any]
@@ -92,7 +95,10 @@ def parsed(raw: bytes, phase: Phase | None = None) -> Body:
 
 
 def changed(body: Body, other: Body) -> ByteDifference | None:
-    """Return the difference outside of members that move in either; newly moving ones count."""
+    """Return the first difference of two recorded answers to one request, None if there is none.
+
+    Members that move in either are not compared; that one begins to move is a difference.
+    """
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)
     if result is not None or not begun:

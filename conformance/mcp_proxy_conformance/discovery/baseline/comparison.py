@@ -1,4 +1,4 @@
-"""Comparison of two recordings: FR-002, SC-001, SC-005."""
+"""Comparison of two recordings, of an old and a new build: FR-002, SC-001, SC-005."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ def missing(old: Iterable[Body], new: Iterable[Body]) -> list[str]:
 
 
 def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]:
+    """Pair the answers of both recordings to the same request; others are left out."""
     known = {body.key: body for body in new}
     return [(body, known[body.key]) for body in old if body.key in known]
 
@@ -82,7 +83,7 @@ def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
 def _entries(
     body: Body, other: Body, members: Mapping[str, str]
 ) -> Iterator[tuple[str, Body, Body]]:
-    """Yield the entries of the servers without a lock, in both listings."""
+    """Yield name, old entry and new entry of each server without a lock in two listings."""
     before, after = _servers(body, members), _servers(other, members)
     for name in before.keys() | after.keys():
         if name not in LOCKED:
@@ -103,7 +104,7 @@ def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, No
 
 
 def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
-    """Return the entry alone, with the members that move inside it."""
+    """Return the answer cut down to one server's entry, empty if it has none."""
     if placed is None:
         return replace(body, exact=Exact(result=b"", text=b""), moving=frozenset())
     step, entry = placed

@@ -48,7 +48,7 @@ class Kept(_Part, frozen=True, kw_only=True):
 
 
 class Accepted(_Part, frozen=True, kw_only=True):
-    """A difference that was accepted: the reason, and the number of answers that changed."""
+    """A difference between builds that was accepted: the reason, and how many answers changed."""
 
     reason: str
     changed: int
@@ -102,6 +102,7 @@ def write(recording: Recording, folder: Path) -> None:
 
 
 def _kept(body: Body, place: int, folder: Path) -> Kept:
+    """Write an answer into a file of its own, and return its entry of the manifest."""
     assert body.phase is not None
     raw = written(body)
     words = "-".join(str(value) for value in body.request.values())
@@ -142,6 +143,7 @@ def read(folder: Path, *, stage: str) -> Recording:
 
 
 def _body(kept: Kept, folder: Path) -> Body:
+    """Read a recorded answer; raises BadBaseline, also if its file was changed."""
     try:
         raw = read_bytes(folder / kept.file)
     except OSError as error:

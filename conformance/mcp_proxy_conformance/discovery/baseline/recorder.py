@@ -27,7 +27,10 @@ LEAST = 4
 
 
 class Literals:
-    """The literals of one started target, each with the name that replaces it."""
+    """What differs from start to start of a target (addresses, folder, tokens), by a name for each.
+
+    Replaced by these names, the bytes of two recordings can be compared.
+    """
 
     def __init__(self, started: Started) -> None:
         """Collect the literals known now; a restart or a move may bring others."""
@@ -54,6 +57,7 @@ def _alone(number: str) -> str:
 
 
 def _known(started: Started) -> Iterator[tuple[str, str]]:
+    """Yield each literal of a started target, and what it is."""
     yield str(started.folder), "folder of the target"
     for place, url in _addresses(started):
         parts = urlsplit(url)
@@ -90,13 +94,13 @@ Asked = dict[tuple[Phase, str], list[Exact]]
 
 
 def requests() -> tuple[Mapping[str, Any], ...]:
-    """Return the frozen requests in order, the listing and each agent's listing last."""
+    """Return the requests that are recorded, in order; the listings come last."""
     agents = ({**LISTING, "agent": agent} for agent in PLAIN.agents)
     return (*PLAIN.requests, LISTING, *agents)
 
 
 def record(target: Target, scratch: Path, kind: Kind) -> Recording:
-    """Record the frozen requests on two fresh starts, before and after the locks.
+    """Record the answers of two fresh starts to the frozen requests, before and after the locks.
 
     Raises:
         AdapterError: It cannot be started or driven.
@@ -125,7 +129,9 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
 
 
 def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
-    """Return the answers of an armed target of the open stage, before and after its locks.
+    """Send the requests to an unlocked target, lock it, and send them again; return all answers.
+
+    Keys are the phase and the request.
 
     Raises:
         Inconclusive: A lock had no effect.
@@ -171,6 +177,7 @@ def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) ->
 def _phase(
     started: Started, wanted: Sequence[Mapping[str, Any]], phase: Phase
 ) -> Iterator[tuple[tuple[Phase, str], list[Exact]]]:
+    """Send each request several times; yield phase, request and answers, literals replaced."""
     literals = Literals(started)
     exacts: Asked = {}
     for number in range(PASSES):

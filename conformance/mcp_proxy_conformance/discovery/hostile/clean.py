@@ -33,10 +33,11 @@ TRACE = re.compile(
 def uncleanly(
     bench: Bench, asks: Mapping[str, Callable[[], object]], works: Callable[[], bool]
 ) -> dict[tuple[str, str], str]:
-    """Run each ask in turn, and return by its name and place the text of each fault.
+    """Send each hostile request in turn; return the faults of the answers.
 
-    An ask that raises a protocol fault is clean when HTTP refused it. `works` must hold after
-    each; a target that keeps silent is not asked further.
+    Keys are the request's name and where the fault is: in the answer, the connection, a stack
+    trace, or the next ordinary call, which `works` makes. Values are a text of it. A refusal by
+    HTTP is clean; a target that keeps silent is not asked further.
     """
     faults: dict[tuple[str, str], str] = {}
     silent = 0
@@ -118,7 +119,7 @@ def _trace_in(raw: bytes) -> str:
 
 
 def _still(bench: Bench, works: Callable[[], bool]) -> bool:
-    """Whether the target works, if not in this session then in a new one."""
+    """Whether the target still works, in this session or, once that is dropped, in a new one."""
     for _ in range(2):
         try:
             if works():

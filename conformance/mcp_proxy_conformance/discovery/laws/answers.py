@@ -21,7 +21,7 @@ COMPARED = 1
 
 
 def accepts(look: Look, findings: Findings) -> None:
-    """A request that is answered without the flag is answered with it, in the same envelope."""
+    """Law: a request that is answered without the flag is answered with it, in the same form."""
     for exchange in look.requests(ABSENT):
         limit = ABSENT if exchange.limit is None else exchange.limit
         with_flag = look.ask(
@@ -37,7 +37,7 @@ def accepts(look: Look, findings: Findings) -> None:
 
 
 def capped(look: Look, findings: Findings) -> None:
-    """No answer holds more locked entries than its limit, or ten."""
+    """Law: no answer holds more locked entries than its limit, or ten."""
     for exchange in look.every(True):
         most = cap(exchange.limit)
         count = len(exchange.answer.disabled)
@@ -65,7 +65,7 @@ def capped(look: Look, findings: Findings) -> None:
 
 
 def once(look: Look, findings: Findings) -> None:
-    """An answer with a locked entry lists no tool twice, as callable, as locked, or as both."""
+    """Law: an answer with a locked entry lists no tool twice, be it callable, locked, or both."""
     for exchange in look.every(True):
         locked = [
             e.key for e in exchange.answer.disabled if isinstance(e.members.get("server"), str)
@@ -87,7 +87,7 @@ def once(look: Look, findings: Findings) -> None:
 
 
 def keys(look: Look, findings: Findings) -> None:
-    """The map has a key for each status of the entries that are shown, and no other."""
+    """Law: the map has a key for each status of the entries that are shown, and no other."""
     for exchange in look.every(True):
         shown = remediation_keys(map(str, exchange.answer.statuses().values()))
         map_keys = frozenset(exchange.answer.remediation or {})
@@ -99,7 +99,10 @@ def keys(look: Look, findings: Findings) -> None:
 
 
 def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> list[str]:
-    """Return the clauses for surplus keys; one due only to locks beyond the scope reveals them."""
+    """Return the clauses broken by surplus keys of an agent's remediation map.
+
+    FR-007.hidden is one if a key can only come from a lock beyond the agent's scope.
+    """
     agent = exchange.of.agent
     if agent not in look.narrow or agent is None or not more:
         return ["FR-005.keys"]
@@ -112,7 +115,7 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 
 
 def callables(look: Look, findings: Findings) -> None:
-    """The flag keeps the callable tools, their names and their order, and adds no other."""
+    """Law: the flag keeps the callable tools, their names and their order, and adds no other."""
     for exchange in look.every(ABSENT):
         flagged = look.same(exchange, flag=True)
         if flagged is None:
@@ -131,7 +134,7 @@ def callables(look: Look, findings: Findings) -> None:
 
 
 def unasked(look: Look, findings: Findings) -> None:
-    """Without locks nothing is listed as locked; no query lists a tool that it never matched."""
+    """Law: without locks nothing is listed as locked; a query lists no tool it never matched."""
     shown = look.memory.get("shown", {})
     fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
@@ -158,7 +161,7 @@ def unasked(look: Look, findings: Findings) -> None:
 
 
 def absent_is_false(look: Look, findings: Findings) -> None:
-    """With the flag false every byte is the same as without the flag."""
+    """Law: with the flag false every byte is the same as without the flag."""
     wanted = [*look.requests(ABSENT)]
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
     turn = look.number % max(1, len(wanted))

@@ -29,11 +29,12 @@ OF_USERS = (USER, ToolState(approval="pending"), ToolState(approval="changed"))
 
 
 def _calling(key: ToolKey, agent: str | None = None) -> When:
+    """Return the request, for findings, that calls this tool."""
     return When(do="call", tool=str(key), agent=agent)
 
 
 def unreached(look: Look, findings: Findings) -> None:
-    """However a locked tool is called, and after any request, its upstream counts no call."""
+    """Law: however a locked tool is called, and after any request, its upstream counts no call."""
     bench = look.bench
     ways = range(len(bench.surface.calls))
     turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
@@ -64,6 +65,7 @@ def _count(
     bench: Bench, findings: Findings, key: ToolKey, agent: str | None,
     acts: list[Callable[[], object]],
 ) -> None:  # fmt: skip
+    """Do all acts and report the calls of the tool that its upstream counted meanwhile."""
     before = bench.upstream_calls(key)
     for act in acts:
         act()
@@ -73,12 +75,13 @@ def _count(
 
 
 def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
+    """Ask for the tool once more; None on an error."""
     exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
     return exchange if exchange is not None and exchange.answer.error is None else None
 
 
 def kept(look: Look, findings: Findings) -> None:
-    """Being listed and being refused changes no lock: statuses and callable tools stay."""
+    """Law: being listed and being refused changes no lock: statuses and callable tools stay."""
     before = {key: exchange.answer.status(key) for key in look.keys
               if (exchange := look.own(key)) and exchange.answer.error is None
               and exchange.answer.status(key) in allowed_statuses(look.bench.states[key])
@@ -102,7 +105,7 @@ def kept(look: Look, findings: Findings) -> None:
 
 
 def policy(look: Look, findings: Findings) -> None:
-    """The refusal of a denied tool names operator policy, and no remedy of other locks."""
+    """Law: the refusal of a denied tool names operator policy, and no remedy of other locks."""
     denied = [key for key in look.keys if is_policy_first(look.bench.states[key])]
     try:
         outcomes = read_as_policy(look.bench, denied) if denied else {}
@@ -120,7 +123,7 @@ def policy(look: Look, findings: Findings) -> None:
 
 
 def unlike_users(look: Look, findings: Findings) -> None:
-    """The refusal of a denied tool asks for no act of the user, whatever else locks the tool."""
+    """Law: the refusal of a denied tool asks for no act of the user, whatever else locks it."""
     bench = look.bench
     states = {key: bench.states[key] for key in look.keys}
     sure = {key: s for key, s in states.items() if key.server not in bench.armed.doubtful}
@@ -140,7 +143,7 @@ def unlike_users(look: Look, findings: Findings) -> None:
 
 
 def distinct(look: Look, findings: Findings) -> None:
-    """No refusal for other locks has the words of one for config alone."""
+    """Law: no refusal for other locks has the words of one for config alone."""
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     states = {key: look.bench.states[key] for key in look.keys}
     others = [key for key, state in states.items() if not (state.config or state.server_off)]
@@ -158,7 +161,7 @@ def distinct(look: Look, findings: Findings) -> None:
 
 
 def pointing(look: Look, findings: Findings) -> None:
-    """Each refusal of a config or user lock names the flag or the discovery tool."""
+    """Law: each refusal of a config or user lock names the flag or the discovery tool."""
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:
         if look.bench.states[key] in POINTING:

@@ -36,7 +36,7 @@ MOST = 14
 
 
 def counts(look: Look, findings: Findings) -> None:
-    """Each tool is counted once under a word of its locks; a server without any has no block."""
+    """Law: each tool is counted once, under a word of its locks; no locks, no block of counts."""
     try:
         servers = judged(look.bench)
     except (Inconclusive, NotApplicable):
@@ -59,6 +59,10 @@ def counts(look: Look, findings: Findings) -> None:
 
 
 def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
+    """Compare the counts of an enabled server with its tools' locks.
+
+    `alive`: some server has counts, so that their absence means something.
+    """
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
         findings.truth(["SC-005.absent"], LISTING, entry.has_counts, counts=alive,
@@ -100,7 +104,7 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
 
 
 def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
-    """The counts of a server that is off or in quarantine, if it has any."""
+    """Compare the counts of a server that is off or in quarantine, if it has any."""
     states = states_of(look.bench, entry.name)
     observed = tally(entry)
     callables = observed.get("callable", 0)
@@ -140,7 +144,7 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
 
 
 def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str, ...]) -> None:
-    """The counts in the view of one server equal its counts in the listing."""
+    """Compare the counts in the view of one server with its counts in the listing."""
     if (
         look.bench.surface.inspect is None
         or "inspect" not in look.bench.started.target.capabilities
@@ -165,7 +169,7 @@ def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
 
 
 def counter(look: Look, findings: Findings) -> None:
-    """The counter grows by one with each request that has the flag, and with no other."""
+    """Law: the counter grows by one with each request that has the flag, and with no other."""
     look.bench.needs("counter")
     read = look.bench.operator.adapter.counter
     if "after restart" in look.memory:

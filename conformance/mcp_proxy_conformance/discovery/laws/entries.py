@@ -29,7 +29,7 @@ VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def members(look: Look, findings: Findings) -> None:
-    """The entry of a vouched-for tool has four strings, no schema and no remedy."""
+    """Law: the entry of a vouched-for tool has four strings, no schema and no remedy."""
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
             faults = [f"no text in {m}" for m in MEMBERS
@@ -43,7 +43,7 @@ def members(look: Look, findings: Findings) -> None:
 
 
 def names(look: Look, findings: Findings) -> None:
-    """The name has the form of a callable entry's or is bare; the server is the tool's own."""
+    """Law: the name has the form of a callable entry's or is bare; the server is the tool's own."""
     shown = look.bench.armed.entries.values()
     forms = {"{tool}", *map(_form, shown)}
     known = {entry.name for entry in shown} | {
@@ -65,7 +65,7 @@ def names(look: Look, findings: Findings) -> None:
 
 
 def descriptions(look: Look, findings: Findings) -> None:
-    """A vouched-for text equals that of the callable tool; other texts are withheld."""
+    """Law: a vouched-for text equals that of the callable tool; other texts are withheld."""
     armed = look.bench.armed
     for exchange, entry, key in _entries(look):
         state, own = look.bench.states[key], armed.entries.get(key)
@@ -87,7 +87,7 @@ def descriptions(look: Look, findings: Findings) -> None:
 
 
 def canaries(look: Look, findings: Findings) -> None:
-    """No answer contains a canary of an unapproved or quarantined text."""
+    """Law: no answer contains a canary of an unapproved or quarantined text."""
     planted = {word: key for key in look.proven
                if look.is_own(key) and is_hidden(look.bench.states[key])
                for word in look.bench.tools[key].canaries}  # fmt: skip
@@ -101,7 +101,7 @@ def canaries(look: Look, findings: Findings) -> None:
 
 
 def texts_of_map(look: Look, findings: Findings) -> None:
-    """Each text of the map is not blank, is of its own class, and is not repeated in an entry."""
+    """Law: each text of the map is not blank, fits its status, and is not repeated in an entry."""
     texts = _texts(look)
     for exchange in look.every(True):
         maps = other_maps(exchange.answer, look.bench.surface.members.remediation)
@@ -132,7 +132,7 @@ def texts_of_map(look: Look, findings: Findings) -> None:
 def _classed(
     look: Look, findings: Findings, exchange: DiscoveryExchange, status: str, text: str
 ) -> None:
-    """Judge a remedy by layers 1 to 3: equality with the target's own, then the strict core."""
+    """Judge the text of a status by its words; that for config must differ from those for users."""
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
@@ -190,10 +190,12 @@ def _entries(look: Look) -> Iterator[tuple[DiscoveryExchange, Entry, ToolKey]]:
 
 
 def _in_entries(exchange: DiscoveryExchange, words: list[str]) -> bool:
+    """Whether a locked entry contains one of these words."""
     text = str([dict(entry.members) for entry in exchange.answer.disabled])
     return any(word in text for word in words)
 
 
 def _form(entry: Entry) -> str:
+    """Return the name of an entry with placeholders for the names of its tool and server."""
     form = entry.name.replace(entry.key.tool, "{tool}")
     return form.replace(entry.key.server, "{server}") if entry.key.server else form

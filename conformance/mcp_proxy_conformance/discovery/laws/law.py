@@ -21,7 +21,7 @@ Judge = Callable[[Look, Findings], None]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """One law: its judges of a look, and the clauses that it can find broken."""
+    """One law: the functions that judge it at a target, and the clauses that it can find broken."""
 
     judges: tuple[Judge, ...]
     clauses: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""One look at a played world: the requests of the laws, each answer shared by all of them."""
+"""One look at a target between two steps: the requests of the laws, each answer shared by all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_KEYS = 12
 
 @dataclass(slots=True)
 class Findings:
-    """The results of a law in one look: its comparisons, and the request of each finding."""
+    """The results of a law in one look: its comparisons, and each finding's request by path."""
 
     compared: Comparison = field(default_factory=Comparison)
     of: dict[str, When] = field(default_factory=dict)
@@ -79,9 +79,10 @@ def request_in_words(of: When) -> str:
 
 
 class Look:
-    """The requests to a target between two steps; `unsure` are locks that outlived a restart.
+    """One look at a target between two steps of its world; every law is judged on its answers.
 
-    `memory` is kept from one look at a world to the next.
+    `unsure` are tools whose lock outlived a restart, which may forget its reason; `number` is that
+    of the steps taken. `memory` is kept from one look at a world to the next.
     """
 
     def __init__(
@@ -103,7 +104,10 @@ class Look:
 
     @cached_property
     def keys(self) -> list[ToolKey]:
-        """Some proven tools, first one of each combination of locks."""
+        """The locked tools that laws look at: one of each combination of locks, one per server.
+
+        Of several with equal locks another one is taken in each look.
+        """
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
             kinds.setdefault((key.server, self.bench.states[key]), []).append(key)
@@ -126,7 +130,7 @@ class Look:
         return fit[0] if len(fit) == 1 else entry.key if entry.key in fit else None
 
     def is_own(self, key: ToolKey) -> bool:
-        """Whether no other server has a tool of that name."""
+        """Whether the tool's name is its own: no other server has a tool of that name."""
         return sum(other.tool == key.tool for other in self.bench.tools) == 1
 
     # -- the answers --------------------------------------------------------------------------
@@ -135,7 +139,10 @@ class Look:
         self, query: str, *, flag: Any = ABSENT, limit: Any = ABSENT, agent: str | None = None,
         anew: bool = False,
     ) -> DiscoveryExchange | None:  # fmt: skip
-        """Return the exchange of a request, which is sent once, or `anew`; None if misshapen."""
+        """Send a request, or take its answer if a law sent it before; `anew` always sends.
+
+        None if the answer is misshapen, which `misshapen` keeps.
+        """
         view = self.bench if agent is None else self.bench.as_agent(agent)
         of = When(
             do="discover",
@@ -166,12 +173,12 @@ class Look:
     def own(
         self, key: ToolKey, *, flag: Any = True, agent: str | None = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the tool's own query."""
+        """Return the exchange of the tool's own query, with the flag at the largest limit."""
         limit = SHOW_LIMIT if flag is True else ABSENT
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
     def requests(self, flag: Any) -> Iterator[DiscoveryExchange]:
-        """Yield the exchanges of the world's requests that were not answered with an error."""
+        """Send the world's requests in that form of the flag; yield those without an error."""
         for request in self.bench.world.requests:
             agent = request.get("agent")
             if agent is None or agent in self.bench.world.agents:
@@ -181,7 +188,7 @@ class Look:
                     yield exchange
 
     def every(self, flag: Any) -> list[DiscoveryExchange]:
-        """Return the exchanges of requests and of the tools' own queries, without errors."""
+        """Return the exchanges of the world's requests and the tools' own queries; no errors."""
         own = [exchange for key in self.keys if (exchange := self.own(key, flag=flag)) is not None]
         return [
             *self.requests(flag),
@@ -211,6 +218,7 @@ class Look:
         return [name for name in self.bench.world.agents if self._is_proven(name)]
 
     def _is_proven(self, agent: str) -> bool:
+        """Whether the agent's scope is narrow and the agent sees a callable tool in it."""
         place = ("narrow", agent)
         if place not in self.memory:
             try:

@@ -30,7 +30,10 @@ LONGEST = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldAct:
-    """One act in a world: its kind, the server, and the server's tools, by number."""
+    """One act of the generator, which becomes steps of a world; server and tools are numbers.
+
+    `do` is its kind, such as `unconfig` or `restart`; `flag` is that of a request.
+    """
 
     do: str
     server: int = 0
@@ -40,13 +43,13 @@ class WorldAct:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A world, and the numbers of steps after which the laws are looked at."""
+    """A world with its steps, and the numbers of steps after which every law is tried."""
 
     world: World
     looks: tuple[int, ...]
 
     def upto(self, count: int) -> Plan:
-        """Return the plan cut after that number of steps."""
+        """Return the plan of the first `count` steps."""
         world = replaced(self.world, steps=self.world.steps[:count])
         return Plan(world, tuple(look for look in self.looks if look <= count))
 
@@ -57,7 +60,10 @@ def replaced(world: World, **members: Any) -> World:
 
 
 def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted: bool) -> Tool:
-    """Make the tool of that number: a word of its own, and a canary where it may be withheld."""
+    """Make the tool of that number: a word of its own, and if `planted` a canary in its texts.
+
+    A canary must not show while the text is withheld.
+    """
     word, canary = WORDS[number], CANARIES[number]
     shared = tuple(dict.fromkeys(SHARED[group] for group in groups))
     words = " ".join([word.capitalize(), *shared, *([canary] if planted else [])])
@@ -89,6 +95,7 @@ def is_sensible(world: World) -> bool:
 
 
 def _is_fit(world: World, states: States, step: Step) -> bool:
+    """Whether a step is legal on these locks, has an effect, and can be proven."""
     if step.restart is not None:
         return any(state.callable for state in states.values())
     if step.ask is not None or step.refresh is not None or step.call is not None:
@@ -133,7 +140,10 @@ def is_open(states: States, server: str) -> bool:
 
 
 class Builder:
-    """Takes acts on a world of these servers, as far as the target declares their capabilities."""
+    """Makes the steps of a world out of acts; ones that the target cannot take are left out.
+
+    `can` are the target's declared capabilities.
+    """
 
     def __init__(
         self, servers: Iterable[Server], agents: dict[str, tuple[str, ...]], can: Collection[str]
@@ -207,6 +217,7 @@ class Builder:
         return [Step(refresh=server)] if "refresh" in self._can else []
 
     def _switch(self, do: str, server: str) -> None:
+        """Quarantine or release a server, or turn it off or on, where that is legal."""
         kind: LockKind = "quarantine" if do in ("quarantine", "release") else "server"
         step = (
             Step(lock=kind, server=server)
@@ -234,12 +245,14 @@ class Builder:
             self._take(Step(unlock="approval", server=server.name, tools=(sibling.name,)))
 
     def _new(self) -> Tool:
+        """Return a tool whose word no other has yet."""
         number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
         self._taken.add(WORDS[number])
         return a_tool(number, "", "", (), planted=True)
 
 
 def _changed(tool: Tool, server: str) -> Step:
+    """Return the step that changes a tool's description and schema, its canary in both."""
     (canary,) = tool.canaries
     text = f"{tool.word.capitalize()} anew, {canary}."
     return Step(change=tool.name, server=server, description=text, input_schema=_schema(canary))

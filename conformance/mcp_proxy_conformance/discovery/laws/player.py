@@ -87,7 +87,7 @@ def play(
 
 
 class Player:
-    """Takes the steps of one plan on one started target."""
+    """Takes the steps of one plan on one started target, and tries the laws between them."""
 
     def __init__(self, started: Started, plan: Plan, laws: Iterable[str]) -> None:
         """Nothing is proven yet."""
@@ -120,6 +120,7 @@ class Player:
         return age < self._started.target.lasts_s - LEAVES_S
 
     def _take(self, stepper: Stepper, step: Step) -> None:
+        """Take a step; note the locks that outlive a restart, and prove the tools it unlocked."""
         armed = stepper.armed
         if step.unlock == "approval":
             for tool in step.tools:
@@ -149,6 +150,10 @@ class Player:
                 )
 
     def _look(self, stepper: Stepper, number: int) -> None:
+        """Prove the locks, try every law, and record what it observed and what it found broken.
+
+        A law that seems broken is tried once more after the settle time, on answers of then.
+        """
         armed = stepper.armed
         for key in [k for k in armed.refused if k not in armed.states or armed.states[k].callable]:
             armed.refused.pop(key)
@@ -175,6 +180,7 @@ class Player:
         self._remember(look, number)
 
     def _judged(self, look: Look, name: str) -> Findings:
+        """Try one law; a judge that cannot judge here is left out."""
         findings = Findings()
         for judge in LAWS[name].judges:
             try:
@@ -196,5 +202,6 @@ class Player:
 
 
 def _lies_beyond(steps: Iterable[Step], scope: Collection[str]) -> bool:
+    """Whether all steps are about servers beyond that scope, and none is a restart."""
     touched = {step.server or step.refresh for step in steps if not step.changes_nothing}
     return not touched & set(scope) and not any(step.restart for step in steps)

@@ -54,6 +54,10 @@ def _default(
     flagged: DiscoveryExchange,
     agent: str,
 ) -> None:
+    """Report what an agent's default answer, in its note too, says from beyond its scope.
+
+    `flagged` is its answer with the flag, which shows how many of its own tools match.
+    """
     names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     note = exchange.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
@@ -77,7 +81,7 @@ def _default(
 
 
 def listings(look: Look, findings: Findings) -> None:
-    """A listing that leaves a server out contains no count of its tools."""
+    """Law: a listing that leaves a server out contains no count of its tools."""
     counted = look.bench.list()
     for agent in look.narrow:
         outside = beyond(look.bench.world, agent)
@@ -100,7 +104,7 @@ def listings(look: Look, findings: Findings) -> None:
 
 
 def inspections(look: Look, findings: Findings) -> None:
-    """The inspection of a server that an agent's listing leaves out shows no count and no tool."""
+    """Law: the view of a server that an agent's listing leaves out shows no count and no tool."""
     counted = look.bench.list()
     for agent in look.narrow:
         view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
@@ -130,7 +134,7 @@ def _may_count(state: ToolState, word: str) -> bool:
 
 
 def unmoved(look: Look, findings: Findings) -> None:
-    """A step beyond the scope removes no locked tool in scope from an agent's answers."""
+    """Law: a step beyond the scope removes no locked tool in scope from an agent's answers."""
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
         of = When(do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent)
@@ -141,7 +145,7 @@ def unmoved(look: Look, findings: Findings) -> None:
 
 
 def bytes_kept(look: Look, findings: Findings) -> None:
-    """A step beyond the scope changes no byte of an agent's answers."""
+    """Law: a step beyond the scope changes no byte of an agent's answers."""
     for agent, query, before in look.memory.get("bytes before", ()):
         outside = beyond(look.bench.world, agent)
         locked = any(key.server in outside for key in look.proven)
@@ -156,7 +160,11 @@ def bytes_kept(look: Look, findings: Findings) -> None:
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
-    """Remember these agents' current answers; the next steps are beyond the scope of each."""
+    """Keep these agents' answers of now in the look's memory, for `unmoved` and `bytes_kept`.
+
+    The next steps are beyond the scope of each. Bytes that two equal requests do not share are not
+    kept.
+    """
     own, exact = [], []
     for agent in set(agents) & set(look.narrow):
         for query in dict.fromkeys(request["query"] for request in look.bench.world.requests):
@@ -168,6 +176,7 @@ def remember(look: Look, agents: Iterable[str]) -> None:
 
 
 def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
+    """Return the exact bytes of the agent's answers without and with the flag, by flag."""
     exchanges = {
         flag: look.ask(query, flag=flag, agent=agent, anew=True) for flag in (ABSENT, True)
     }
@@ -179,6 +188,7 @@ def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
 
 
 def _own_locked(look: Look, agent: str, query: str) -> int:
+    """Return how many locked tools in its scope an agent is shown for a query."""
     exchange = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
     if exchange is None or exchange.answer.error is not None:
         return 0
@@ -187,7 +197,7 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 
 
 def _telling(look: Look, agent: str) -> list[str]:
-    """Return queries that reveal something beyond the scope to the administrator."""
+    """Return some queries that reveal something beyond the scope to the administrator."""
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
     words = [request["query"] for request in look.bench.world.requests if "agent" not in request]

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.discovery.remediation_words import is_english
 
 
 def silent(look: Look, findings: Findings) -> None:
-    """Without the flag there is no section, no map, and no word of a locked tool."""
+    """Law: without the flag there is no section, no map, and no word of a locked tool."""
     names = look.bench.surface.members
     words = {word for key in look.proven if look.is_own(key)
              for tool in [look.bench.tools[key]]
@@ -43,7 +43,7 @@ def silent(look: Look, findings: Findings) -> None:
 
 
 def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> None:
-    """An answer to a tool's exact name does not add its server (an echo is allowed)."""
+    """Report a default answer to a tool's exact name that adds its server; an echo is allowed."""
     for key in look.proven:
         if key.tool in (exchange.of.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
@@ -58,7 +58,7 @@ def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> Non
 
 
 def noted(look: Look, findings: Findings) -> None:
-    """The note is present where no callable tool is listed and the flag would reveal something."""
+    """Law: there is a note where no callable tool is listed and the flag would reveal something."""
     sections = [
         (exchange, look.same(exchange, flag=True, limit=SHOW_LIMIT)) for exchange in _defaults(look)
     ]
@@ -89,6 +89,10 @@ def _due(
     flagged: DiscoveryExchange,
     fullest: int,
 ) -> None:
+    """Judge a note that is owed: its presence, its words, its number, and what it leads to.
+
+    `flagged` is the answer to which it leads; `fullest` is the most locked entries of any answer.
+    """
     note = exchange.answer.note
     whole = leads_on(exchange.answer) and bool(numbers_in(note or ""))
     if not note or is_english(note):
@@ -119,6 +123,7 @@ def _due(
 
 
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
+    """Judge the number in a note, exactly where the flag shows all matches, else by its bounds."""
     allowed, bounds = numbers_allowed(exchange.view, exchange.of.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
     note = exchange.answer.note or ""

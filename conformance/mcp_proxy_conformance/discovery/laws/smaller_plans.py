@@ -14,7 +14,10 @@ TRIED = 4
 
 
 def smaller(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
-    """Yield rounds of smaller plans; the steps `instead` may replace earlier looks."""
+    """Yield rounds of smaller plans, which are played to find a shorter example of a breach.
+
+    The steps `instead` may stand for the requests of an earlier look.
+    """
     for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
         fit = [
             candidate
@@ -78,7 +81,7 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
 
 
 def replaced_plan(plan: Plan, **members: object) -> Plan:
-    """Return the plan with the world of another, which has as many steps."""
+    """Return the plan with these fields of its world replaced, but as many steps."""
     return Plan(replaced(plan.world, **members), plan.looks)
 
 

@@ -22,7 +22,7 @@ TIMES = 7
 
 
 def revealed(look: Look, findings: Findings) -> None:
-    """For its own query, each locked tool has a status that its locks allow."""
+    """Law: for its own query, each locked tool has a status that its locks allow."""
     flagged = [(key, exchange) for key in look.keys if (exchange := look.own(key)) is not None]
     for key in look.keys:
         scoped = [name for name in look.narrow if key.server in look.bench.world.agents[name]]
@@ -45,7 +45,7 @@ def revealed(look: Look, findings: Findings) -> None:
 
 
 def by_group(look: Look, findings: Findings) -> None:
-    """A word of the description alone finds a locked tool if it found it while callable."""
+    """Law: a word of the description alone finds a locked tool if it found it while callable."""
     most = max((len(exchange.answer.disabled) for exchange in look.every(True)), default=0)
     for exchange in look.requests(True):
         widest = look.same(exchange, flag=True, limit=SHOW_LIMIT)
@@ -68,7 +68,7 @@ def by_group(look: Look, findings: Findings) -> None:
 
 
 def listed(look: Look, findings: Findings) -> None:
-    """No answer to any request gives a tool a place that its locks do not allow."""
+    """Law: no answer to any request gives a tool a place that its locks do not allow."""
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
             key = look.named(entry)
@@ -95,7 +95,7 @@ def listed(look: Look, findings: Findings) -> None:
 
 
 def follows(look: Look, findings: Findings) -> None:
-    """A tool that is callable again is not listed as locked."""
+    """Law: a tool that is callable again is not listed as locked."""
     for key in look.free:
         if key in look.memory.get("locked before", ()):
             exchange = look.own(key)
@@ -108,7 +108,7 @@ def follows(look: Look, findings: Findings) -> None:
 
 
 def steady(look: Look, findings: Findings) -> None:
-    """A tool has one status in repeated requests, whoever sends them."""
+    """Law: a tool has one status in repeated requests, whoever sends them."""
     first = look.number % max(1, len(look.keys))
     both = [k for k in look.keys if look.bench.states[k] == ToolState(config=True, user=True)]
     for key in dict.fromkeys([*look.keys[first:][:1], *both[:1]]):
@@ -131,7 +131,7 @@ def steady(look: Look, findings: Findings) -> None:
 
 
 def undetermined(look: Look, findings: Findings) -> None:
-    """While the reason of a lock cannot be determined, the tool's status is the unknown one."""
+    """Law: while the reason of a lock cannot be determined, the status is the unknown one."""
     bench = look.bench
     if "indeterminate" not in bench.started.target.capabilities:
         raise NotApplicable("indeterminate is not declared", cause="not_declared")
@@ -171,6 +171,7 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
 
 def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: ToolKey, *, place: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
+    """Compare the place where an answer has a tool with the allowed ones."""
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.of, place, holds=place in allowed,
                    wanted=" or ".join(sorted(allowed)), topic=f"status of {key}",

@@ -85,6 +85,7 @@ def built(recipe: Recipe, can: Collection[str]) -> Plan:
 
 
 def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
+    """Make the servers of the recipes, as far as the target can have them."""
     number, verbs = 0, dict.fromkeys(VERBS)
     for name, recipe in zip(SERVERS, recipes, strict=False):
         if number >= MOST_TOOLS:
@@ -125,6 +126,7 @@ def _first_use(verbs: dict[str, None], number: int) -> str:
 def _requests(
     choices: Sequence[tuple[str, int, int]], builder: Builder
 ) -> Iterable[dict[str, Any]]:
+    """Make the requests of a recipe, whose queries are words of the world's tools."""
     tools = list(builder.world.tools().values())
     groups = [group for tool in tools for group in tool.groups] or [SHARED[0]]
     for kind, at, limit in choices:

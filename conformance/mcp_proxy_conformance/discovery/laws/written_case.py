@@ -43,10 +43,10 @@ States = Mapping[ToolKey, ToolState]
 
 
 def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Path | None:
-    """Write the case of that request in that world; None where a case cannot express it.
+    """Write a case and its stage that repeat this request in this plan's world.
 
     Returns:
-        The path of the case; its stage is in the same folder.
+        The path of the case, whose stage is beside it; None where a case cannot express it.
     """
     world = replaced(plan.world, requests=(), id="", about="")
     then = _then(world, of)
@@ -133,6 +133,7 @@ def _step(step: Step) -> str:
 
 
 def _then(world: World, of: When) -> Then | None:
+    """Return what a case of this request must expect after all steps; None if nothing."""
     start = initial(world)
     states = after(world, world.steps, start)
     if of.do == "list":
@@ -159,6 +160,7 @@ def _rejection(state: ToolState) -> Rejection:
 
 
 def _discovered(world: World, states: States, of: When) -> Then:
+    """Return the expected answer to a discovery request, by the locks of the tools that match."""
     scope = world.agents.get(of.agent or "", tuple(server.name for server in world.servers))
     query, tools = of.query or "", world.tools()
     hit = [k for k in states if tools[k].holds(query) and k.server in scope]
@@ -194,6 +196,7 @@ def _is_exact(name: str, state: ToolState, query: str) -> bool:
 
 
 def _is_shut(state: ToolState) -> bool:
+    """Whether the tool's entry must withhold its texts."""
     return state == ToolState(quarantined=True) or state.approval is not None
 
 

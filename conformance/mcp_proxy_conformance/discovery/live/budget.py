@@ -74,7 +74,7 @@ class Budget:
             raise OverBudget(f"the endpoint's answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
-        """Wait that many seconds; raises OverBudget when that is beyond the deadline."""
+        """Wait that long, as the endpoint asks; raises OverBudget if it exceeds the deadline."""
         if seconds >= self.seconds_left:
             raise OverBudget(
                 f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout"
@@ -87,7 +87,11 @@ class Budget:
 
 
 class Ledger(Transcript):
-    """A transcript that spends the budget: it stops messages that the budget does not cover."""
+    """A transcript that spends the budget: a message that the budget does not cover is not sent.
+
+    `hurried` are called before each message: the conversations shorten their timeouts to what is
+    left.
+    """
 
     def __init__(self, budget: Budget) -> None:
         """Nothing is spent yet."""

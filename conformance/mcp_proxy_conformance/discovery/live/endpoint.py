@@ -61,7 +61,10 @@ class Endpoint:
 
 
 def place_named(url: str) -> tuple[str, dict[str, str]]:
-    """Return the URL without its userinfo, and the header that replaces it; raises BadEndpoint."""
+    """Split a URL that a user gave into one without userinfo, and the header that replaces that.
+
+    Raises BadEndpoint.
+    """
     try:
         parts = urlsplit(url)
     except ValueError as error:

@@ -23,7 +23,7 @@ NO_PATH = (404, 405)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """The offer of an endpoint: all its tools, and the discovery tool among them.
+    """All tools that an endpoint offers, and the discovery tool among them.
 
     `unnamed`: the message about a tool that names the flag nowhere. It may not be the tool that the
     user meant, and is called only if the user gives queries or expected locks.
@@ -35,7 +35,10 @@ class Offered:
 
 
 def first_look(talk: Talk) -> Offered | Outcome:
-    """List the tools and set `talk.widest`; return them, or why nothing can be checked."""
+    """List the endpoint's tools; return them, or the outcome of a run that can check nothing.
+
+    `talk.widest` is set to the largest limit that the discovery tool takes.
+    """
     name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
     try:
         tools = talk.tools()
@@ -71,6 +74,7 @@ def _broken(why: str) -> Outcome:
 
 
 def _is_old(talk: Talk) -> bool:
+    """Whether the endpoint opens the stream of the older HTTP+SSE transport."""
     endpoint = talk.endpoint
     if endpoint.stdio or talk.budget.seconds_left < TIMEOUT:
         return False

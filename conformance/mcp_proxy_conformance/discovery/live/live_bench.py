@@ -78,7 +78,11 @@ class LiveBench:
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
-        """Yield per query a flagged look, and the answers with the flag absent, false and true."""
+        """Yield, for each query with a whole round, one flagged call and the answers of all forms.
+
+        These are the answers with the flag absent, false and true. Inconclusive without a whole
+        round.
+        """
         whole = 0
         for looks in self.survey.rounds.values():
             by_form = {
@@ -96,7 +100,10 @@ class LiveBench:
         )
 
     def alone(self) -> Iterator[tuple[ToolKey, list[LiveAnswer], list[Answer]]]:
-        """Yield each tool asked for by name, with its looks and answers, flagged and not."""
+        """Yield each tool asked for by its name, with those calls and answers, flagged and not.
+
+        Tools of which an answer could not be read are left out.
+        """
         for key, looks in self.survey.alone.items():
             answers = [look.answer for look in looks if look.answer is not None]
             if len(answers) == len(looks) >= 5:  # noqa: PLR2004 - one answer of each form of ALONE
@@ -107,11 +114,14 @@ class LiveBench:
         return answer.note if FLAG in (answer.note or "") else None
 
     def steady(self, key: ToolKey, answers: list[Answer]) -> bool:
-        """Whether all flagged ones (1st, 3rd, 5th) of five answers list the tool as locked."""
+        """Whether every flagged answer (1st, 3rd, 5th) to the tool's name lists it as locked."""
         return all(key in self.statuses(answers[at]) for at in (0, 2, 4))
 
     def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:
-        """Yield entries that flagged answers list before and after, with the answers in between."""
+        """Yield the entries that all flagged answers to a query list, and the answers between them.
+
+        The latter are without the flag: the tools are certainly locked while they are given.
+        """
         for looks in (*self.survey.alone.values(), *self.survey.rounds.values()):
             pairs = [(look, look.answer) for look in looks]
             places = [at for at, look in enumerate(looks) if look.flagged]
@@ -161,6 +171,7 @@ class LiveBench:
             raise Inconclusive(reason, cause=cause)
 
     def _why(self) -> str:
+        """Return, in brackets, why the survey is incomplete; empty if it is complete."""
         return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:

@@ -46,7 +46,12 @@ class Itinerary:
 
 @dataclass(slots=True, kw_only=True)
 class Survey:
-    """All looks of a survey; `short` gives the reason if it is incomplete."""
+    """All calls of a survey and their answers, by purpose; `short`: why it is incomplete.
+
+    `searched` look for locked tools, `tight` have small limits, `rounds` have each form of the flag
+    (by query), `alone` ask for a tool by its name, `shared` are repeated with each further
+    credential (by its name), `scopes` are the servers listed to it.
+    """
 
     searched: list[LiveAnswer] = field(default_factory=list)
     tight: list[LiveAnswer] = field(default_factory=list)
@@ -60,7 +65,7 @@ class Survey:
     short: str = ""
 
     def looks(self) -> Iterator[LiveAnswer]:
-        """Yield every discovery call, in no particular order."""
+        """Yield every discovery call with its answer, in no particular order."""
         yield from (*self.searched, *self.tight)
         for some in (*self.rounds.values(), *self.alone.values()):
             yield from some
@@ -159,7 +164,7 @@ def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
 
 
 def _rounds(record: Survey) -> list[str]:
-    """Return queries of every kind: with both parts filled, one of them, none."""
+    """Return queries for rounds: some list callable and locked tools, some either, one none."""
     kinds: dict[tuple[bool, bool], list[str]] = {}
     for _, look in sorted(
         enumerate(record.searched), key=lambda pair: (-_callables(pair[1]), pair[0])
@@ -178,7 +183,7 @@ def _callables(look: LiveAnswer) -> int:
 
 
 def _names(main: Talk, record: Survey) -> list[ToolKey]:
-    """Return locked tools to ask for alone: those expected, then some of every status."""
+    """Return locked tools to ask for by name: those the user expects, then some of each status."""
     expected = [*main.endpoint.call, *main.endpoint.expect][:EXPECTED]
     locked = record.locked()
     ranks: dict[str, list[ToolKey]] = {status: [] for status in STATUSES}

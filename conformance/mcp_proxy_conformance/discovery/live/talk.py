@@ -89,7 +89,7 @@ class LiveAnswer:
 
 
 class Talk:
-    """One conversation with the endpoint, within the budget."""
+    """One conversation with the endpoint, by one credential, within the budget."""
 
     def __init__(
         self, endpoint: Endpoint, budget: Budget, transcript: Ledger, who: str = ""
@@ -120,6 +120,7 @@ class Talk:
         self._watch()
 
     def _watch(self) -> None:
+        """Have the timeout shortened before each message to the time that is left."""
         self.transcript.hurried.append(self._hurry)
         self._hurry()
 
@@ -206,6 +207,7 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
+        """Set the timeout of an answer to its usual length, or to the time that is left."""
         self.conversation.timeout = max(
             LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
         )
@@ -242,7 +244,7 @@ def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """The answer to a call of a locked tool; `left_out` gives the reason if there is none."""
+    """The answer to a call of a locked tool; `left_out`: why there is none to judge."""
 
     status: str = ""
     text: str = ""
@@ -252,7 +254,10 @@ class Rejected:
 
 
 def call(talk: Talk, key: ToolKey) -> Rejected:
-    """Call a tool once if it is listed as locked right before; another one is not called."""
+    """Call a tool once, and return the answer, if it is listed as locked before and after.
+
+    A tool that is not listed as locked right before is not called.
+    """
     endpoint = talk.endpoint
     if not endpoint.calls:
         return Rejected(
@@ -277,5 +282,6 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
 
 
 def _status(look: LiveAnswer, key: ToolKey) -> str:
+    """Return the status of the tool in an answer; empty if it is not listed as locked."""
     entries = look.answer.disabled if look.answer is not None else ()
     return next((entry.status for entry in entries if is_of(entry, key)), "")
