@@ -45,9 +45,10 @@ OF_STATUS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The clauses that a wrong status, a lone attempt and a further attempt break, per behaviour.
+    """The clauses that a loader breaks by a wrong reaction to one behaviour of a server.
 
-    Empty where the source leaves it open.
+    `status`: by reporting a wrong status; `alone`: by no second attempt; `further`: by another
+    attempt. Empty where the source leaves it open.
     """
 
     status: str = ""
@@ -57,7 +58,7 @@ class Clauses:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """One reason to blame an outcome, and the clauses that it breaks."""
+    """One thing wrong with how a load of a server ended, and the clauses that it breaks."""
 
     topic: Topic
     clauses: tuple[str, ...]
@@ -87,6 +88,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
 
 
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
+    """Return the clauses for a server that answers with this status code."""
     code, body = behaviour.code or 0, (behaviour.body or "").lower()
     if behaviour.by is not None:
         return Clauses()
@@ -117,7 +119,10 @@ def is_open(behaviour: Behaviour) -> bool:
 
 
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
-    """Return the clauses on status and attempts that an allowed end with that status confirms."""
+    """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
+
+    They are about its status and its attempts; `status` is the one that the loader reported.
+    """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
     if (
@@ -129,7 +134,7 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
-    """Return the clauses that some end of a load of this server would break."""
+    """Return the clauses that a load of this server can show: another end would break them."""
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
     passing = bool(clauses.alone) and clauses.status != "O3.loaded"
@@ -143,7 +148,7 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 
 
 def _ends_at(server: LoadServer, most: int) -> int:
-    """Return the number of an attempt, not the last, that must end the load as failed; or 0."""
+    """Return the number of an attempt, not the last, after which the loader must give up, or 0."""
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
         if signal.classes != TRANSIENT:
@@ -155,7 +160,11 @@ def _ends_at(server: LoadServer, most: int) -> int:
 def blamed(
     server: LoadServer, most: int, status: object, attempts: int | None, reads: Reads
 ) -> tuple[Blame, ...]:
-    """Return what that end of a load breaks; empty if it is allowed or only advisory."""
+    """Return what is wrong with a load that ended with this status after so many attempts.
+
+    Empty if that is allowed or only advised against. `most` is the bound of attempts; `attempts` is
+    None where the server cannot count them.
+    """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
         clauses = [clauses_of(behaviour, server.timeout_s, reads.signatures).status
@@ -179,7 +188,10 @@ def blamed(
 
 
 def _last_due(server: LoadServer, attempts: int) -> int:
-    """Return the first attempt that calls for no other, success included; else the last made."""
+    """Return the first attempt after which the loader had to stop, else the last one that it made.
+
+    It had to stop on success too.
+    """
     ends = (
         number
         for number in range(1, attempts)
@@ -189,7 +201,7 @@ def _last_due(server: LoadServer, attempts: int) -> int:
 
 
 def _went_on(server: LoadServer, number: int) -> Blame:
-    """Return the blame for a further attempt after that one."""
+    """Return the blame for going on after attempt `number`, which called for no other."""
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
         return Blame("attempts", (_of_health(server, number, "R1.once"),))
@@ -198,7 +210,7 @@ def _went_on(server: LoadServer, number: int) -> Blame:
 
 
 def _misread(server: LoadServer, number: int, reads: Reads) -> Blame:
-    """Return the blame for a status other than that attempt's."""
+    """Return the blame for a status that does not fit what that attempt met."""
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
         return Blame("status", (_of_health(server, number, "O3.loaded"),))
@@ -218,7 +230,10 @@ def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: 
 
 
 def _of_health(server: LoadServer, number: int, at_once: str) -> str:
-    """Return the clause on health in that attempt; empty where it is advisory, or in later ones."""
+    """Return the clause about a server that is healthy in that attempt; empty if none demands it.
+
+    `at_once` is the clause for the first attempt.
+    """
     if number == 1:
         return f"{at_once}~none" if at_once == "O3.loaded" and not server.tools else at_once
     is_heal = number == SECOND and clauses_of(server.behaviour(1), server.timeout_s).alone

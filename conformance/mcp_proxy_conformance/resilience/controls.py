@@ -1,4 +1,4 @@
-"""Controls of a load: whether its outcomes can be trusted, or the load that replaces it."""
+"""Controls of a load: whether its outcomes can be trusted, and the load that replaces it if not."""
 
 from __future__ import annotations
 
@@ -86,6 +86,10 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
 
 
 def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
+    """Return as basis the load without its control servers.
+
+    If its own servers can fail each other it is the load as it is, and not `apart`.
+    """
     case = load.case
     kinds = {"available" in expected.status for expected in case.then.values()}
     if len(kinds) > 1:
@@ -97,7 +101,10 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
 
 
 def status_of(outcome: ServerOutcome | None, *, classifies: bool) -> str:
-    """Return the status word; of a loader that does not classify, available or failed."""
+    """Return the loader's status word for a server; `without an outcome` if there is none.
+
+    Of a loader that does not classify, it is `available` or `failed`.
+    """
     if outcome is None:
         return "without an outcome"
     if classifies or outcome.status == "available":
@@ -125,6 +132,7 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
+    """Raise Inconclusive unless a load of healthy servers alone succeeded."""
     if well.loaded.hung:
         raise Inconclusive("even a load of healthy servers alone did not end", cause="not_loaded")
     for name, status in _lost(well, well.case.then, classifies=classifies).items():

@@ -51,7 +51,7 @@ class LoaderHost:
 
 
 class EmbeddedLoader:
-    """One loader on the host's loop, with the interface of a program."""
+    """One changed loader on the host's event loop, used like a loader program."""
 
     def __init__(self, changed: ChangedLoader, host: LoaderHost, *, patience: float = 1.0) -> None:
         """Start nothing; the first load does, and one after a hang; `patience` scales deadlines."""
@@ -90,6 +90,7 @@ class EmbeddedLoader:
         return Loaded(answer=read_answer(line, self._number), line=line, seconds=seconds)
 
     async def _answer(self, request: dict[str, Any]) -> bytes:
+        """Have the loader answer a request; return the line that a program would print."""
         assert self._load is not None
         answer = await self._load(request)
         return json.dumps({"id": request["id"], "ok": answer}, ensure_ascii=False).encode()

@@ -36,6 +36,7 @@ def _out_of_base64(secret: str) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """Yield every string inside a JSON value, names of members too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -45,7 +45,11 @@ LONG_WORD = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Says:
-    """The loader's declarations: what it reports, its tool prefix, and how it reads signals."""
+    """What the loader declares to do, so that it can be judged by it.
+
+    `classifies`: report the class of a failure; `warns`: give warnings; `claims`: report its
+    attempts. `prefix` stands before its tools' names; `reads` is how it reads failures.
+    """
 
     classifies: bool
     warns: bool
@@ -85,6 +89,11 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
 
 
 def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
+    """Compare all of a load with what its case allows.
+
+    `apart`: whether each server's outcome depends on its own behaviour only; attempts and some
+    statuses are not compared otherwise.
+    """
     case, compared = load.case, Comparison()
     faulty = any("available" not in each.status for each in case.then.values())
     compared.truth(
@@ -126,6 +135,7 @@ def _outcomes(compared: Comparison, load: Load) -> None:
 
 
 def _words(compared: Comparison, load: Load, says: Says) -> None:
+    """Compare each reported status with the four words, if the loader declares to classify."""
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
@@ -137,7 +147,10 @@ def _status(
     compared: Comparison, load: Load, server: LoadServer,
     *, load_of: LoadOf, says: Says, apart: bool,
 ) -> None:  # fmt: skip
-    """Compare the status of a server with what its own behaviour allows."""
+    """Compare the status of a server with what its own behaviour allows.
+
+    Nothing is reported where another check judges the clause that it breaks.
+    """
     name, case = server.server_id, load.case
     expected = case.then[name]
     outcome = load.loaded.outcome(name)
@@ -164,7 +177,11 @@ def _shown_status(outcome: ServerOutcome | None, says: Says) -> str | None:
 def _broken_by_status(
     load: Load, server: LoadServer, status: str, load_of: LoadOf, says: Says, *, apart: bool
 ) -> list[str]:
-    """Return the clauses that a status breaks: of the server's own signal, or of a comparison."""
+    """Return the clauses that a disallowed status breaks.
+
+    One that differs from the server's status in a comparable load breaks the clause about that;
+    others break those about what the server did.
+    """
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
     broken: list[str] = [
@@ -178,7 +195,10 @@ def _broken_by_status(
 def _of_topic(
     topic: Topic, load: Load, server: LoadServer, *, status: str, says: Says, known: frozenset[str]
 ) -> list[str]:
-    """Return the clauses of the table that such an end breaks; else those that the case names."""
+    """Return the clauses on this topic that such an end breaks, by the table of behaviours.
+
+    Where the table names none, they are those of the case that are in `known`.
+    """
     most = load.case.given.max_attempts
     attempts = load.attempts.get(server.server_id)
     blames = blamed(server, most, status, attempts, says.reads)
@@ -204,7 +224,7 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
     given = msgspec.structs.replace(
         case.given, servers=servers, controls=clause == "I3.order" and case.given.controls
     )
-    other = load_of(_apart(case, f"for {clause} of {server.server_id}", given))
+    other = load_of(_case_to_compare(case, f"for {clause} of {server.server_id}", given))
     name = servers[0].server_id if len(servers) == 1 else server.server_id
     return status_of(other.loaded.outcome(name), classifies=says.classifies)
 
@@ -226,7 +246,7 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """Return the clause on isolation if another server of the load failed."""
+    """Return [I1.isolated] if the case is about it and a server of the load failed, else []."""
     then = load.case.then
     failed = [
         status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
@@ -275,7 +295,10 @@ def _attempts(
 
 
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
-    """Compare the claimed attempts, in the cases about counting: timing does not matter there."""
+    """Compare the attempts that the loader reports with those that the server counted.
+
+    Only in the cases about counting, where timing does not matter.
+    """
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
         compared.one_of(f"attempts reported for {outcome.server_id}", outcome.attempts, (attempts,),
@@ -331,6 +354,7 @@ def _listed(tools: Any) -> list[Any]:
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
+    """Compare the error of a failed server: one line of text, without words of the server."""
     if outcome.status == "available":
         return
     name, error = outcome.server_id, outcome.error
@@ -352,7 +376,11 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
 
 
 def _secrets(compared: Comparison, load: Load) -> None:
-    """Expect no secret in the answer; observed if the loader was seen to use or to own it."""
+    """Expect no secret of the case in the answer.
+
+    It is observed only if the loader was seen to use the secret, or its URL has it; else it is
+    open.
+    """
     secrets = load.case.given.secrets
     if not secrets:
         return
@@ -379,13 +407,13 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
 
 
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
-    """Compare the other servers' traffic with a load without the malformed connection."""
+    """Compare the attempts at the other servers with a load without the malformed connection."""
     case = load.case
     others = tuple(server for server in case.given.servers if server.script[0].do != "malformed")
     if len(others) == len(case.given.servers):
         return
     given = msgspec.structs.replace(case.given, servers=others)
-    twin = load_of(_apart(case, "without the malformed", given))
+    twin = load_of(_case_to_compare(case, "without the malformed", given))
     for name, attempts in load.attempts.items():
         usual = twin.attempts.get(name)
         if attempts is not None and usual is not None:
@@ -394,8 +422,8 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
                            breaks=["P4.no-traffic"])  # fmt: skip
 
 
-def _apart(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
-    """Return a case of these servers whose load is compared only; it expects nothing by itself."""
+def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
+    """Return a case for a load that is only compared with another; it expects nothing by itself."""
     then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(
         case, id=f"{case.id} {name}", given=given, then=then, again=None, heals=False
@@ -426,6 +454,7 @@ GIVES = {"set_cookie": "S3.cookie", "session": "S3.session"}
 
 
 def _sent(load: Load, server_id: str) -> Iterator[str]:
+    """Yield, for each request to a server, the cookie and the session id that the loader sent."""
     for request in load.servers.log(server_id):
         yield f"{request.cookie or ''} {request.session or ''}"
 

@@ -97,7 +97,7 @@ class BadAnswer(ValueError):
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """Return the request of a load; `members` are its other members, such as `max_attempts`."""
+    """Make the request for a load; `members` are its other members, such as `max_attempts`."""
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
@@ -193,12 +193,14 @@ class LoaderProgram:
             program.finish(patience_s)
 
     def _running(self) -> LineProgram:
+        """Return the program, which is started if it does not run."""
         if self._program is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._program = LineProgram(self._command, log=self._folder / "loader.log")
         return self._program
 
     def _read(self, line: bytes) -> LoadAnswer:
+        """Read the answer to the current load; a line that is not one ends the program."""
         try:
             return read_answer(line, self._number)
         except BadAnswer as fault:

@@ -1,4 +1,4 @@
-"""A loader as a target, and its declarations applied to the cases."""
+"""A loader as a target of a run, and its declarations applied to the cases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _UNFIT = re.compile(r"[^A-Za-z0-9]+")
 
 
 def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
-    """Return the case with each signature put in its bodies; itself as "" if they have no place."""
+    """Return a variant of the case for each timeout signature that the loader declares.
+
+    Keys are the signatures, which replace the placeholder in the servers' bodies; a case without
+    the placeholder is returned as it is, under "".
+    """
     if not any(SIGNATURE in (act.body or "") for own in case.given.servers for act in own.script):
         return {"": case}
     return {
@@ -35,6 +39,8 @@ def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
 
 
 def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
+    """Return the case under that id, with this signature in the bodies of its servers."""
+
     def served(behaviour: Behaviour) -> Behaviour:
         body = behaviour.body and behaviour.body.replace(SIGNATURE, signature)
         return msgspec.structs.replace(behaviour, body=body)
@@ -48,7 +54,7 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 
 
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
-    """Return the server whose 403 the loader declares to read as a timeout, else an empty id.
+    """Return the id of a server whose 403 the loader declares to read as a timeout; "" if none.
 
     The case then expects of it what this loader need not do, so it does not apply.
     """
@@ -77,6 +83,7 @@ def are_tools_of(
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
+    """Return the listed name that a name ends with after the prefix; else the name as it is."""
     ends = [end for end in listed if name.endswith(end)]
     return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 

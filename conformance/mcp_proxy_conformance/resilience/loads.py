@@ -35,11 +35,11 @@ PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One finished load: its case, its outcome, and what the servers counted.
+    """One finished load: its case, the loader's answer, and what the servers counted.
 
     `attempts` are counts by server id, None where they cannot be counted; `unmet` is why this
-    machine cannot play a server's fault; `again` is a second load of the same servers, whose
-    scripts continue, and `attempts_again` are its attempts.
+    machine cannot play a server's fault, by server id; `again` is a second load of the same
+    servers, whose scripts continue, and `attempts_again` are its attempts.
     """
 
     case: LoadCase
@@ -65,7 +65,7 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Start the loads of these cases unless that was done; slowest first unless turned off."""
+        """Begin the loads of these cases in the background, unless begun before; slowest first."""
         new = {case.id: case for case in cases if case.id not in self._done}
         order = sorted(new.values(), key=_deadline, reverse=True)
         for case in order if slowest_first else new.values():
@@ -78,7 +78,7 @@ class Loads:
         return self._done[case.id].result()
 
     def anew(self, case: LoadCase) -> Load:
-        """Load a case once more; the result of `of` stays."""
+        """Load a case once more and return that load; `of` still returns the first one."""
         return self._crew.submit(self._load, case).result()
 
     def settle(self) -> None:
@@ -103,6 +103,7 @@ class Loads:
                 self._idle.append(loader)
 
     def _take(self) -> Loader:
+        """Return an idle loader, or a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -113,6 +114,7 @@ class Loads:
 
 
 def _loaded(loader: Loader, case: LoadCase) -> Load:
+    """Start the servers of a case, have the loader load them, and again if the case says so."""
     own = case.servers()
     scripts = read_scripts([_script(server) for server in own])
     with FaultServers(scripts) as servers:
@@ -150,6 +152,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
 
 
 def _deadline(case: LoadCase) -> float:
+    """Return after how many seconds a load counts as hung."""
     full = PATIENCE * _length(case)
     return full if "I4.bounded" in case.clauses else min(full, UNJUDGED_S)
 
@@ -166,7 +169,7 @@ def _length(case: LoadCase) -> float:
 
 
 def _script(server: LoadServer) -> dict[str, Any]:
-    """Convert the server to the form of the fault servers."""
+    """Return the server as the fault servers read it."""
     members = msgspec.to_builtins(server)
     script = [
         {name: value for name, value in step.items() if value is not None}
@@ -178,7 +181,7 @@ def _script(server: LoadServer) -> dict[str, Any]:
 
 
 def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
-    """Return the connection with the case's additions to its URL and its headers."""
+    """Return the connection that the loader gets: with the case's additions to URL and headers."""
     handed = dict(connection)
     if isinstance(handed.get("command"), list):
         handed["command"], *handed["args"] = handed["command"]

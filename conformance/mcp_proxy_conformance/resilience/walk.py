@@ -1,4 +1,4 @@
-"""The outcomes that the source text allows: a script walked by the table of signals and classes."""
+"""The outcomes that the source allows for a load, by its table of signals and classes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """The allowed classifications of one attempt.
+    """How the source lets a loader classify one attempt at a server.
 
     Attributes:
         classes: The classes that the source allows for it.
@@ -84,7 +84,7 @@ class Allowed:
 def walk(
     server: LoadServer, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
 ) -> Allowed:
-    """Return the allowed ends of that server's load, the last one of `loads`.
+    """Return the ends that the source allows for that server's load, the last one of `loads`.
 
     Args:
         server: The server and its script.
@@ -113,6 +113,7 @@ def walk(
 def _ends(
     server: LoadServer, max_attempts: int, start: int, reads: Reads
 ) -> set[tuple[Status, int]]:
+    """Return the allowed pairs of status and attempts of one load; `start`: attempts before it."""
     if server.script[0].do == "malformed":
         return {(s, 0) for s in signal_of(server.script[0], server.timeout_s, reads).classes}
     ends: set[tuple[Status, int]] = set()
@@ -129,7 +130,10 @@ def _ends(
 
 
 def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None) -> Signal:
-    """Return the allowed classifications of an attempt that meets this behaviour."""
+    """Return how an attempt that meets this behaviour may be classified.
+
+    If it meets the notification of the handshake a client may go on, so `available` is allowed too.
+    """
     signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
     if behaviour.on != "notifications/initialized" or behaviour.do == "malformed":
         return signal
@@ -167,6 +171,7 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
 
 
 def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
+    """Return how an answer with this status code to the request `on` may be classified."""
     declared = any(text.lower() in body for text in (SIGNATURE, *signatures))
     is_marked = all(mark in body for mark in MARKS) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -17,6 +17,7 @@ ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look"
 
 
 def _named(server_id: str, text: str) -> bool:
+    """Whether the text contains the server's id as a whole word."""
     return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
 
 
@@ -68,7 +69,10 @@ def warnings(compared: Comparison, load: Load) -> None:
 
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
-    """Return the distinct lines without names, numbers, spaces and punctuation."""
+    """Return a warning's lines, stripped of names, numbers, spaces and punctuation.
+
+    So two warnings can be compared by their wording alone.
+    """
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

@@ -77,6 +77,7 @@ def version(builtin: Builtin) -> str:
 
 
 def _place(builtin: Builtin) -> Path:
+    """Return the folder of a builtin's environment, which need not exist."""
     interpreter = (sys.base_prefix, platform.python_implementation(), platform.python_version())
     digest = hashlib.sha256("\n".join((builtin.requirement, *interpreter)).encode()).hexdigest()
     return cache_folder() / "loaders" / f"{builtin.package}-{digest[:12]}"
@@ -87,6 +88,7 @@ def _python(folder: Path) -> Path:
 
 
 def _make(folder: Path, requirement: str) -> None:
+    """Make a virtual environment in the folder and install the requirement."""
     _run((sys.executable, "-I", "-m", "venv", str(folder)), requirement)
     pip = (str(_python(folder)), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
     _run((*pip, "install", "--quiet", requirement), requirement)
@@ -102,6 +104,7 @@ def _move(made: Path, place: Path) -> None:
 
 
 def _run(words: Sequence[str], requirement: str) -> str:
+    """Run a command and return its output; raises NotInstalled with its last line if it fails."""
     try:
         done = subprocess.run(  # noqa: S603 - interpreters of our own
             words, capture_output=True, text=True, encoding="utf-8", timeout=INSTALL_S, check=False

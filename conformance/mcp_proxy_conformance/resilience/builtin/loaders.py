@@ -11,7 +11,10 @@ _PYDANTIC_AI = "pydantic-ai-slim[mcp]>=2.60,<3"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """One loader: its name, the library it needs, its script and the function that it calls."""
+    """One built-in loader: its name, the library it needs, its script, and a function of that.
+
+    `function`: `every` if the library loads all servers at once, `one` if one at a time.
+    """
 
     name: str
     package: str

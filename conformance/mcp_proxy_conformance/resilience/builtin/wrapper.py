@@ -34,7 +34,10 @@ LEFT_S = 1.0
 
 
 def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]]) -> Load:
-    """Return a load that calls `load_one` for each server in turn; an exception is its result."""
+    """Make a load of many servers from one of a single server, called for each in turn.
+
+    An exception is the result of its server.
+    """
 
     async def load_all(request: Request) -> Mapping[str, Result]:
         results: dict[str, Result] = {}

@@ -42,7 +42,7 @@ class Declared:
         return str(outcome.status) if known else "failed"
 
     def words(self, server: LoadServer, most: int) -> set[str]:
-        """Return the allowed values of `word` for a load of that server."""
+        """Return the values of `word` that the source allows for a load of that server."""
         allowed = walk(server, most, reads=self.reads).statuses
         if any(map(is_open, server.script)):
             return {*WORDS, "failed"}
@@ -75,6 +75,7 @@ def script_in_words(server: LoadServer) -> str:
 
 
 def _in_words(behaviour: Behaviour) -> str:
+    """Render a behaviour in words."""
     seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
     body = json.dumps(behaviour.body, ensure_ascii=False) if behaviour.body else ""
     on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
@@ -94,12 +95,15 @@ def _in_words(behaviour: Behaviour) -> str:
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[LoadServer, ServerOutcome]]:
+    """Yield each server of the case that has an outcome, with that."""
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
 
 
 def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Comparison]:
+    """Return the judge of this law: each server's status, or attempts, end as the table allows."""
+
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
@@ -128,9 +132,10 @@ def _sides(
     topic: Topic, server: LoadServer, outcome: ServerOutcome, attempts: int | None,
     ends: Sequence[tuple[str, int]],
 ) -> tuple[str, object, object]:  # fmt: skip
-    """Return path, observed and allowed values of an end; the path names its other half.
+    """Return, for a finding on the topic, its path, the observed value and the allowed ones.
 
-    If that half is not allowed either, each allowed value is named with its own.
+    Status and attempts are allowed in pairs: the path names the observed other half, and if that is
+    not allowed either, each allowed value is named with its own.
     """
     name, status = server.server_id, outcome.status
     if topic == "attempts":
@@ -150,6 +155,7 @@ def _after(attempts: int | None) -> str:
 
 
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    """Law: each server has one outcome, with an error or else with its own tools."""
     compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(server.server_id for server in case.given.servers)
     compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
@@ -179,6 +185,7 @@ def _ids(loaded: Loaded) -> list[str]:
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
+    """Law: the loader reports as many attempts as the server counted."""
     compared = Comparison()
     for server, outcome in _each(case, loads[0].loaded):
         attempts = loads[0].attempts[server.server_id]
@@ -189,7 +196,10 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return a case of the same servers in reverse order; none for a single server."""
+    """Return the other load of the law of order: the same servers in reverse order.
+
+    None for a single server.
+    """
     servers = case.given.servers
     if len(servers) == 1:
         return []
@@ -197,7 +207,10 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return a case for each server by itself; none for a single server."""
+    """Return the other loads of the law of isolation: each server by itself.
+
+    None for a single server.
+    """
     most, servers = case.given.max_attempts, case.given.servers
     if len(servers) == 1:
         return []
@@ -205,6 +218,7 @@ def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    """Law: a server's status does not depend on the order of the servers."""
     compared = Comparison()
     for other in loads[1:]:
         for server in case.given.servers:
@@ -215,6 +229,7 @@ def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    """Law: a server has the same status and tools as in a load by itself."""
     compared = Comparison()
     failed = any(outcome.status != "available" for _, outcome in _each(case, loads[0].loaded))
     for server, other in zip(case.given.servers, loads[1:], strict=False):
@@ -231,6 +246,7 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
 
 
 def _both(server: LoadServer, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
+    """Return the status words of a server in two loads."""
     outcomes = (load.loaded.outcome(server.server_id) for load in (first_load, other))
     first, second = (declared.word(outcome) for outcome in outcomes)
     return first, second
@@ -240,7 +256,7 @@ def _same(
     compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
     allowed: Collection[str], *, counts: bool = True,
 ) -> None:  # fmt: skip
-    """Compare two statuses of one server, which differ if only one of them is allowed.
+    """Compare two statuses of one server; unequal ones are wrong if only one of them is allowed.
 
     `counts`: whether equal statuses show the clauses to hold.
     """
@@ -251,6 +267,7 @@ def _same(
 
 
 def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    """Law: a server that has healed is available in the second load."""
     compared, again = Comparison(), loads[0].again
     for server in case.given.servers if again is not None else ():
         if server.heals and again is not None and healed(server) != server:

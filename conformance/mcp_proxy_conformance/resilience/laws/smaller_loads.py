@@ -16,7 +16,10 @@ FEW = 3
 
 
 def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
-    """Yield smaller loads, a round at a time; the last one has the same servers, fewer attempts."""
+    """Yield smaller loads in rounds, which are run to find a shorter example of a breach.
+
+    The last round has the same servers and fewer attempts.
+    """
     given = case.given
     for several in _fewer(given.servers):
         yield [case_of(servers, given.max_attempts, reads) for servers in several]
@@ -30,7 +33,7 @@ def size(case: LoadCase) -> tuple[int, int, int]:
 
 
 def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]]:
-    """Yield the servers of several loads at a time; those that leave out most come first."""
+    """Yield, by round, the servers of smaller loads; those that leave out most come first."""
     count = len(servers)
     if count > 1:
         yield [[server] for server in servers]
@@ -46,6 +49,7 @@ def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]
 
 
 def _simpler(script: tuple[Behaviour, ...]) -> Iterator[tuple[Behaviour, ...]]:
+    """Yield the script without one behaviour, then with a healthy one in place of each."""
     if len(script) > 1:
         for at in range(len(script)):
             yield script[:at] + script[at + 1 :]

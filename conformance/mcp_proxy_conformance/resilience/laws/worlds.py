@@ -1,4 +1,4 @@
-"""Worlds of generated loads: servers with scripts of any behaviours, in any order."""
+"""Generated loads: servers with scripts of any behaviours, in any order."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ GROUPS: tuple[Sequence[Behaviour], ...] = (
 
 
 def connections() -> list[Behaviour]:
-    """Return the behaviours that are a whole script and can be played on this machine."""
+    """Return the behaviours that cannot be combined in a script: faults of the whole connection.
+
+    Only those that this machine can play.
+    """
     behaviours = [
         Behaviour(do="refused"),
         Behaviour(do="malformed", connection={}),
@@ -126,7 +129,7 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
 
 
 def recipes() -> st.SearchStrategy[Recipe]:
-    """Return the strategy for the scripts of a load's servers, and its bound of attempts."""
+    """Return the strategy that generates loads: scripts of servers, and a bound of attempts."""
     several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
     whole = st.sampled_from([[behaviour] for behaviour in connections()])
     scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
@@ -141,13 +144,17 @@ def tours(reads: Reads) -> list[LoadCase]:
 
 
 def built(recipe: Recipe, reads: Reads) -> LoadCase:
-    """Return the case of a recipe, with what is allowed for each server."""
+    """Return the load case of a recipe, with what is allowed for each server."""
     several, most = recipe
     return a_load([tuple(script) for script in several], most, reads)
 
 
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
-    """Return a case with these scripts; a third wait and declared signatures become healthy."""
+    """Return a load case whose servers have these scripts.
+
+    Behaviours become healthy ones where a third server would keep the loader waiting, or where a
+    signature that the loader declares changes their meaning.
+    """
     servers, waiting = [], 0
     for name, script in zip(NAMES, scripts, strict=False):
         waiting += any(map(_is_waited_for, script))
@@ -166,10 +173,12 @@ def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
 
 
 def _is_waited_for(behaviour: Behaviour) -> bool:
+    """Whether a loader waits for this behaviour until its timeout."""
     return behaviour.do in WAITED_FOR or (behaviour.do == "slow" and behaviour.seconds == LATE_S)
 
 
 def _at_once(behaviour: Behaviour) -> Behaviour:
+    """Return the behaviour, or a healthy one if a loader would wait for it."""
     return Behaviour(do="healthy") if _is_waited_for(behaviour) else behaviour
 
 
@@ -180,7 +189,7 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
 
 
 def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
-    """Return a case that loads these servers, heals them, and loads again; its digest is its id."""
+    """Return a case that loads these servers, heals them, and loads again; its id is a digest."""
     given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
     return LoadCase(
@@ -202,7 +211,10 @@ def once(case: LoadCase) -> LoadCase:
 
 
 def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
-    """Return what the walk allows; any status and any tools if the script is open."""
+    """Return the outcome that a case expects of a server: what the source allows for its script.
+
+    Any status and any tools if the source leaves a behaviour of it open.
+    """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
