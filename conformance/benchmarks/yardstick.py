@@ -59,7 +59,7 @@ def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[lis
 
 @contextmanager
 def stranger(name: str, folder: Path) -> Iterator[list[str]]:
-    """Start another author's proxy before an upstream; yield the arguments to judge it."""
+    """Start another author's proxy in front of an upstream; yield the arguments to judge it."""
     with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
         installed = folder if name == "fastmcp" else installing.wait()
         upstream = upstreams.add(UpstreamServer("plain", strangers.TOOLS))

@@ -123,7 +123,7 @@ class Script:
         name = params.get("name")
         if not isinstance(name, str):
             raise _Refusal(code=revisions.INVALID_PARAMS, message="A tool's name is required")
-        if not self._state.called(name):
+        if not self._state.count_call(name):
             raise _Refusal(code=revisions.INVALID_PARAMS, message=f"Unknown tool: {name}")
         return b'"content":[{"type":"text","text":' + dumps(f"ok {name}") + b"}]"
 

@@ -135,7 +135,7 @@ class ServerState:
             asked = (list(self._pages)[page] if page < len(self._pages) else None) in self._asked
             return page + 1 if page and self._asked and not asked else 0
 
-    def called(self, name: str) -> bool:
+    def count_call(self, name: str) -> bool:
         """Count a call; return whether the tool exists."""
         with self._lock:
             self._calls[name] += 1

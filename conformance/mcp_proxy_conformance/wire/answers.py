@@ -32,14 +32,14 @@ class Awaited:
         self._answer: Envelope | None = None
         self._fault: ProtocolFault | None = None
 
-    def arrived(self, event: Event) -> bool:
+    def take_event(self, event: Event) -> bool:
         """Take one event of the stream; return whether it ends the wait, by an answer or a fault.
 
         An event without data only carries an id to resume from; another type is not a message.
         """
-        return bool(event.data) and event.event == "message" and self.came(event.data)
+        return bool(event.data) and event.event == "message" and self.take_message(event.data)
 
-    def came(self, raw: bytes) -> bool:
+    def take_message(self, raw: bytes) -> bool:
         """Take one message; return whether it ends the wait, by an answer or a fault."""
         try:
             message = jsonrpc.parse(raw)
@@ -56,7 +56,7 @@ class Awaited:
             self._before.append(message)
         return False
 
-    def found(self) -> Envelope | None:
+    def envelope(self) -> Envelope | None:
         """Return the answer, None while awaited; raises ProtocolFault for an invalid message."""
         if self._fault is not None:
             raise self._fault
@@ -119,7 +119,7 @@ class Awaited:
         return message
 
     def _of_stream(self, answer: HttpResponse) -> Envelope:
-        answered = self.found()
+        answered = self.envelope()
         if answered is None:
             observed = f"a stream of {len(answer.events)} events that ended without it"
             expected = f"an answer to request {self._id}"

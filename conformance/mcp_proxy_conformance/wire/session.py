@@ -74,7 +74,7 @@ class Session:
             self._headers(method, params),
             note=method,
             timeout=timeout,
-            until=awaited.arrived,
+            until=awaited.take_event,
         )
         if answer.last_id and answer.status == OK and not (self.stateless or awaited.is_over):
             answer = self._resumed(answer, awaited, deadline)
@@ -101,7 +101,7 @@ class Session:
             place = last_id.encode("utf-8", "replace").decode("latin-1")
             headers = [*overridden(self._headers("", None), wanted), ("Last-Event-ID", place)]
             more = self._http.exchange(
-                "GET", b"", headers, note="resume", timeout=left, until=awaited.arrived
+                "GET", b"", headers, note="resume", timeout=left, until=awaited.take_event
             )
             if more.status != OK or more.media_type != STREAM:
                 expected = f"the stream to go on after its event {jsonrpc.quoted(last_id)}"

@@ -64,9 +64,9 @@ class Lines:
         awaited = Awaited(request_id, self._late)
         received = sent = program.write(jsonrpc.request(method, params, request_id), method)
         self._late.add(request_id)  # until its answer arrives
-        while (envelope := awaited.found()) is None:
+        while (envelope := awaited.envelope()) is None:
             received = program.hear(deadline)
-            awaited.came(received.raw)
+            awaited.take_message(received.raw)
         self._late.discard(request_id)
         return Reply(
             envelope=envelope,

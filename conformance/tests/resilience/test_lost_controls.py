@@ -218,7 +218,7 @@ def test_a_machine_that_knows_every_name_spoils_nothing_else(
     verdicts: Verdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cases of an unknown name do not apply there."""
-    monkeypatch.setattr(servers, "unresolvable", lambda: "this machine knows every name")
+    monkeypatch.setattr(servers, "why_resolvable", lambda: "this machine knows every name")
 
     by_clause = verdicts(lambda _answer, _request: None)
 

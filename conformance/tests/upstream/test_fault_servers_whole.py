@@ -119,7 +119,7 @@ def test_the_precondition_of_an_unknown_name_is_no_such_name(
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    assert sentence in str(names.unresolvable.__wrapped__("x.invalid"))
+    assert sentence in str(names.why_resolvable.__wrapped__("x.invalid"))
 
 
 @pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])

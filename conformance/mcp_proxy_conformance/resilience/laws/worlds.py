@@ -23,7 +23,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
 )
 from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
-from mcp_proxy_conformance.upstream.faults.names import unresolvable
+from mcp_proxy_conformance.upstream.faults.names import why_resolvable
 from mcp_proxy_conformance.upstream.faults.port import LINUX
 
 Script = tuple[Behaviour, ...]
@@ -110,7 +110,7 @@ def connections() -> list[Behaviour]:
         Behaviour(do="stdio_garbage"),
     ]
     behaviours += [Behaviour(do="backlog")] if LINUX else []
-    return behaviours + ([Behaviour(do="unresolvable")] if unresolvable() is None else [])
+    return behaviours + ([Behaviour(do="unresolvable")] if why_resolvable() is None else [])
 
 
 def first(group: Sequence[Behaviour], number: int = 0) -> Script:

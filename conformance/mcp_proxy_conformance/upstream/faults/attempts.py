@@ -57,30 +57,30 @@ class AttemptCount:
     def __init__(self) -> None:
         self.count = 0
         self._tried: set[tuple[str, str | None]] = set()
-        self._lists_first = False
-        self._on = False
+        self._begins_with_lists = False
+        self._is_past_opening = False
 
     def connected(self) -> int:
         """Count a connection without a request as an attempt; return that attempt's number."""
         self.count += 1
         return self.count
 
-    def called(self, call: Call) -> bool:
+    def count_call(self, call: Call) -> bool:
         """Count a call; return whether it belongs to the opening requests of an attempt."""
         if not self._opens(call):
-            self._on = self._on or self.count > 0
+            self._is_past_opening = self._is_past_opening or self.count > 0
             return False
         sign = (call.method, call.revision)
-        if self.count == 0 or self._on or sign in self._tried:
+        if self.count == 0 or self._is_past_opening or sign in self._tried:
             self.count += 1
             self._tried.clear()
-            self._on = False
-            self._lists_first = True
-        self._lists_first &= call.method == "tools/list"
+            self._is_past_opening = False
+            self._begins_with_lists = True
+        self._begins_with_lists &= call.method == "tools/list"
         self._tried.add(sign)
         return True
 
     def _opens(self, call: Call) -> bool:
         if call.method == "tools/list":
-            return not call.paged and (self.count == 0 or self._lists_first)
+            return not call.paged and (self.count == 0 or self._begins_with_lists)
         return call.method in OPENINGS

@@ -43,7 +43,9 @@ def reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def play_whole(
+    whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     """Play a behaviour that concerns the whole connection and answers no MCP request."""
     match whole:
         case do.Banner():

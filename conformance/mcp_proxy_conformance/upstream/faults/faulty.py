@@ -116,26 +116,26 @@ class FaultyServer:
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
         if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):
-            attempt, met = 0, whole(404, b"")
+            attempt, scripted = 0, whole(404, b"")
         elif request.method != "POST":
             attempt = self._attempt(request)
-            met = whole(200 if request.method == "DELETE" else 405, b"")
+            scripted = whole(200 if request.method == "DELETE" else 405, b"")
         else:
             call = read_call(request.body, request.header("mcp-protocol-version"))
-            opens = place == _PATH and self._attempts.called(call)
+            opens = place == _PATH and self._attempts.count_call(call)
             attempt = self._attempts.count if opens else self._attempt(request)
             behaviour = self.script.of(attempt) if place == _PATH else do.Healthy()
             if (opens and behaviour.on == "initialize") or behaviour.on in ("any", call.method):
                 played = behaviour.word
             else:
                 behaviour = do.Healthy()
-            met = self._met(request, call, behaviour, attempt)
+            scripted = self._scripted_reply(request, call, behaviour, attempt)
         self.log.requested(
-            request, connection, call=call, attempt=attempt, played=played, status=met.status
+            request, connection, call=call, attempt=attempt, played=played, status=scripted.status
         )
-        return met
+        return scripted
 
-    def _met(
+    def _scripted_reply(
         self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int
     ) -> ScriptedReply:
         answer = self._script.answer(request.body, request.header("mcp-protocol-version"))

@@ -11,7 +11,7 @@ _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NON
 
 
 @cache
-def unresolvable(host: str = NOBODY) -> str | None:
+def why_resolvable(host: str = NOBODY) -> str | None:
     """Return why the host may resolve here, None if it certainly does not; asks the resolver once.
 
     A machine that resolves every name leads a loader to an unknown host; one without a resolver

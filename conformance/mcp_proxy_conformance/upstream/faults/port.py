@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
-from mcp_proxy_conformance.upstream.faults.connections import meet, send
+from mcp_proxy_conformance.upstream.faults.connections import play_whole, send
 from mcp_proxy_conformance.upstream.faults.faulty import LOOPBACK, FaultyServer, prefix
 from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, read_request
 
@@ -91,7 +91,7 @@ class Port:
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
         if (whole := self._first.whole) is not None:
             self._first.connected(connection)
-            await meet(whole, reader, writer)
+            await play_whole(whole, reader, writer)
             return
         keeps = True
         while keeps:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Unresolvable
 from mcp_proxy_conformance.upstream.faults.faulty import FaultyServer
-from mcp_proxy_conformance.upstream.faults.names import unresolvable
+from mcp_proxy_conformance.upstream.faults.names import why_resolvable
 from mcp_proxy_conformance.upstream.faults.port import LINUX, Port
 from mcp_proxy_conformance.upstream.faults.script import ServerScript, checked
 from mcp_proxy_conformance.upstream.faults.seen import Seen
@@ -152,7 +152,7 @@ class FaultServers:
             case Backlog() if not LINUX:
                 return "a full backlog is reliable on Linux only"
             case Unresolvable():
-                return unresolvable()
+                return why_resolvable()
         return None
 
     def heal(self, server_id: str) -> None:

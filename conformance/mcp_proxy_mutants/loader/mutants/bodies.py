@@ -34,11 +34,13 @@ def _is_json(body: bytes) -> bool:
 
 
 def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether it is a denial, while the text sent to the server has a word of timeouts."""
     del attempts
     return signal.kind == "denied" and any(word in sends(connection) for word in TIMELY)
 
 
 def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether it is a transient failure, while the text sent has a word of denials."""
     del attempts
     words = ("403", "401", "forbidden", "unauthorized", "denied")
     may_pass = signal.kind in ("http_5xx", "reset", "timeout")
@@ -46,17 +48,21 @@ def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _text_misses(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether it is a cut or a 5xx, while the text sent has the number 404."""
     del attempts
     return signal.kind in ("http_5xx", "reset") and "404" in sends(connection)
 
 
 def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether it is a permanent failure, while the text sent has a word of timeouts."""
     del attempts
     lasting = signal.kind in ("http_404", "refused", "dns")
     return lasting and any(word in sends(connection) for word in TIMELY)
 
 
 def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
+    """Return a condition: a denial, while the id, path, query or headers have a timeout word."""
+
     def reads(signal: Signal, connection: Connection, attempts: int) -> bool:
         del attempts
         text = {

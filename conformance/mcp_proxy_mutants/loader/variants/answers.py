@@ -10,7 +10,7 @@ BASIC = ("classifies", "retries", "attempts", "warnings")
 PREFIX = "mcp__"
 
 
-def _in_order(answer: Json, request: Json) -> Json:
+def _in_reverse_order(answer: Json, request: Json) -> Json:
     """Return the answer with its outcomes in falling order of id."""
     del request
     outcomes = sorted(
@@ -20,7 +20,7 @@ def _in_order(answer: Json, request: Json) -> Json:
 
 
 def _plain(answer: Json, request: Json) -> Json:
-    """Return the answer with only the statuses available and failed, and no warnings."""
+    """Return a plainer answer: all failures are `failed`; no attempts, no warnings."""
     del request
     return {
         "outcomes": [
@@ -88,7 +88,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  tell=each(lambda outcome: outcome | {
                      "tools": sorted(outcome["tools"], reverse=True)})),
     load_variant("outcomes-sorted", "Outcomes are reported in another order.",
-                 "order-of-outcomes", "I3.order~outcomes", tell=_in_order),
+                 "order-of-outcomes", "I3.order~outcomes", tell=_in_reverse_order),
     load_variant("outcomes-with-more", "Outcomes have additional members.",
                  tell=each(_with_more)),
     load_variant("remark-beside-success", "An available server has a remark as its error.",

@@ -115,7 +115,7 @@ def _empty(outcome: Outcome) -> Outcome:
 
 
 def _unknown_transport(answer: Json, request: Json) -> Json:
-    """Return the answer with servers of an unknown transport as transient."""
+    """Return servers of an unknown transport as transient, then without any warnings."""
     known = (None, "streamable-http", "stdio")
     names = {
         server["server_id"] for server in request["servers"] if server.get("transport") not in known

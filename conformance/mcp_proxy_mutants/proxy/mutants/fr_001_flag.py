@@ -51,6 +51,7 @@ def _nothing_locked(document: Json, request: Request) -> Json:
 
 
 def _sticky() -> Callable[[Mapping[str, Any]], bool]:
+    """Return a `flag` decision: a request without the flag takes that of the last one with it."""
     last = False
 
     def sticky(arguments: Mapping[str, Any]) -> bool:

@@ -37,6 +37,8 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
 
 
 def _changed_or_else_new(gateway: Gateway) -> None:
+    """Leave pending tools out of answers while their server has a changed one."""
+
     def status(facts: Facts) -> Status | None:
         listed = gateway.known()[facts.tool.server]
         changed = any(other.approval == "changed" for other in listed)
@@ -46,6 +48,7 @@ def _changed_or_else_new(gateway: Gateway) -> None:
 
 
 def _only_allowed_loaded(gateway: Gateway) -> None:
+    """Of a server with an allow list, know only the tools that it allows."""
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
@@ -72,6 +75,8 @@ def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
 
 
 def _long_deny_list_hidden(gateway: Gateway) -> None:
+    """Hide the denied tools of servers that deny more than one."""
+
     def hidden(facts: Facts) -> bool:
         server = gateway.config.servers[facts.tool.server]
         return facts.denied and len(server.disabled_tools) > 1
@@ -80,6 +85,7 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
 
 
 def _refresh_forgets(gateway: Gateway) -> None:
+    """Hide user-locked tools once their server is refreshed."""
     forgotten: set[str] = set()
     real = gateway.refresh
 
@@ -94,12 +100,14 @@ def _refresh_forgets(gateway: Gateway) -> None:
 
 
 def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:
+    """Look up withheld tools for the administrator only, as a `scope` decision."""
     if surface == "quarantine" and agent.servers is not None:
         return False
     return std.scope(agent, server, surface)
 
 
 def _changed_listed_once() -> Callable[[Facts], Status | None]:
+    """Return a `withheld_status` decision that lists a changed tool only the first time."""
     listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:

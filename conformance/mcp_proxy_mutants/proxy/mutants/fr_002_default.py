@@ -24,6 +24,7 @@ def _versioned(document: Json, request: Request) -> Json:
 
 
 def _last_hit_lost(document: Json, request: Request) -> Json:
+    """With the flag, drop the last of several callable results if nothing locked is listed."""
     lost = request.flag and "disabled" not in document and document["tools"][1:]
     return document | {"tools": document["tools"][:-1]} if lost else document
 
@@ -111,6 +112,7 @@ def _user_locked_name(hit: Match) -> str | None:
 
 
 def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
+    """Add the callable hits beyond the limit to the locked ones."""
     callables, rest = std.window(hits, limit)
     cut = [hit for hit in hits if hit.may_call][limit:]
     return callables, [*rest, *cut]

@@ -20,6 +20,7 @@ Entry = Callable[[Facts, Status, bool], Json]
 
 
 def _user_text_for_agents(document: Json, request: Request) -> Json:
+    """Give agents, not the administrator, the remediation of user locks for config locks too."""
     texts = document.get("remediation", {})
     if request.agent.servers is None or "disabled_by_config" not in texts:
         return document
@@ -53,11 +54,13 @@ def _first_servers(document: Json, _request: Request) -> Json:
 
 
 def _nowhere(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Give withheld entries the server `quarantine` in place of their own."""
     entry = std.locked_entry(facts, status, withheld)
     return entry | {"server": "quarantine"} if withheld else entry
 
 
 def _trusting_old_approval(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Describe a quarantined tool if it was approved as it is."""
     known = facts.quarantined and facts.approval == "approved"
     return std.locked_entry(facts, status, withheld and not known)
 
@@ -146,7 +149,8 @@ def _counted_as(
     return block
 
 
-def _after_three() -> Callable[[Facts, Texts], str]:
+def _shorter_when_repeated() -> Callable[[Facts, Texts], str]:
+    """Return a `rejection` decision: a denied tool's later refusals say to ask the user."""
     refusals: dict[str, int] = {}
 
     def shorter(facts: Facts, texts: Texts) -> str:
@@ -554,6 +558,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "The second rejection of a denied tool says to ask the user.",
         "SC-003.rejection",
         "FR-008.config",
-        rejection=Fresh(_after_three),
+        rejection=Fresh(_shorter_when_repeated),
     ),
 )

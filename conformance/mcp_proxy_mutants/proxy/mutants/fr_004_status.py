@@ -32,6 +32,7 @@ OFTEN = 5
 
 
 def _named_again(document: Json, request: Request) -> Json:
+    """List a locked tool whose name is the query twice, first of all."""
     entries = document.get("disabled", [])
     named = [entry for entry in entries if request.query == entry["name"].partition(":")[2]]
     more = [*named, *entries][: min(request.limit, std.LOCKED_CAP)]
@@ -53,6 +54,8 @@ def _unknown_after_unlock(gateway: Gateway) -> None:
 
 
 def _seventh_word(gateway: Gateway) -> None:
+    """Give tools that an allow list leaves out a status of their own, which does not exist."""
+
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         server = gateway.config.servers[facts.tool.server]
         listed = std.locked_entry(facts, status, withheld)
@@ -77,6 +80,7 @@ def _pending_before_quarantine(facts: Facts) -> Status | None:
 
 
 def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+    """Count a tool that config and user lock under both statuses."""
     block = std.counts(tools)
     twice = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
     if block is None or not twice:
@@ -101,6 +105,7 @@ def _unreadable(facts: Facts, status: Status) -> Status:
 
 
 def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
+    """Return a `window` decision that keeps a tool locked once it was listed as config-locked."""
     locked: set[str] = set()
 
     def lingering(hits: Sequence[Match], limit: int) -> Windows:
@@ -113,6 +118,7 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
 
 
 def _second_lock_unseen() -> Callable[[Facts, str], bool]:
+    """Return a `may_call` decision: discovery overlooks a user lock set after an earlier lock."""
     locked: set[str] = set()
     freed: set[str] = set()
 
@@ -161,6 +167,7 @@ def _user_locks_of_start(gateway: Gateway) -> None:
 
 
 def _now_and_then() -> Callable[[Facts], Status]:
+    """Return a `classify` decision: at every fifth look, a user lock is `disabled_unknown`."""
     looks: Counter[str] = Counter()
 
     def status(facts: Facts) -> Status:
@@ -172,6 +179,10 @@ def _now_and_then() -> Callable[[Facts], Status]:
 
 
 def _after_another_agent() -> Callable[[Json, Request], Json]:
+    """Return an `answer` change: after another agent's request all entries are `disabled_unknown`.
+
+    The first change of agents is answered as usual.
+    """
     last = [""]
     turns = count()
 
@@ -208,6 +219,7 @@ def _allow_in_pass(gateway: Gateway) -> None:
 
 
 def _config_of_start(gateway: Gateway) -> None:
+    """Show config locks as they were at the start; calls follow the present ones."""
     first = gateway.config.servers
 
     def read(_: Gateway, facts: Facts) -> bool:
@@ -218,6 +230,7 @@ def _config_of_start(gateway: Gateway) -> None:
 
 
 def _config_before_last(gateway: Gateway) -> None:
+    """Show config locks as they were before the last change; calls follow the present ones."""
     configs = [gateway.config, gateway.config]
 
     def read(now: Gateway, facts: Facts) -> bool:
@@ -236,6 +249,7 @@ def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]
 
 
 def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """List a tool that config and user lock twice, once under each status."""
     callables, rest = std.window(hits, limit)
     again = [
         replace(hit, facts=replace(hit.facts, denied=False))
@@ -259,6 +273,7 @@ def _callable_and_locked(
 
 
 def _by_turns() -> Callable[[Facts], Any]:
+    """Return a `classify` decision: of a denied tool, config and user lock come first in turns."""
     order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
     return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
 

@@ -29,6 +29,7 @@ def _by_name(document: Json, _request: Request) -> Json:
 
 
 def _turned_beside_withheld(document: Json, _request: Request) -> Json:
+    """Reverse the callable results beside five or more withheld entries."""
     withheld = [e for e in document.get("disabled", []) if e["status"] in WITHHELD]
     turned = document["tools"][::-1] if len(withheld) >= OFTEN else document["tools"]
     return document | {"tools": turned}
@@ -55,6 +56,7 @@ def _each_status(gateway: Gateway) -> None:
 
 
 def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
+    """Take a negative limit as it is, not as one."""
     value = arguments.get("limit")
     if isinstance(value, int) and value < 0:
         return value
@@ -139,6 +141,7 @@ def _without_servers_with_locks(document: Json, _request: Request) -> Json:
 
 
 def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Cap the locked hits of the index alone, to which withheld tools are added."""
     callables, rest = std.window(hits, limit)
     return callables, rest[: std.cap(limit)]
 

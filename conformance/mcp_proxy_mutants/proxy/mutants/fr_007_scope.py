@@ -157,6 +157,8 @@ def _rolled_up(gateway: Gateway) -> None:
 
 
 def _named_beyond(gateway: Gateway) -> None:
+    """Add to the listing the servers beyond the scope, by name, with their locked tools' number."""
+
     def spelled(document: Json) -> str:
         if "servers" not in document:
             return render(document)
@@ -270,6 +272,7 @@ def _alike(*surfaces: Surface) -> Scope:
 
 
 def _contained(agent: Agent, server: str, surface: Surface) -> bool:
+    """Include in the scope each server whose name is a part of an allowed one's name."""
     return std.scope(agent, server, surface) or server in " ".join(agent.servers or ())
 
 

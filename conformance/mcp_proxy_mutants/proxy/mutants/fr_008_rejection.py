@@ -18,11 +18,13 @@ def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts,
 
 
 def _as_pending(facts: Facts, texts: Texts) -> str:
+    """Reject a pending tool for that, even if config denies it too."""
     denied = facts.denied and facts.approval != "pending"
     return std.rejection(replace(facts, denied=denied), texts)
 
 
 def _once_with_pointer() -> Callable[[Facts, Texts], str]:
+    """Return a `rejection` decision: only a tool's first refusal has the pointer to discovery."""
     rejected: set[str] = set()
 
     def rejection(facts: Facts, texts: Texts) -> str:

@@ -72,6 +72,7 @@ def _pending_alone(tools: Tally) -> Json | None:
 
 
 def _lingering() -> Block:
+    """Return a `counts` decision: a server that once had counts has them with nothing locked."""
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
@@ -119,6 +120,7 @@ def _inspecting(change: Callable[[Json], Json]) -> Callable[[Json], str]:
 
 
 def _first_seen() -> Callable[[Json], str]:
+    """Return a `render` decision: a server's inspection repeats its first counts."""
     blocks: dict[str, Json] = {}
 
     def first(server: Json) -> Json:

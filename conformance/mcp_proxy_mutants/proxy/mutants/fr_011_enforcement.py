@@ -58,6 +58,7 @@ def _surface_without_user_locks(facts: Facts, surface: str) -> bool:
 
 
 def _fifth_call_passes() -> Callable[[Facts, str], bool]:
+    """Return a `may_call` decision that lets every fifth call of a locked tool pass."""
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
@@ -70,6 +71,7 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
 
 
 def _discovered_passes(gateway: Gateway) -> None:
+    """Let calls of a pending tool pass once it was listed."""
     listed: set[str] = set()
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -96,6 +98,7 @@ def _rejection_forgets(gateway: Gateway) -> None:
 
 
 def _rejection_unlocks(gateway: Gateway) -> None:
+    """Lift a tool's user lock at its fourth refused call."""
     refused: Counter[str] = Counter()
 
     def rejection(facts: Facts, texts: Texts) -> str:
@@ -282,6 +285,7 @@ def _lifted_by_search(gateway: Gateway) -> None:
 
 
 def _agents_pass_user_locks(gateway: Gateway) -> None:
+    """Let calls of user-locked tools pass unless the administrator makes them."""
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:

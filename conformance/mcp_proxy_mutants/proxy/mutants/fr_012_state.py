@@ -60,7 +60,8 @@ def _counter_kept(gateway: Gateway) -> None:
     decide(gateway, answer=answer)
 
 
-def _first_of_two() -> Callable[[bool], int]:
+def _every_third_uncounted() -> Callable[[bool], int]:
+    """Return an `opted_in` decision that does not count every third flagged request."""
     requests: Counter[bool] = Counter()
 
     def moved(flagged: bool) -> int:
@@ -71,6 +72,8 @@ def _first_of_two() -> Callable[[bool], int]:
 
 
 def _noted_counted(gateway: Gateway) -> None:
+    """Count a request with a false flag as an opt-in, too."""
+
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins += not request.flag and "include_disabled" in request.arguments
         return document
@@ -342,7 +345,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "third-opt-in-uncounted",
         "Every third use of the flag is not counted.",
         "FR-013.counts",
-        opted_in=Fresh(_first_of_two),
+        opted_in=Fresh(_every_third_uncounted),
     ),
     mutant(
         "opt-ins-of-agents-uncounted",
