@@ -72,6 +72,10 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
 
 
 def _recording(bench: Bench, kind: Kind) -> Recording:
+    """Return the recording that `--baseline` names; not applicable unless it is of this kind.
+
+    Members that moved while it was recorded are noted as not compared.
+    """
     folder = bench.started.target.baseline
     bench.require(folder is not None, "no baseline was named; name one with --baseline")
     assert folder is not None
@@ -83,7 +87,11 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
 
 
 def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
-    """The answers of this target; inconclusive when a lock has no effect or nothing is found."""
+    """Return this target's answers to these requests, before and after its locks, as recorded ones.
+
+    Requests of agents are left out if it has none. Inconclusive if a lock has no effect, or most
+    answers list neither tools nor servers.
+    """
     agents = "agents" in bench.started.target.capabilities
     applicable = [request for request in wanted if agents or "agent" not in request]
     answers = both_phases(bench.started, applicable)

@@ -30,7 +30,7 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
     bench.operator.restart()
 
     with bench.untouched(DROP, WIPE):
-        back = poll(lambda: _refused_and_free(bench), bool, bench.operator.target.ready_s)
+        back = poll(lambda: _reaches_free_tool(bench), bool, bench.operator.target.ready_s)
 
     bench.require(back, "no tool could be called after the restart")
 
@@ -50,8 +50,11 @@ def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
     assert {str(DROP): reached} == {str(DROP): True}
 
 
-def _refused_and_free(bench: Bench) -> bool:
-    """Call the locked tools before and after a callable one; return whether that is reached."""
+def _reaches_free_tool(bench: Bench) -> bool:
+    """Call both locked tools, a callable one, and the locked ones again.
+
+    Return whether the callable one was reached; that no locked one was is for the caller to see.
+    """
     for key in (DROP, WIPE):
         bench.call(key)
     reached = bench.call(FREE).reached

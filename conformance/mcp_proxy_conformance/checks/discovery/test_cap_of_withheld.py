@@ -1,4 +1,4 @@
-"""The one cap on indexed and withheld tools, and the order of the latter: FR-004, FR-006."""
+"""One cap on indexed and withheld tools together, and the order beside them: FR-004, FR-006."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PLANTED = {"dovnes": "krelumdo", "jefnok": "plimzeku"}
 NOWHERE = ("quolvexi", "fribbadon", "wexumla")
 
 
-def _held(part: str, name: str) -> Any:
-    """A tool whose name begins with the part, and whose description may hold a planted word."""
+def _tool_named(part: str, name: str) -> Any:
+    """Return a tool `{part}_{name}` for a server; its description may hold a planted word."""
     words = [part, name, *([PLANTED[name]] if name in PLANTED else [])]
     return tool(f"{part}_{name}", " ".join(words).capitalize(), word=name)
 
@@ -48,8 +48,8 @@ ATTIC = structs.replace(
         server(
             "attic",
             tool(INDEXED),
-            *(_held(INDEXED, name) for name in HELD[:3]),
-            *(_held(WITHHELD, name) for name in HELD[3:]),
+            *(_tool_named(INDEXED, name) for name in HELD[:3]),
+            *(_tool_named(WITHHELD, name) for name in HELD[3:]),
         ),
         server("shed", tool("ormlat_show"), trusted=False),
         server(
@@ -62,7 +62,7 @@ ATTIC = structs.replace(
     steps=(
         Step(unlock="approval", server="shed", tools=("ormlat_show",)),
         *(
-            Step(add=_held(part, name)[0], server="shed")
+            Step(add=_tool_named(part, name)[0], server="shed")
             for part, name in (
                 (INDEXED, "ebnuro"), (WITHHELD, "fiklom"), (WITHHELD, "gosvat"),
                 (WITHHELD, "humdri"), (WITHHELD, "idplen"), (WITHHELD, "jefnok"),
@@ -140,20 +140,20 @@ def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
 
 
 def _callables(bench: Bench, query: str, flag: object) -> list[str]:
+    """Return the callable tools of the answer at limit 100, in its order."""
     return [str(k) for k in bench.discover(query, include_disabled=flag, limit=100).callables()]
 
 
 def _order(bench: Bench, word: str) -> list[str]:
-    """The withheld tools of the answer to the part of their names and this word, in its order."""
+    """Return the locked tools that WITHHELD and this word reveal together, in their order."""
     answer = bench.discover(f"{WITHHELD} {word}", include_disabled=True, limit=100)
     return [str(entry.key) for entry in answer.disabled]
 
 
 def _default_limit(bench: Bench) -> int | None:
-    """The limit of requests without one: as published or observed, None if it is ten or more.
+    """Return the limit of requests without one: as observed, or as published if that is higher.
 
-    It is observed where fewer callable tools come back than at limit 100, and nothing locked
-    matches.
+    None if they list every callable match, of which there are more than ten: it lowers no cap.
     """
     few, many = (len(bench.discover(OPEN, limit=limit).tools) for limit in (ABSENT, 100))
     if few >= many:

@@ -87,7 +87,9 @@ def test_a_block_names_no_tool(bench: Bench) -> None:
     blocks = _blocks(bench)
 
     named = {
-        name: tools for name, counts in blocks.items() if (tools := _named(bench, name, counts))
+        name: tools
+        for name, counts in blocks.items()
+        if (tools := _locked_named_in(bench, name, counts))
     }
 
     assert named == {}
@@ -102,7 +104,11 @@ def test_the_rest_of_an_entry_names_no_locked_tool(bench: Bench) -> None:
     counts = bench.surface.members.counts
 
     rest = {n: {k: v for k, v in entries[n].members.items() if k != counts} for n in blocks}
-    named = {name: tools for name, entry in rest.items() if (tools := _named(bench, name, entry))}
+    named = {
+        name: tools
+        for name, entry in rest.items()
+        if (tools := _locked_named_in(bench, name, entry))
+    }
 
     assert named == {}
 
@@ -130,7 +136,7 @@ def test_tools_of_a_quarantined_server_are_not_counted_as_callable(bench: Bench)
 @requirement("FR-010.quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Bench) -> None:
-    """Config and user locks on some of its tools do not make the others callable."""
+    """Further locks on some tools of a quarantined server make none of its others callable."""
     callables = _callable_in_quarantine(bench)
 
     assert callables == dict.fromkeys(callables, 0)
@@ -153,10 +159,10 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
 @on(COMBOS, needs=("server_off",))
 def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -> None:
     """A switched-off server counts none of its tools as callable, locked otherwise or not."""
-    servers = _off(bench)
+    servers = _servers_off(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
-    callables = {place: counts.get("callable", 0) for place, counts in _shown(bench, servers)}
+    callables = {place: counts.get("callable", 0) for place, counts in _tallies(bench, servers)}
 
     assert callables == dict.fromkeys(callables, 0)
 
@@ -164,8 +170,8 @@ def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -
 @requirement("FR-010.server-off~word")
 @on(COMBOS, needs=("server_off",))
 def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> None:
-    """A switched-off server that has a block counts all its tools under `server_disabled`."""
-    blocks = {place: counts for place, counts in _shown(bench, _off(bench)) if counts}
+    """The block of a switched-off server, if it has one, counts under `server_disabled` alone."""
+    blocks = {place: counts for place, counts in _tallies(bench, _servers_off(bench)) if counts}
     if not blocks:
         raise NotApplicable("a switched-off server has no counts")
 
@@ -183,7 +189,7 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
     bench.require(servers, "no server is proven to be off or in quarantine")
 
     sums = {
-        place: sum(filter(integral, counts.values())) for place, counts in _shown(bench, servers)
+        place: sum(filter(integral, counts.values())) for place, counts in _tallies(bench, servers)
     }
     if not any(sums.values()):
         raise NotApplicable("servers that are off or in quarantine have no counts")
@@ -206,18 +212,25 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
     assert shown == {name: _as_sent(listed[name]) for name in views}
 
 
-def _off(bench: Bench) -> list[str]:
-    """The servers that are proven to be off; a quarantine, too, would refuse calls."""
+def _servers_off(bench: Bench) -> list[str]:
+    """Return the servers that are proven to be off; inconclusive if there are none.
+
+    Servers that are only quarantined, which refuse calls too, are left out.
+    """
     off = {key.server for key in bench.locked(server_off=True)}
     servers = [name for name in shut(bench) if name in off]
     bench.require(servers, "no call of a switched-off server's tool was refused")
     return servers
 
 
-def _shown(
+def _tallies(
     bench: Bench, servers: Iterable[str]
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """The counts of each server in the listing, from every view, and where it is inspected."""
+    """Yield ((view, server), counts) for each of these servers, from every view that lists it.
+
+    Views are the default one (""), other endpoints, agents of every server, and, if it is
+    declared, the inspection of the server ("inspected").
+    """
     servers = tuple(servers)
     for view, eye in ({"": bench} | _other_views(bench)).items():
         listed = eye.list().servers
@@ -227,12 +240,16 @@ def _shown(
 
 
 def _other_views(bench: Bench) -> dict[str, Bench]:
-    """The other endpoints that offer the listing, and the agents of every server that get one."""
+    """Return, by name, other endpoints that offer the listing, and agents of every server.
+
+    Agents that get no listing are left out.
+    """
     others = onlookers(bench, bench.surface.listing.tool)
     return {p: view for p, view in others.items() if view.agent is None or _lists(view)}
 
 
 def _lists(view: Bench) -> bool:
+    """Whether the listing shows this view any server."""
     try:
         return bool(view.list().servers)
     except Misshapen:
@@ -240,19 +257,23 @@ def _lists(view: Bench) -> bool:
 
 
 def _as_sent(entry: ServerEntry) -> dict[str, Any]:
-    """The tally of an entry as a member, null if that is sent; empty where it is absent."""
+    """Return {"counts": the tally, or null if that is sent}; empty if there is no such member."""
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
 
 
 def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
+    """Map (view, server) to the number of tools that a quarantined server counts as callable."""
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
-    return {place: counts.get("callable", 0) for place, counts in _shown(bench, servers)}
+    return {place: counts.get("callable", 0) for place, counts in _tallies(bench, servers)}
 
 
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The tally of each block, and the allowed tally equal to it, or else the first allowed one."""
+    """Return, by server, the tally of its block, and the allowed tally: the same, or the first one.
+
+    Inconclusive if none of the servers has a block.
+    """
     entries = bench.list().servers
     tallies = {n: tally(entries[n]) for n in servers if n in entries and block(entries[n])}
     bench.require(tallies, "no server that can be judged has a counts block")
@@ -261,7 +282,7 @@ def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], di
 
 
 def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
-    """The blocks of the servers that can be judged; Inconclusive when there is none."""
+    """Map each server that can be judged to its counts block; inconclusive if there is none."""
     entries = bench.list().servers
     blocks = {n: counts for n in judged(bench) if n in entries and (counts := block(entries[n]))}
     bench.require(blocks, "no server that can be judged has a counts block")
@@ -269,13 +290,14 @@ def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def _quarantined(bench: Bench) -> set[str]:
+    """Return the servers that are proven quarantined; inconclusive if there are none."""
     servers = {key.server for key in bench.locked(quarantined=True)}
     bench.require(servers, "no call of a quarantined server's tool was refused")
     return servers
 
 
-def _named(bench: Bench, server: str, part: Any) -> list[str]:
-    """The server's locked tools whose names occur in a part of its entry."""
+def _locked_named_in(bench: Bench, server: str, part: Any) -> list[str]:
+    """Return the server's locked tools whose names occur in this part of its entry."""
     text = json.dumps(part, ensure_ascii=False)
     locked = [key for key, state in bench.states.items() if not state.callable]
     return [key.tool for key in locked if key.server == server and key.tool in text]

@@ -106,7 +106,10 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
 
 
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
-    """The block while the tool is locked, and whether there is still one afterwards."""
+    """Lock and unlock the tool; return facts of its server's block after each, by what was done.
+
+    They are to equal WHILE_LOCKED and AFTERWARDS.
+    """
     bench.operator.lock(kind, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect", "no_effect")
     locked = bench.settled(lambda: _block(bench), WHILE_LOCKED)
@@ -117,7 +120,10 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
 
 
 def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> dict[str, Any]:
-    """The results of `look` with one locked tool, with two, and with one again."""
+    """Lock a second tool and unlock it; return what `look` returns before, between and after.
+
+    `look` is given the number of locked tools; the keys are those of AT_EACH_LOCK.
+    """
     bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
     tallies = [look(bench, 1)]
     bench.operator.lock(USER, "forge", [TARNIX.tool])
@@ -130,14 +136,20 @@ def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) ->
 
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
-    """The tally of the server once it has settled on this many locked tools."""
+    """Return the tally of forge, waiting within the settle time for that of so many locked tools.
+
+    Inconclusive if forge has no counts block.
+    """
     counts = bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
     bench.require(_has_block(bench), "no counts block was seen; see FR-010.block", "other_clause")
     return counts
 
 
 def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
-    """The tally in the server's view, once the listing has settled on this many locked tools."""
+    """Return the tally in the view of forge alone, once the listing has that of `locked` tools.
+
+    Inconclusive if the listing does not get there within the settle time.
+    """
     listed = _counted(bench, locked)
     bench.require(
         listed == _tally_of(locked),
@@ -156,6 +168,7 @@ def _has_block(bench: Bench) -> bool:
 
 
 def _block(bench: Bench) -> dict[str, Any]:
+    """Return the facts of forge's block that are compared with WHILE_LOCKED."""
     counts = block(bench.list().server("forge"))
     odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}
     return {"no block": not counts, "not integers": odd}

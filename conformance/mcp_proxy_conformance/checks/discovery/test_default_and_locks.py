@@ -79,14 +79,21 @@ UNTIED = ("rudiko_cast", "sefano_bend", "vilota_weld")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A default answer without its values: member names, and the untied tools, in their order."""
+    """The form of a default answer, without its values.
+
+    `members` are the names of the answer's members, `of_entries` those of its tools' entries;
+    `tools` are the untied tools, whose order no search can confuse.
+    """
 
     members: tuple[str, ...]
     of_entries: tuple[str, ...]
     tools: tuple[str, ...]
 
     def unlike(self, before: Shape) -> dict[str, str]:
-        """Return what this answer has more, or in another order, than the one before, by place."""
+        """Return what this answer has that `before` has not, or has in another order, by place.
+
+        Empty if it is alike; what it no longer has does not count.
+        """
         places = {f"member {name}": "added" for name in self.members if name not in before.members}
         places |= {
             f"member {name} of a tool": "added"
@@ -116,12 +123,12 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
     before = _shape(bench)
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
 
-    after = {lock: _kept(bench, before) for lock in _laid(bench)}
+    after = {lock: _settled_shape(bench, before) for lock in _lay_locks(bench)}
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
     moved = {lock: shape.unlike(before) for lock, shape in after.items()}
     if any(moved.values()):
         with bench.twin(WITHOUT) as twin:
-            alike = {lock: _shape(twin) for lock in _laid(twin)}
+            alike = {lock: _shape(twin) for lock in _lay_locks(twin)}
         moved = {
             lock: {place: text for place, text in changes.items() if place in of_others}
             for lock, changes in moved.items()
@@ -169,7 +176,7 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
     bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
 
     moved: dict[tuple[str, ...], ByteDifference] = {}
-    for lock in _laid(bench):
+    for lock in _lay_locks(bench):
         changes = bench.until(
             lambda: differences(usual, [_without_numbers(asked(bench, request, "A"))], bench.cut),
             lambda changes: not changes,
@@ -180,8 +187,11 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
     assert observed == {place: change.usual for place, change in moved.items()}
 
 
-def _laid(bench: Bench) -> Iterator[str]:
-    """Lay the locks one after the other, those that are declared; yield each once settled."""
+def _lay_locks(bench: Bench) -> Iterator[str]:
+    """Lay the declared LOCKS one after the other; yield the name of each once it has settled.
+
+    After the last, all locked tools are noted as refused, for the bench's own controls.
+    """
     prover = Prover(bench.started)
     prover.armed = bench.armed
     stepper = Stepper(prover)
@@ -196,12 +206,13 @@ def _laid(bench: Bench) -> Iterator[str]:
     bench.armed.refused.update(dict.fromkeys(k for k, s in bench.states.items() if not s.callable))
 
 
-def _kept(bench: Bench, before: Shape) -> Shape:
-    """The shape of the answer once it is as before, or the settle time is over."""
+def _settled_shape(bench: Bench, before: Shape) -> Shape:
+    """Return the shape of the answer once it is not unlike `before`, or the last in settle time."""
     return bench.until(lambda: _shape(bench), lambda shape: not shape.unlike(before))
 
 
 def _shape(bench: Bench) -> Shape:
+    """Return the shape of the default answer to QUERY; inconclusive if that is an error."""
     answer = bench.discover(QUERY)
     bench.require(answer.error is None, f"discovery is answered with an error: {answer.error}")
     document = spans.parse(answer.reply.document)
@@ -217,7 +228,10 @@ def _shape(bench: Bench) -> Shape:
 
 
 def _without_numbers(exact: Exact) -> Exact:
-    """Cut numbers out: scores and counts may depend on all that is indexed."""
+    """Return the answer with all JSON numbers cut out; unchanged if it is not JSON.
+
+    Scores and counts may depend on all that is indexed.
+    """
     try:
         numbers = list(_numbers(spans.parse(exact.text)))
     except Malformed:

@@ -31,17 +31,20 @@ ROOM = 5
 
 
 def answers(bench: Bench, flag: object) -> dict[str, Answer]:
-    """The answers to every word of the world."""
+    """Return, by word, the answers to every query word of the world with that flag."""
     return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
 def with_flag(word: str, **arguments: Any) -> str:
-    """The request for a word with the flag true, in words."""
+    """Return, in words for a report, the request for that word with the flag true."""
     return in_words({"query": word} | arguments | {"include_disabled": True})
 
 
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
-    """The answers to every third word at other endpoints, to agents of every server, at limit 1."""
+    """Return, by request and view, the answers to every third word from other views than the bench.
+
+    They are at limit 1, at other endpoints, and to agents of every server.
+    """
     words = bench.world.queries()[::3]
     views: dict[str, tuple[Bench, Any]] = {"limit 1": (bench, 1)}
     views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
@@ -55,7 +58,7 @@ def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
 
 
 def members(document: Any) -> Iterator[tuple[str, Any]]:
-    """Every member of a document, at any depth."""
+    """Yield name and value of every member of a JSON document, at any depth."""
     if isinstance(document, Mapping):
         yield from document.items()
     inner = document.values() if isinstance(document, Mapping) else document
@@ -64,17 +67,17 @@ def members(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def revealing(bench: Bench) -> list[str]:
-    """The words that reveal a locked tool under the flag, at least eight of them."""
+    """Return the words that reveal a locked tool with the flag; inconclusive if under eight."""
     queries = [query for query, answer in answers(bench, True).items() if answer.disabled]
     bench.require(len(queries) >= 8, "fewer than 8 queries revealed a locked tool")
     return queries
 
 
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
-    """The members that carry locked tools under the flag, where a default answer has them.
+    """Find the members for locked tools and their remedies in default answers, by request.
 
-    They are looked for in the text's document and in `_meta`; those of structured content are
-    compared with the text's as each answer is read.
+    They are looked for in the text's document and, where not empty, in `_meta`; those of structured
+    content are compared with the text's as each answer is read. Empty if no answer has one.
     """
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
     replies = {
@@ -86,7 +89,10 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
 
 
 def filled(answer: Answer) -> set[str]:
-    """The members of the result's `_meta`, at any depth, that hold a list or an object."""
+    """Return the names of members in the result's `_meta`, at any depth, that are filled.
+
+    That is a list or an object which is not empty.
+    """
     meta = answer.reply.value().get("_meta") if answer.error is None else None
     return {name for name, value in members(meta) if value and isinstance(value, Mapping | list)}
 
@@ -157,9 +163,10 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 
 
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
-    """Names, words and canaries of locked tools in default answers, by the request.
+    """Find names, words and canaries of locked tools in default answers, by request; empty if none.
 
-    A query's own word is not a leak: it came from the request.
+    A query's own word is not a leak: it came from the request. Inconclusive if the flag reveals
+    nothing, or if fewer than ten tools are locked.
     """
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
     locked = [bench.tools[key] for key in bench.armed.refused]
@@ -180,7 +187,7 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
 
 
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
-    """The server-qualified forms of the tool's name in a default answer to its bare name."""
+    """Return the spellings of the tool with its server in the default answer to its bare name."""
     answer = bench.asked(key.tool, include_disabled=flag)
     forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
     return [form for form in forms if form in answer.reply.text] if answer.error is None else []

@@ -30,14 +30,18 @@ Bytes = dict[Place, bytes]
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
-    """The number of requests that find a callable tool."""
+    """Return how many of the requests find a callable tool, sent without the flag."""
     return sum(bool(bench.discover(request["query"]).tools) for request in requests)
 
 
 def differing_bytes(
     view: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> tuple[Bytes, Bytes]:
-    """The bytes that differ between the two forms: in answers to false, and without the flag."""
+    """Return the bytes that differ between the forms: with the flag false, and without it.
+
+    Both are by agent, endpoint, wire, request and place in the answer, and empty if no byte
+    differs. `apart`: each form is sent in sessions of its own.
+    """
     unlike = unequal(view, requests, apart=apart)
     viewer = f"agent {view.agent}" if view.agent else ""
     endpoint = f"at {view.endpoint}" if view.endpoint else ""
@@ -51,13 +55,13 @@ def differing_bytes(
 
 
 def sides(changes: Mapping[Place, ByteDifference]) -> tuple[Bytes, Bytes]:
-    """The bytes at each place that differs: of the answer, and of those that it should equal."""
+    """Return, by place, the bytes of an answer that differ, and those that they should equal."""
     observed = {place: change.actual for place, change in changes.items()}
     return observed, {place: change.usual for place, change in changes.items()}
 
 
 def queries(*words: str) -> list[dict[str, Any]]:
-    """Requests of one query each."""
+    """Return a request for each of these words, with no other argument."""
     return [{"query": word} for word in words]
 
 

@@ -18,10 +18,10 @@ MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> None:
     """After the soak, every tool is listed as before: callable, or with the same status."""
     with ExitStack() as running:
-        views, early = [bench], [_early(bench)]
+        views, early = [bench], [_settled_statuses(bench)]
         for world in (COMBOS, ALONE):
             views.append(running.enter_context(bench.twin(world)))
-            early.append(_early(views[-1]))
+            early.append(_settled_statuses(views[-1]))
         revealed = {status for statuses in early for status in statuses.values()} - {
             "callable",
             "absent",
@@ -52,12 +52,13 @@ def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) ->
     bench.require(bench.call(free).reached, "no call of a callable tool reached its upstream")
 
 
-def _early(bench: Bench) -> dict[tuple[str, str], str]:
+def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:
+    """Wait until the settle time is over, and return the statuses then."""
     bench.settle()
     return _statuses(bench)
 
 
 def _statuses(bench: Bench) -> dict[tuple[str, str], str]:
-    """The status of each tool in a flagged answer to a query for that tool alone."""
+    """Map (tool, stage) to the tool's status in a flagged answer to its own query."""
     stage_name = f"stage {bench.world.id}"
     return {(str(key), stage_name): ask(bench, key).status(key) for key in bench.states}

@@ -44,9 +44,9 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 @on(MIXED)
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
     """Calls of a locked tool are refused before and after it is listed, with any arguments."""
-    keys = _kept_back(bench)
+    keys = _known_locked(bench)
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
-    free = _free(bench)
+    free = _free_tool(bench)
     bench.require(
         bench.call(free).reached,
         "no call of a callable tool beside locked ones reached its upstream",
@@ -75,7 +75,7 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
     """
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
-    free = _free(bench)
+    free = _free_tool(bench)
     proven = [way for way in ways if bench.call(free, surface=way).reached]
     bench.require(proven, "no call surface reached a callable tool")
     views = [bench, *([bench.over("stateless")] if bench.is_stateless else [])]
@@ -92,7 +92,7 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
 def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> None:
     """Eight threads that call and list locked tools at the same time reach none of them."""
     keys = _one_a_kind(bench)
-    free = _free(bench)
+    free = _free_tool(bench)
     before = bench.upstream_calls(free)
 
     with bench.untouched(*keys):
@@ -110,7 +110,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
     """Agents that discover locked tools reach none of them, inside or outside their scope."""
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
-    proven = [view for view in views if any(view.call(k).reached for k in _all_free(bench))]
+    proven = [view for view in views if any(view.call(k).reached for k in _free_tools(bench))]
     bench.require(proven, "no agent's call of a callable tool reached its upstream")
 
     with bench.untouched(*keys):
@@ -141,7 +141,7 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     changed: dict[str, Any] = {
         "status changed": [k for k, status in before.items() if not _is_still(bench, k, status)],
         "no longer refused": [key for key in keys if bench.call(key).served],
-        "no longer callable": [key for key in _all_free(bench) if not bench.call(key).reached],
+        "no longer callable": [key for key in _free_tools(bench) if not bench.call(key).reached],
         "counted as callable": _counts(bench),
     }
     none: dict[str, Any] = {name: [] for name in changed}
@@ -189,12 +189,15 @@ def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
 
 
 def _status_by_name(bench: Bench, key: ToolKey) -> str:
-    """The status of the tool in a flagged answer to its exact name."""
+    """Return the status of the tool in a flagged answer to its exact name."""
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
-def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:
-    """The tools that were refused once, and the locked ones that an answer lists as locked."""
+def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
+    """Return the tools that no call may reach: refused before, or locked and listed as locked.
+
+    Inconclusive if no call was refused.
+    """
     locked = [key for key, state in bench.states.items() if not state.callable]
     others = [key for key in locked if key not in bench.armed.refused]
     listed = [key for key in others if key in ask(bench, key).statuses()]
@@ -203,25 +206,26 @@ def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
-    """One of the tools kept back for each server and combination of locks."""
-    kinds = {(key.server, bench.states[key]): key for key in reversed(_kept_back(bench))}
+    """Return one of the known locked tools for each server and combination of locks."""
+    kinds = {(key.server, bench.states[key]): key for key in reversed(_known_locked(bench))}
     return tuple(kinds.values())
 
 
-def _all_free(bench: Bench) -> list[ToolKey]:
+def _free_tools(bench: Bench) -> list[ToolKey]:
+    """Return the callable tools that a call has reached before the checks."""
     return [key for key in sorted(bench.armed.called) if bench.states[key].callable]
 
 
-def _free(bench: Bench) -> ToolKey:
-    """A callable tool on the server with the most refused ones."""
+def _free_tool(bench: Bench) -> ToolKey:
+    """Return a callable tool, to call as a control; on the server with the most refused tools."""
     servers = [key.server for key in bench.armed.refused]
-    free = sorted(_all_free(bench), key=lambda key: servers.count(key.server), reverse=True)
+    free = sorted(_free_tools(bench), key=lambda key: servers.count(key.server), reverse=True)
     bench.require(free, "no call of a callable tool reached its upstream before the checks")
     return free[0]
 
 
 def _counts(bench: Bench) -> dict[str, Any]:
-    """The number of callable tools of each server in the listing."""
+    """Map each listed server to the number that it counts as callable; None without a block."""
     listing = bench.list()
     blocks = {name: listing.counts(name) for name in listing.servers}
     return {
@@ -235,5 +239,8 @@ def _status(bench: Bench, key: ToolKey) -> str:
 
 
 def _is_still(bench: Bench, key: ToolKey, status: str) -> bool:
-    """Whether one of two queries returns that status: one may waver (FR-004.deterministic)."""
+    """Whether one of two queries for the tool returns that status.
+
+    That a status wavers is for another clause, FR-004.deterministic.
+    """
     return any(_status(bench, key) == status for _ in range(2))

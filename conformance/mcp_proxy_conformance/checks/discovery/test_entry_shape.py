@@ -144,11 +144,12 @@ def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> No
 
 
 def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
-    """The tools whose text nobody withholds: locked by config alone or by the user alone."""
+    """Return the tools whose text nobody withholds: locked by config alone or by the user alone."""
     return (*bench.locked(config=True), *bench.locked(user=True))
 
 
 def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
+    """Require as a control that `keys` has all config-locked tools, and these are two or more."""
     expected = len(bench.locked(config=True))
     revealed = len(set(keys) & set(bench.locked(config=True)))
     bench.require(
@@ -158,7 +159,7 @@ def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """The values at each place, each value once."""
+    """Group (place, value) pairs by place, each distinct value once."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -167,7 +168,7 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
-    """Yield the tool and a kind of fault, and the member or the text that has it."""
+    """Yield ((tool, kind of fault), member or text at fault) for the tool's entry in the answer."""
     entry = named(answer, key)
     members = entry.members if entry is not None else {}
     faults = [("missing", name) for name in MEMBERS if name not in members]
@@ -182,23 +183,25 @@ def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
 
 
 def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """The servers that entries name, by tool, other than the one that owns it."""
+    """Map each tool to the servers that its entries name wrongly; without tools that have none."""
     owners = {(key, entry.members.get("server")) for key, entry in entries}
     others = [(str(key), server) for key, server in owners if server != key.server]
     return _by_place(sorted(others, key=str))
 
 
 def _form(entry: Entry) -> str:
+    """Return an entry's name with `{tool}` and `{server}` in the place of their names."""
     form = entry.name.replace(entry.key.tool, "{tool}")
     return form.replace(entry.key.server, "{server}") if entry.key.server else form
 
 
 def _spelled(form: str, key: ToolKey) -> str:
+    """Return the name of a tool in a form that `_form` has returned."""
     return form.replace("{tool}", key.tool).replace("{server}", key.server)
 
 
 def _shared_word(bench: Bench) -> str:
-    """The word that most tools share, callable and locked ones among them."""
+    """Return the query that listed the most tools while these were callable."""
     shown = bench.armed.shown
     return max(bench.world.queries(), key=lambda word: len(shown.get(word, ())))
 
@@ -206,9 +209,10 @@ def _shared_word(bench: Bench) -> str:
 def _descriptions(
     bench: Bench, chosen: Callable[[str], bool]
 ) -> tuple[dict[Place, Any], dict[Place, list[str]]]:
-    """The descriptions of locked entries, and those of the same tools while callable.
+    """Return, by tool, descriptions of locked entries, and of the tool's entry while callable.
 
-    A single wrong description is given as it is, any others as a list.
+    Only texts that `chosen` accepts. Descriptions are in lists; a wrong one that is alone is not,
+    so that a report shows the text itself.
     """
     entries, before = every_entry(bench, _vouched(bench)), bench.armed.entries
     wanted = [

@@ -67,7 +67,7 @@ def test_in_any_world_the_flag_keeps_the_callable_tools(bench: LawBench) -> None
 @requirement("FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_a_query_brings_no_locked_tool_that_it_did_not_find(bench: LawBench) -> None:
-    """A query lists no locked tool that it does not find, and none if nothing is locked."""
+    """A query reveals no locked tool that it never matched, and none where nothing is locked."""
     bench.law("unasked").conclude()
 
 

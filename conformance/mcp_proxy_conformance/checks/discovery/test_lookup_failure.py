@@ -87,7 +87,7 @@ YARD = msgspec.structs.replace(
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
-    """It is listed as `disabled_unknown`, refused and noted, until the reason can be told again.
+    """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
     What config denies keeps its status, and withheld texts stay withheld.
     """
@@ -118,7 +118,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
-    """No rejection gives another lock's remedy; counts keep what config denies, and add up."""
+    """While reasons are lost, rejections tell no other lock's remedy, and counts keep config's."""
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
     before = {key: masked(bench, bench.refusal(key), key) for key in keys}
@@ -137,23 +137,30 @@ def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: B
 
 
 def _proven(bench: Bench) -> list[ToolKey]:
-    """The locked tools of the world whose locks are proven; the user's and config's must be."""
+    """Return the tools whose locks are proven; inconclusive if one of config or the user is not."""
     keys = [key for key in KEYS if key in bench.armed.refused]
     bench.require({DENIED, WIPE, BOTH} <= {*keys}, "a lock had no effect", "no_effect")
     return keys
 
 
 def _as_unknown(bench: Bench) -> Answer:
-    """The answer that lists the user-locked tool as unknown, or the last within the settle time."""
+    """Ask for the user-locked tool until it is listed as unknown; return the last answer.
+
+    It has the settle time for that.
+    """
     return bench.until(lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) == UNKNOWN)
 
 
 def _query(bench: Bench, key: ToolKey) -> str:
+    """Return the query for a tool: its own word, or its name if its text is not approved."""
     return key.tool if key in PLANTED else bench.tools[key].word
 
 
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
-    """Compare a status; an approval may be known from elsewhere, or the tool go unlisted."""
+    """Compare the tool's status while reasons are lost with those that are allowed then.
+
+    A missing approval may be known from elsewhere, or the tool go unlisted.
+    """
     status = answer.status(key)
     if key not in LOST:
         compare_places(compared, key, bench.states[key], [status])
@@ -168,9 +175,10 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Ans
 def _compare_text(
     compared: Comparison, bench: Bench, key: ToolKey, answer: Answer, own: dict[str, set[str]]
 ) -> None:
-    """Compare the map's text for a status, which is neutral if unknown, and policy if config's.
+    """Compare the remedy of the tool's status with the texts that it must not have.
 
-    `own`: the target's texts for each lock; one for config and the user alike is for FR-005.text.
+    For an unknown reason it is neutral, for config's it asks for no act of the user. `own` are the
+    target's earlier texts by status; one that config and the user share is for FR-005.text.
     """
     status, pins = answer.status(key), bench.started.target.pins
     config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
@@ -184,7 +192,7 @@ def _compare_text(
 
 
 def _compare_keys(compared: Comparison, answer: Answer) -> None:
-    """Compare the keys of the map with the statuses of the entries, if there are any."""
+    """Compare the keys of the remediation map with the statuses of the entries, if any."""
     if answer.statuses():
         keys = sorted(answer.remediation or {})
         shown = sorted(remediation_keys(map(str, answer.statuses().values())))
@@ -195,6 +203,10 @@ def _compare_keys(compared: Comparison, answer: Answer) -> None:
 def _compare_note(
     compared: Comparison, bench: Bench, key: ToolKey, silent: Answer, answer: Answer
 ) -> None:
+    """If the tool's default answer, `silent`, owes a note, compare that: it names the flag.
+
+    `answer` is the one with the flag.
+    """
     relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
     if must_have_note(callables=len(silent.tools), relevant=int(relevant)):
         compared.truth(f"note for {key}", silent.note, holds=leads_on(silent),
@@ -203,6 +215,7 @@ def _compare_note(
 
 
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
+    """Compare the texts of answers: they have no word of a description that is withheld."""
     for answer in answers:
         text = answer.text_without_echo()
         leaked = [word for word in PLANTED.values() if word in text]
@@ -217,9 +230,10 @@ def _compare_rejection(
     before: dict[ToolKey, str],
     lost: dict[ToolKey, str],
 ) -> None:
-    """Compare a rejection with the target's own texts for other locks, and read it.
+    """Compare the tool's rejection while reasons are lost: it has no remedy of another lock.
 
-    A lookup that fails may be told before config, as any lock may, but no act of the user.
+    `before` and `lost` are rejections by tool, from before and from that time. The one of a denied
+    tool may tell of the failure instead of config, as of any lock, but no act of the user.
     """
     path, text, state = f"rejection of {key}", lost[key], bench.states[key]
     pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]
@@ -239,7 +253,10 @@ def _compare_rejection(
 
 
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
-    """Compare the block; an unlocked tool is not callable either while nothing can be looked up."""
+    """Compare yard's counts while reasons are lost: each tool counts once, under an allowed word.
+
+    An unlocked tool may be counted as unknown, since nothing can be looked up.
+    """
     compared.truth("counts of yard", counts, holds=bool(counts), allowed="a block of counts",
                    breaks=["FR-010.block"])  # fmt: skip
     if not counts:
@@ -255,6 +272,7 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _words(states: Iterable[tuple[ToolKey, ToolState]]) -> Iterator[tuple[str, ...]]:
+    """Yield for each tool the words under which it may be counted while reasons are lost."""
     for key, state in states:
         if key == WIPE:
             yield (UNKNOWN,)

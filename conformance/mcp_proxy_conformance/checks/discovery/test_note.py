@@ -246,27 +246,29 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
 
 
 def _entries(bench: Bench, query: str) -> set[int]:
-    """The numbers of entries that the flag shows for a query: of all, and of those that it names.
+    """Return the numbers that the note for a query may give: of entries, or of relevant ones.
 
-    Some targets list withheld tools for any query, and need not count those.
+    Some targets list withheld tools for any query, and need not count those. The entries are those
+    at limit 100, and those without a limit.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     return {*map(len, sections), sum(bench.relevant(key, query) for key in sections[0])}
 
 
 def _complete(answer: Answer) -> bool:
+    """Whether the answer's note names the flag and has a number."""
     return leads_on(answer) and bool(numbers_in(answer.note or ""))
 
 
 def _own_words(bench: Bench, query: str) -> list[str]:
-    """The names and made-up words of the query's matches, except those in the query."""
+    """Return names and made-up words of the tools that the flag reveals; not those in the query."""
     matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
     words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
     return sorted(word for word in words if word and word not in query)
 
 
 def _faults(answer: Answer, member: str) -> list[str]:
-    """The ways in which the note of this member is not a single line that appears once."""
+    """Return why the note, this member of the answer, is not a single line that appears once."""
     ways = {
         "several lines": len(_lines(answer.note)) > 1,
         "repeated elsewhere": bool(repeated([answer.note], _rest(answer, member))),

@@ -49,7 +49,7 @@ def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -
 
 
 def _locked(bench: Bench, limit: object) -> int:
-    """The number of locked tools listed; 0 where the answer is missing or cannot be read."""
+    """Return the number of locked tools listed; 0 if there is no answer, or it cannot be read."""
     try:
         return len(bench.discover("gremtol", include_disabled=True, limit=limit).disabled)
     except (Misshapen, ProtocolFault, Unreachable):
@@ -57,7 +57,7 @@ def _locked(bench: Bench, limit: object) -> int:
 
 
 def _works(bench: Bench) -> bool:
-    """Whether an ordinary call is answered."""
+    """Whether an ordinary call is answered without an error."""
     try:
         return bench.discover("gremtol", limit=5).error is None
     except (ProtocolFault, Unreachable):

@@ -39,7 +39,7 @@ READERS = world(
 )
 
 
-def _tells(tool: Mapping[str, Any]) -> bool:
+def _describes_flag(tool: Mapping[str, Any]) -> bool:
     return FLAG in (tool.get("description") or "")
 
 
@@ -48,20 +48,23 @@ def _answer(bench: Bench, word: str, flag: object) -> Answer:
 
 
 def _needs_flag(bench: Bench, place: str, word: str) -> str:
-    """The error there of a call without the flag that is answered with it, or ""."""
+    """Return the error there of a call without the flag that is answered with it; "" if none."""
     with conversations(bench.started)[place]() as client:
         return needs_flag(client, bench.surface, word)
 
 
-def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """The tools that a default answer to their own word lists."""
+def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
+    """Return those of the tools that are listed as callable for their own word without the flag."""
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
 
 def envelopes(
     bench: Bench, answers: Mapping[tuple[str, str], Answer]
 ) -> dict[tuple[str, str, str], Any]:
-    """Each answer's error, types of content items, and whether it lists callable tools."""
+    """Return three facts of each answer, by place, query and fact.
+
+    They are its error, the types of its content items, and whether it has a list of tools.
+    """
     tools = bench.surface.members.tools
     facts: dict[tuple[str, str, str], Any] = {}
     for (place, word), answer in answers.items():
@@ -76,7 +79,7 @@ def envelopes(
 
 
 def request(query: str, **arguments: object) -> str:
-    """The request in words, without the arguments that are not sent."""
+    """Return the request in words for a report; arguments that are ABSENT are left out."""
     sent = {name: value for name, value in arguments.items() if value is not ABSENT}
     return in_words({"query": query} | sent)
 
@@ -84,7 +87,7 @@ def request(query: str, **arguments: object) -> str:
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
-    """With the flag true, there is no error and the answer has the same members as without."""
+    """With the flag true, there is no error, and the answer has a list of tools as without it."""
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
@@ -157,7 +160,7 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
     bench.require(held, "no lock was left after the restart")
 
-    offered = bench.until(lambda: _offered(bench, held), lambda listed: not listed)
+    offered = bench.until(lambda: _listed_by_default(bench, held), lambda listed: not listed)
 
     assert offered == []
 
@@ -266,7 +269,7 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """Wherever the tool is offered, its own description contains the flag's name."""
     tools = offered_anywhere(bench)
 
-    observed = {place: _tells(tool) for place, tool in tools.items()}
+    observed = {place: _describes_flag(tool) for place, tool in tools.items()}
 
     assert observed == dict.fromkeys(tools, True)
 
@@ -284,7 +287,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
     for moment in ("before", "after"):
         for name, view in views.items():
             observed |= {
-                f"{place} as agent {name}, {moment} a request with the flag": _tells(tool)
+                f"{place} as agent {name}, {moment} a request with the flag": _describes_flag(tool)
                 for place, tool in offered_anywhere(view).items()
             }
             view.discover("mobel", include_disabled=True)

@@ -25,7 +25,10 @@ LATE = Step(add=tool("fegadu_seal")[0], server="vault")
 
 
 def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, str]:
-    """The tools that their own word found while they were callable, each with that word."""
+    """Map those of the tools that their own word found while they were callable to that word.
+
+    Inconclusive if there are fewer than `least` of them.
+    """
     words = {key: bench.tools[key].word for key in keys}
     relevant = {key: word for key, word in words.items() if bench.relevant(key, word)}
     bench.require(
@@ -36,7 +39,10 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
 
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
-    """The tools that the flag reveals to their query."""
+    """Return those of the tools that the flag reveals to their query.
+
+    Inconclusive if an entry has a name that is not that of a tool of this world.
+    """
     entries = {key for query in queries.values() for key in bench.revealed(query, limit=SHOW_LIMIT)}
     named = entries <= bench.tools.keys()
     bench.require(

@@ -79,7 +79,9 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
         for name, view in views.items()
     }
 
-    counts = {place: max(len(a.disabled), _named_in(bench, a)) for place, a in answers.items()}
+    counts = {
+        place: max(len(a.disabled), _locked_named_in(bench, a)) for place, a in answers.items()
+    }
     over = {place: count for place, count in counts.items() if count > cap(100)}
     assert over == {}
 
@@ -170,12 +172,12 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
 def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
     """The member with the callable tools has the same bytes with and without the flag."""
     queries = REQUESTS[::3]
-    default = {query: _part(bench, bench.discover(query)) for query in queries}
-    again = {query: _part(bench, bench.discover(query)) for query in queries}
+    default = {query: _callable_part(bench, bench.discover(query)) for query in queries}
+    again = {query: _callable_part(bench, bench.discover(query)) for query in queries}
     bench.require(default == again, "identical requests got different answers", "disagrees")
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
-    flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in queries}
+    flagged = {q: _callable_part(bench, bench.discover(q, include_disabled=True)) for q in queries}
 
     assert flagged == default
 
@@ -236,11 +238,11 @@ def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
 @requirement("SC-004.bounded")
 @on(CROWD)
 def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(bench: Bench) -> None:
-    """Without its callable tools, an answer with 500 locked matches is as long as with ten."""
+    """Without callable tools, an answer with 500 locked matches is hardly longer than with ten."""
     few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
     bench.require(few.disabled and many.disabled, "the flag revealed no locked tool")
 
-    lengths = {a.query: len(a.reply.document) - len(_part(bench, a)) for a in (few, many)}
+    lengths = {a.query: len(a.reply.document) - len(_callable_part(bench, a)) for a in (few, many)}
 
     most = int(1.25 * lengths[TEN])
     longer = {query: f"{n} bytes" for query, n in lengths.items() if n > most}
@@ -248,7 +250,10 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 
 
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
-    """The callable tools of default answers, and the flagged answers; differences are rechecked."""
+    """Return, by query, the callable tools of default answers, and the answers with the flag.
+
+    If these differ, the default answers are asked for again; inconclusive if they differ, too.
+    """
     default = {query: _callables(bench, query, ABSENT) for query in queries}
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
     if any(_named(answer) != default[query] for query, answer in answers.items()):
@@ -257,8 +262,8 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
     return default, answers
 
 
-def _named_in(bench: Bench, answer: Answer) -> int:
-    """The number of locked tools that are named anywhere in the result."""
+def _locked_named_in(bench: Bench, answer: Answer) -> int:
+    """Return how many locked tools are named anywhere in the result."""
     text = answer.text_without_echo()
     return sum((bench.tools[key].word or key.tool) in text for key in bench.armed.refused)
 
@@ -268,7 +273,7 @@ def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -
 
 
 def _named(answer: Answer) -> Named:
-    """The callable tools in their order, each with the name by which it is called."""
+    """Return the callable tools in their order, each with the name by which it is called."""
     return tuple(Listed(entry.key, entry.name) for entry in answer.tools)
 
 
@@ -283,12 +288,12 @@ def _holds_both(bench: Bench, query: str) -> bool:
 
 
 def _shared(bench: Bench) -> tuple[str, ...]:
-    """The words that callable and locked tools have in common."""
+    """Return the words that callable and locked tools have in common."""
     return tuple(w for w, keys in MEMBERS.items() if any(bench.states[k].callable for k in keys))
 
 
 def _locked_shown(bench: Bench, word: str) -> int:
-    """The number of tools listed for a word while callable that are locked now."""
+    """Return how many tools that a word listed while they were callable are locked now."""
     states = [bench.states.get(key) for key in bench.armed.shown[word]]  # the target's own, too
     return sum(state is not None and not state.callable for state in states)
 
@@ -301,7 +306,7 @@ def _start(answer: Answer, name: str) -> int:
     return _span(answer, name).start
 
 
-def _part(bench: Bench, answer: Answer) -> bytes:
-    """The exact bytes of the callable tools' member."""
+def _callable_part(bench: Bench, answer: Answer) -> bytes:
+    """Return the exact bytes of the member with the callable tools."""
     start, end = _span(answer, bench.surface.members.tools)
     return answer.reply.document[start:end]

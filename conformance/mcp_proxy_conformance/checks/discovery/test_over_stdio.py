@@ -48,14 +48,15 @@ def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) ->
     if LOCKED[0] in view.discover(SHARED).callables() and view.call(LOCKED[0]).reached:
         raise NotApplicable("the lock is no part of the configuration that is served over stdio")
 
-    _flagged(view, compared)
-    _default(view, compared)
-    _called(view, compared)
+    _compare_flagged(view, compared)
+    _compare_default(view, compared)
+    _compare_calls(view, compared)
 
     compared.conclude()
 
 
-def _flagged(view: Bench, compared: Comparison) -> None:
+def _compare_flagged(view: Bench, compared: Comparison) -> None:
+    """Compare answers with the flag: the statuses, the cap and the map's keys."""
     for limit in (ABSENT, 1, 100):
         answer = view.discover(SHARED, include_disabled=True, limit=limit)
         path = in_words({"query": SHARED, "include_disabled": True} | (
@@ -71,7 +72,8 @@ def _flagged(view: Bench, compared: Comparison) -> None:
                         (sorted(statuses),), breaks=["FR-005.keys"])  # fmt: skip
 
 
-def _default(view: Bench, compared: Comparison) -> None:
+def _compare_default(view: Bench, compared: Comparison) -> None:
+    """Compare the default answer: no locked tool, a note if due, the bytes with false."""
     answer, names = view.discover(SHARED), view.surface.members
     path = in_words({"query": SHARED})
     sections = sorted({names.disabled, names.remediation} & set(answer.body))
@@ -89,7 +91,8 @@ def _default(view: Bench, compared: Comparison) -> None:
                         breaks=["FR-002.absent-is-false"])  # fmt: skip
 
 
-def _called(view: Bench, compared: Comparison) -> None:
+def _compare_calls(view: Bench, compared: Comparison) -> None:
+    """Compare calls of locked tools, if a callable one is reached: none arrives, all say policy."""
     free = view.call(FREE)
     for key in LOCKED[:2] if free.reached else ():
         reached = view.call(key).reached

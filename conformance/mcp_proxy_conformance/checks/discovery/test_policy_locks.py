@@ -124,31 +124,46 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     bench.require(denied, "no call of a config-denied tool of a quarantined server was refused")
 
     texts = _rejections(bench, denied)
-    wrong = _wrong(bench, texts, {text for _, text in _rejections(bench, _users(bench))})
+    wrong = _wrong_texts(
+        bench, texts, {text for _, text in _rejections(bench, _liftable_by_users(bench))}
+    )
 
     assert wrong == {}
 
 
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
-    """Users' texts found in a server's entry, and its strings that read like one, to the reason."""
+    """Map each text in a server's entry that gives a remedy for users to why it is wrong there.
+
+    It is one of the target's own texts for user locks, `users`, or reads like one.
+    """
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
-    read = {text: _why(bench, text, users) for text in strings(members)}
+    read = {text: _why_wrong(bench, text, users) for text in strings(members)}
     return own | {text: why for text, why in read.items() if why}
 
 
 def _wrong_remedies(bench: Bench) -> Wrong:
-    """The texts of answers that give a config lock the user's remedy; inconclusive if unread."""
+    """Return the texts of answers that give a config lock a user's remedy.
+
+    Inconclusive if there are none, but a text could not be read.
+    """
     texts = _texts_in_discovery(bench)
     bench.require(texts, "no answer had a remediation text for a config lock")
-    wrong = _wrong(bench, texts | _extras(bench), _users_texts(bench) - _for_both(bench))
-    return _all_read(bench, texts, wrong)
+    wrong = _wrong_texts(
+        bench, texts | _texts_in_extras(bench), _users_texts(bench) - _texts_for_both(bench)
+    )
+    return _require_read(bench, texts, wrong)
 
 
 def _wrong_rejections(bench: Bench) -> Wrong:
-    """The rejections that give a config lock the user's remedy; inconclusive if unread."""
+    """Return the rejections of config-denied tools that give a user's remedy.
+
+    Inconclusive if there are none, but a text could not be read.
+    """
     denied = [key for key in _denied(bench) if _is_sure(bench, key)]
     bench.require(denied, "no call of a config-denied tool was refused")
-    theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
+    theirs = _users_texts(bench) | {
+        text for _, text in _rejections(bench, _liftable_by_users(bench))
+    }
     servers, pins = texts_of_server(bench), bench.started.target.pins
     outcomes = {
         (str(key), text): remedy_of_users(
@@ -165,16 +180,18 @@ def _wrong_rejections(bench: Bench) -> Wrong:
     return wrong
 
 
-def _all_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
+def _require_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
+    """Return `wrong`; if it is empty, raise Unread for the first text that was not read."""
     if not wrong:
         expect_read(_outcomes(bench, texts))
     return wrong
 
 
 def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int]]:
-    """The counts of users' reasons in the listing of each server, and those allowed.
+    """Return the counts of users' reasons in the listing, by server and reason, and those allowed.
 
-    On servers that are off or in quarantine, any tool but a denied one may have a user's reason.
+    The allowed count is the same unless it is too high, then the highest one. On servers that are
+    off or in quarantine, any tool but a denied one may have a user's reason.
     """
     servers = bench.list().servers
     names = (*_reachable(bench), *shut(bench))
@@ -193,6 +210,7 @@ def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int
 
 
 def _denied(bench: Bench) -> list[ToolKey]:
+    """Return the tools that config denies and whose call was refused."""
     return sorted(key for key in bench.armed.refused if bench.states[key].config)
 
 
@@ -202,7 +220,7 @@ def _is_sure(bench: Bench, key: ToolKey) -> bool:
 
 
 def _reachable(bench: Bench) -> list[str]:
-    """The servers that are neither off nor quarantined."""
+    """Return the servers that are neither off nor quarantined."""
     shut = {
         key.server for key, state in bench.states.items() if state.server_off or state.quarantined
     }
@@ -210,30 +228,34 @@ def _reachable(bench: Bench) -> list[str]:
 
 
 def _only_config(bench: Bench, server: str) -> bool:
+    """Whether tools of the server are locked, and all of them by config and no user."""
     locked = [s for key, s in bench.states.items() if key.server == server and not s.callable]
     return bool(locked) and all(s.config and not (s.user or s.approval) for s in locked)
 
 
-def _users(bench: Bench) -> tuple[ToolKey, ...]:
-    """The refused tools that a user's act alone would make callable."""
+def _liftable_by_users(bench: Bench) -> tuple[ToolKey, ...]:
+    """Return the refused tools that a user's act alone would make callable."""
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     return (*bench.locked(user=True), *waiting)
 
 
 def _users_texts(bench: Bench) -> set[str]:
-    """The target's own texts for pure user and pending locks (layer 1 of the clause table)."""
-    texts = own_texts(bench, _users(bench))
+    """Return the target's own remedies, names masked, for locks that users alone can lift.
+
+    Equality with one is the first layer by which the clause table judges texts.
+    """
+    texts = own_texts(bench, _liftable_by_users(bench))
     return {text for status in USERS for text in texts.get(status, ())}
 
 
-def _for_both(bench: Bench) -> set[str]:
-    """The target's texts shared by config and user locks, see FR-005.text."""
+def _texts_for_both(bench: Bench) -> set[str]:
+    """Return the remedies that the target gives for config and user locks alike (FR-005.text)."""
     texts = own_texts(bench, [*bench.locked(config=True), *bench.locked(user=True)])
     return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
 
 
 def _texts_in_discovery(bench: Bench) -> Texts:
-    """The map's texts for each tool with a config lock, where that comes before a user's reason."""
+    """Return the map's texts for each config-denied tool, under config's or a user's status."""
     texts: Texts = {}
     for key, answer in every_answer(bench, _policy_first(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
@@ -242,8 +264,8 @@ def _texts_in_discovery(bench: Bench) -> Texts:
     return texts
 
 
-def _extras(bench: Bench) -> Texts:
-    """The strings in members of these tools' entries that no entry needs."""
+def _texts_in_extras(bench: Bench) -> Texts:
+    """Return the texts in config-denied tools' entries, from members that no entry needs."""
     entries = every_entry(bench, _policy_first(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
     texts = [(k, text) for k, values in extras for text in strings(values)]
@@ -251,30 +273,32 @@ def _extras(bench: Bench) -> Texts:
 
 
 def _policy_first(bench: Bench) -> list[ToolKey]:
-    """The config-denied tools of servers that are not off."""
+    """Return the config-denied tools of servers that are not off."""
     return [key for key in _denied(bench) if not bench.states[key].server_off]
 
 
 def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
+    """Return the texts of the refused calls of these tools."""
     texts = {key: bench.refusal(key) for key in keys}
     return {(str(key), masked(bench, text, key)): text for key, text in texts.items()}
 
 
-def _wrong(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
-    """The texts for a config lock that are a user's, and why."""
-    reasons = [(name, _why(bench, text, users), own) for (name, text), own in texts.items()]
+def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
+    """Return those of the texts for a config lock that are a user's, with the reason."""
+    reasons = [(name, _why_wrong(bench, text, users), own) for (name, text), own in texts.items()]
     return _by_reason(reason for reason in reasons if reason[1])
 
 
 def _by_reason(facts: Iterable[tuple[str, str, str]]) -> Wrong:
-    """Gather the texts of facts, each a tool or server, a reason and a text."""
+    """Group facts, each a tool or server, a reason and a text, by the first two."""
     wrong: Wrong = {}
     for name, why, text in facts:
         wrong.setdefault((name, why), []).append(text)
     return wrong
 
 
-def _why(bench: Bench, text: str, users: set[str]) -> str:
+def _why_wrong(bench: Bench, text: str, users: set[str]) -> str:
+    """Return why a text for a config lock is wrong; empty if it is not, or if it cannot be read."""
     if any(has_sentence(text, own) for own in users):
         return OWN_OF_USERS
     outcome = judge(text, POLICY, pins=bench.started.target.pins)
@@ -282,6 +306,6 @@ def _why(bench: Bench, text: str, users: set[str]) -> str:
 
 
 def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
-    """The judgement of each text as one for a config lock (layer 4 of the clause table)."""
+    """Judge each text as one for a config lock, by the word lists; return judgements by text."""
     pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}

@@ -35,7 +35,7 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
         "a call of an unknown tool is refused with the same words",
     )
 
-    wrong = _not_policy(bench, denied)
+    wrong = _without_policy(bench, denied)
 
     assert wrong == {}
 
@@ -50,7 +50,7 @@ def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
         "calls of fewer than 2 config-locked tools with and without a user lock were refused",
     )
 
-    wrong = _not_policy(bench, denied)
+    wrong = _without_policy(bench, denied)
 
     assert wrong == {}
 
@@ -62,7 +62,7 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
     denied = [key for key in _config_denied(bench) if _waits_alone(bench, key)]
     bench.require(denied, "no call of a config-locked tool that waits for approval was refused")
 
-    wrong = _not_policy(bench, denied)
+    wrong = _without_policy(bench, denied)
 
     assert wrong == {}
 
@@ -81,7 +81,7 @@ def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> Non
     wrong = {
         (name, f"over call surface {way + 1}"): text
         for way in proven
-        for name, text in _not_policy(bench, denied, way).items()
+        for name, text in _without_policy(bench, denied, way).items()
     }
 
     assert wrong == {}
@@ -94,7 +94,7 @@ def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
     denied = [key for key in _config_denied(bench) if bench.states[key].quarantined]
     bench.require(denied, "no call of a config-locked tool of a quarantined server was refused")
 
-    wrong = _not_policy(bench, denied)
+    wrong = _without_policy(bench, denied)
 
     assert wrong == {}
 
@@ -110,7 +110,7 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
     callers, same = _callers(bench, config[0]), list[tuple[ToolKey, str]]()
     for place, (view, way) in callers.items():
         policy = {own_words(view, key, surface=way) for key in config}
-        words = {key: own_words(view, key, surface=way) for key in _not_by_config(bench)}
+        words = {key: own_words(view, key, surface=way) for key in _locked_otherwise(bench)}
         same += [(key, place) for key, text in words.items() if text in policy]
 
     texts = {(str(key), place): _refusal(key, *callers[place]) for key, place in same}
@@ -139,10 +139,10 @@ def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
     """Refusals of tools that config does not deny do not claim operator policy."""
     bench.require(
-        _not_by_config(bench), "no call of a tool with a lock other than config was refused"
+        _locked_otherwise(bench), "no call of a tool with a lock other than config was refused"
     )
 
-    texts = {str(key): rejection(bench, key).text for key in _not_by_config(bench)}
+    texts = {str(key): rejection(bench, key).text for key in _locked_otherwise(bench)}
 
     claims = {name: text for name, text in texts.items() if claims_operator_policy(text)}
     assert claims == {}
@@ -152,7 +152,7 @@ def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
 @on(MIXED)
 def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
     """Refusals say to enable user-locked, approve pending and review quarantined tools."""
-    classes = {key: status_of_lock(bench.states[key]) for key in _not_by_config(bench)}
+    classes = {key: status_of_lock(bench.states[key]) for key in _locked_otherwise(bench)}
     bench.require(classes, "no call of a tool with a lock other than config was refused")
 
     outcomes = {key: read_as(bench, key, word) for key, word in classes.items()}
@@ -183,7 +183,9 @@ def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
     """Refusals of tools with other locks name the flag or the discovery tool."""
     bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)
-    keys = [k for k in _not_by_config(bench) if k not in user] + list(bench.locked(server_off=True))
+    keys = [k for k in _locked_otherwise(bench) if k not in user] + list(
+        bench.locked(server_off=True)
+    )
     bench.require(keys, "no call of a pending, quarantined or switched-off tool was refused")
 
     texts = {str(key): rejection(bench, key).text for key in keys}
@@ -204,39 +206,45 @@ def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
     assert flagged == dict.fromkeys(replies, True)
 
 
-def _not_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> dict[str, str]:
-    """The refusals, by tool, that do not say operator policy."""
+def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> dict[str, str]:
+    """Return, by tool, the refusals of these denied tools that do not say operator policy.
+
+    `way` is the number of the call surface.
+    """
     readings = read_as_policy(bench, denied, surface=way)
     wrong = [key for key in denied if readings[str(key)] != "conveys"]
     return {str(key): _refusal(key, bench, way) for key in wrong}
 
 
 def _refusal(key: ToolKey, view: Bench, way: int = 0) -> str:
+    """Return the text of a refused call by that view, over the surface of that number."""
     return view.call(key, surface=way).text
 
 
 def _config_denied(bench: Bench) -> list[ToolKey]:
-    """The config-denied tools of servers that are on, whatever else locks them."""
+    """Return the config-denied tools of servers that are on, whatever else locks them."""
     states = {key: bench.states[key] for key in bench.armed.refused}
     return [key for key, state in states.items() if state.config and not state.server_off]
 
 
 def _waits_alone(bench: Bench, key: ToolKey) -> bool:
-    """Whether the tool's approval is missing, on a server whose other locks are all proven."""
+    """Whether the tool lacks approval and is not quarantined, all locks of its server proven."""
     state, sure = bench.states[key], key.server not in bench.armed.doubtful
     return sure and state.approval is not None and not state.quarantined
 
 
-def _not_by_config(bench: Bench) -> list[ToolKey]:
-    """The tools refused by one other lock alone, on servers that are on."""
+def _locked_otherwise(bench: Bench) -> list[ToolKey]:
+    """Return the tools refused by one lock alone, which is not config's."""
     approvals = [*bench.locked(approval="pending"), *bench.locked(approval="changed")]
     return [*bench.locked(user=True), *approvals, *bench.locked(quarantined=True)]
 
 
 def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
-    """Callers and surfaces: the administrator by the first (no name), by one more, and an agent.
+    """Return the callers whose refusals are compared, by name: a view and a surface's number.
 
-    Also the administrator in the stateless revision, where it is spoken.
+    They are the administrator over the first surface (no name), over one more that works, and in
+    the stateless revision where it is spoken, and one agent of every server. A surface works if it
+    reaches a callable tool on the server of `denied`.
     """
     free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]
     ways = range(len(bench.surface.calls) - 1, 0, -1)
@@ -250,8 +258,10 @@ def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
 
 
 def _free_beside(bench: Bench, key: ToolKey, other: ToolKey) -> bool:
+    """Whether the tool is callable, and on the same server as the other one."""
     return key.server == other.server and bench.states[key].callable
 
 
 def _points(bench: Bench, text: str) -> bool:
+    """Whether the text names the flag or the discovery tool."""
     return FLAG in text or bench.surface.discovery_tool in text

@@ -210,9 +210,9 @@ def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
 
 
 def _sweep(bench: Bench) -> list[Answer]:
-    """The flagged answers to every declared word, to every locked tool's exact name, and to two.
+    """Return the flagged answers to all declared words, locked tools' names, and pairs of names.
 
-    Two names are of tools that are locked otherwise, so that an answer may show both statuses.
+    The two tools of a pair have different locks, so that an answer may show both statuses.
     """
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     kinds = {bench.states[key]: key.tool for key in reversed(bench.armed.refused)}
@@ -221,17 +221,21 @@ def _sweep(bench: Bench) -> list[Answer]:
 
 
 def _request(query: str, limit: object = ABSENT) -> str:
+    """Return the request with the flag in words for a report."""
     sent = {} if limit is ABSENT else {"limit": limit}
     return in_words({"query": query, **sent, "include_disabled": True})
 
 
 def _statuses(answer: Answer) -> frozenset[str]:
-    """The statuses of the answer that are to be keys of its map."""
+    """Return the statuses of the answer's entries that are to be the keys of its map."""
     return remediation_keys(map(str, answer.statuses().values()))
 
 
 def _word_of_both(bench: Bench) -> str:
-    """A word that listed more than ten tools while callable, of which some are of either kind."""
+    """Return, of the words that found config- and user-locked tools, the one that found most.
+
+    That is while these were callable. Empty if there is none.
+    """
     pure = {"config": set(bench.locked(config=True)), "user": set(bench.locked(user=True))}
     shown = bench.armed.shown.items()
     both = [w for w, keys in shown if all(locked & set(keys) for locked in pure.values())]
@@ -239,11 +243,13 @@ def _word_of_both(bench: Bench) -> str:
 
 
 def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
+    """Return the texts of the map that occur in locked entries of the answer."""
     texts = (answer.remediation or {}).values()
     return repeated(texts, [entry.members for entry in answer.disabled])
 
 
 def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
+    """Return the texts of the map that occur beside the map and the locked entries."""
     names = bench.surface.members
     taken = {names.remediation, names.disabled}
     beside = {name: value for name, value in answer.body.items() if name not in taken}
@@ -251,7 +257,7 @@ def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
 
 
 def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judgement]:
-    """Each (status, text) returned for these tools, and its judgement."""
+    """Judge the texts that answers have for these tools; the keys are (status, text)."""
     pins = bench.started.target.pins
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]
@@ -259,7 +265,10 @@ def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judg
 
 
 def _texts_of_single_locks(bench: Bench) -> dict[str, set[str]]:
-    """The texts by status, names masked, from answers whose tools of that status have one lock."""
+    """Return, by status, the remedies from answers whose tools of that status have one lock each.
+
+    Names in the texts are masked.
+    """
     texts: dict[str, set[str]] = {}
     answers = [answer for _, answer in every_answer(bench, bench.armed.refused)]
     for answer in (*answers, *_sweep(bench)):
@@ -280,6 +289,7 @@ def _has_one_lock(bench: Bench, key: ToolKey) -> bool:
 
 
 def _by_status(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Group (status, text) pairs by status."""
     texts: dict[str, list[str]] = {}
     for status, text in pairs:
         texts.setdefault(status, []).append(text)
