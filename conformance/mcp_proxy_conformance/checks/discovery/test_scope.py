@@ -166,7 +166,7 @@ def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     view = scoped(bench, "north")
     hidden = [key for key in bench.armed.refused if key.server != "forge"]
     shown = bench.until(
-        lambda: _named(bench, hidden), lambda revealed: len(revealed) == len(hidden)
+        lambda: _revealed_by_name(bench, hidden), lambda revealed: len(revealed) == len(hidden)
     )
     bench.require(shown, "the flag revealed no withheld tool to the administrator")
 
@@ -185,12 +185,15 @@ def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     assert leaks == {}
 
 
-def _named(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
-    """The tools that the flag reveals to a query for their name."""
+def _revealed_by_name(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
+    """Return those of the tools that the flag reveals to a query for their name."""
     return [key for key in keys if key in bench.revealed(key.tool, limit=100)]
 
 
 def _after_the_administrator(view: Bench, query: str, *, include_disabled: Any = ABSENT) -> Answer:
-    """The agent's answer, right after the administrator has asked the same at the same place."""
+    """Ask as the administrator, then as the agent of the view; return the agent's answer.
+
+    A target that keeps answers must not hand the administrator's to an agent.
+    """
     view.as_agent(None).discover(query, include_disabled=include_disabled)
     return view.discover(query, include_disabled=include_disabled)

@@ -39,7 +39,7 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     bench.require(
         not unshown, f"not listed for {WORD} while callable: {', '.join(sorted(map(str, unshown)))}"
     )
-    south_alone = bench.settled(lambda: _own(south, HARBOR), len(HARBOR))
+    south_alone = bench.settled(lambda: _own_locked(south, HARBOR), len(HARBOR))
 
     bench.operator.lock(CONFIG, "upland", [key.tool for key in UPLAND])
 
@@ -47,10 +47,10 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
         all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
     )
     all_own = (len(UPLAND), len(HARBOR))
-    both = bench.settled(lambda: (_own(north, UPLAND), _own(south, HARBOR)), all_own)
+    both = bench.settled(lambda: (_own_locked(north, UPLAND), _own_locked(south, HARBOR)), all_own)
     bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
     bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted")
-    alone = (bench.settled(lambda: _own(north, UPLAND), len(UPLAND)), south_alone)
+    alone = (bench.settled(lambda: _own_locked(north, UPLAND), len(UPLAND)), south_alone)
     bench.require(all(alone), "an agent saw none of its own locked tools")
     places = [("agent north", WORD), ("agent south", WORD)]
     shown = dict(zip(places, both, strict=True))
@@ -81,7 +81,7 @@ def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench:
 
 
 def _servers(view: Bench) -> set[str]:
-    """The servers that the agent is shown."""
+    """Return the servers that the listing shows the agent; none if it is refused one."""
     try:
         return set(view.list().servers)
     except Misshapen:
@@ -89,15 +89,15 @@ def _servers(view: Bench) -> set[str]:
 
 
 def _moved(before: Counts, after: Counts, steady: Iterable[str]) -> dict[str, Any]:
-    """The current values of steady members that changed, and of new members."""
+    """Return the new values of the members that were added, and of steady ones that changed."""
     names = {*steady, *(after.keys() - before.keys())}
     return {name: after.get(name) for name in names if after.get(name) != before.get(name)}
 
 
 def _counts(view: Bench) -> Counts:
-    """The blocks of the agent's own servers, and the listing's members beside the entries.
+    """Return the counts blocks of agent south's servers, and the listing's members beside entries.
 
-    Empty where the agent is refused the listing, or is shown no block.
+    Empty if the agent is refused the listing, or is shown no block.
     """
     try:
         listing = view.list()
@@ -109,6 +109,6 @@ def _counts(view: Bench) -> Counts:
     return blocks | {f"member {name}": value for name, value in body.items() if name != servers}
 
 
-def _own(view: Bench, keys: tuple[ToolKey, ...]) -> int:
-    """The number of these tools that the agent is shown as locked."""
+def _own_locked(view: Bench, keys: tuple[ToolKey, ...]) -> int:
+    """Return how many of these tools the agent is shown as locked."""
     return len(view.revealed(WORD, limit=100).keys() & set(keys))

@@ -47,7 +47,9 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
 
     listing = _listing(view)
 
-    _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
+    _require_applicable(
+        not _shown_beyond(listing, agent), "the listing shows servers beyond the agent's scope"
+    )
     own = own_locked(bench, agent)
     more: dict[str, list[int]] = {}
     for status, count in outside_entries(listing, view.surface.members):
@@ -70,8 +72,10 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
 
     listing = _listing(view)
 
-    _applies(_shown(listing, agent), "the listing leaves out servers beyond the agent's scope")
-    counts = {name: listing.counts(name) for name in _shown(listing, agent)}
+    _require_applicable(
+        _shown_beyond(listing, agent), "the listing leaves out servers beyond the agent's scope"
+    )
+    counts = {name: listing.counts(name) for name in _shown_beyond(listing, agent)}
     assert {name: block for name, block in counts.items() if block} == {}
 
 
@@ -85,7 +89,9 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
     hidden = beyond(SCOPE, agent)
-    _applies(not _shown(_listing(view), agent), "the listing shows servers beyond the scope")
+    _require_applicable(
+        not _shown_beyond(_listing(view), agent), "the listing shows servers beyond the scope"
+    )
     bench.require(
         any(bench.inspect(name).has_counts for name in hidden), "no view of a server had counts"
     )
@@ -137,7 +143,9 @@ def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str
     view, compared = scoped(bench, agent), Comparison()
     other = {"short": "forgery", "long": "forge"}[agent]
     hidden = [key for key in bench.armed.refused if key.server == other]
-    revealed = bench.until(lambda: _revealed(bench, hidden), lambda keys: len(keys) == len(hidden))
+    revealed = bench.until(
+        lambda: _revealed_by_word(bench, hidden), lambda keys: len(keys) == len(hidden)
+    )
     bench.require(revealed, "the flag revealed no locked tool of the other server to anybody")
 
     for key in revealed:
@@ -178,31 +186,36 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
     assert {(key, part): texts[key] for key, part in reasons.items() if part} == {}
 
 
-def _revealed(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
-    """The tools that the flag reveals to the administrator by their words."""
+def _revealed_by_word(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
+    """Return those of the tools that the flag reveals to the administrator by their words."""
     return [key for key in keys if key in bench.revealed(bench.tools[key].word)]
 
 
 def _locked_names(bench: Bench, agent: str, text: str, named: str) -> list[str]:
-    """The words and canaries of locked tools beyond the scope in a text, but those in `named`."""
+    """Return words and canaries, of locked tools beyond the agent's scope, that a text contains.
+
+    Those in `named` are left out: the request had them.
+    """
     hidden = [bench.tools[k] for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
     words = [word for tool in hidden for word in (tool.word, *tool.canaries)]
     return [word for word in words if word in text and word not in named]
 
 
-def _applies(condition: object, reason: str) -> None:
+def _require_applicable(condition: object, reason: str) -> None:
+    """Raise NotApplicable for this reason unless the condition is met."""
     if not condition:
         raise NotApplicable(reason)
 
 
 def _require_counts_beyond(bench: Bench, agent: str) -> None:
+    """Require as a control that the administrator sees counts of a server beyond the scope."""
     listing = bench.list()
     counted = any(listing.counts(name) for name in beyond(SCOPE, agent))
     bench.require(counted, "the administrator saw no counts of a server beyond the scope")
 
 
 def _listing(view: Bench) -> Listing:
-    """The agent's listing; an agent that is refused one is shown no server."""
+    """Return the agent's listing; a refused one counts as a listing without servers."""
     template = view.surface.listing
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:
@@ -210,10 +223,12 @@ def _listing(view: Bench) -> Listing:
     return view.listing(reply)
 
 
-def _shown(listing: Listing, agent: str) -> tuple[str, ...]:
+def _shown_beyond(listing: Listing, agent: str) -> tuple[str, ...]:
+    """Return the servers beyond the agent's scope that its listing shows."""
     return tuple(name for name in beyond(SCOPE, agent) if name in listing.servers)
 
 
 def _text(listing: Listing) -> str:
+    """Return the text of the listing's reply, or its error."""
     reply = listing.reply
     return str(reply.error) if reply.error is not None else "\n".join(reply.texts)

@@ -63,7 +63,7 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
         bench.relevant(FREE, "mobel"), "the query did not find the tool while it was callable"
     )
 
-    status = bench.settled(lambda: _by_word(bench, FREE).status(FREE), "callable")
+    status = bench.settled(lambda: _answer_by_word(bench, FREE).status(FREE), "callable")
 
     assert {str(FREE): status} == {str(FREE): "callable"}
 
@@ -151,17 +151,22 @@ def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) ->
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
     """A new tool outside its server's allow list is not pending; a new tool elsewhere is."""
     bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect")
-    waits = bench.settled(lambda: _place(bench, PENDING), "pending_approval")
+    waits = bench.settled(lambda: _status_by_name(bench, PENDING), "pending_approval")
     bench.require(waits == "pending_approval", "no pending tool was revealed")
 
-    place = bench.until(lambda: _place(bench, UNLISTED), lambda place: place not in BY_APPROVAL)
+    place = bench.until(
+        lambda: _status_by_name(bench, UNLISTED), lambda place: place not in BY_APPROVAL
+    )
 
     waiting = {str(UNLISTED): place} if place in BY_APPROVAL else {}
     assert waiting == {}
 
 
 def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
-    """For each relevant tool of a stdio server, whether it is listed as locked."""
+    """Map each of the tools that is on a stdio server to whether it is listed as locked.
+
+    Only tools that their own word found while they were callable; inconclusive if there are none.
+    """
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
     if not any(server.transport == "stdio" for server in bench.world.servers):
         raise NotApplicable("no upstream of this stage runs over stdio")
@@ -170,16 +175,17 @@ def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKe
     return {key: _is_listed(bench, key) for key in relevant}
 
 
-def _place(bench: Bench, key: ToolKey) -> str:
+def _status_by_name(bench: Bench, key: ToolKey) -> str:
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
-def _by_word(bench: Bench, key: ToolKey) -> Answer:
+def _answer_by_word(bench: Bench, key: ToolKey) -> Answer:
     return bench.discover(bench.tools[key].word, include_disabled=True)
 
 
 def _is_listed(bench: Bench, key: ToolKey) -> bool:
-    listed = _by_word(bench, key).statuses().keys()
+    """Whether the tool is listed as locked for its own word; inconclusive if names are unknown."""
+    listed = _answer_by_word(bench, key).statuses().keys()
     named = key in listed or listed <= bench.tools.keys()
     bench.require(
         named,

@@ -112,7 +112,10 @@ def test_a_restart_forgets_the_count(bench: Bench) -> None:
 
 
 def _control_write(bench: Bench) -> None:
-    """Require, as a control, that a write unrelated to the feature shows in the folder."""
+    """Lock a tool, and require as a control that the state folder shows that unrelated write.
+
+    Return when the settle time is over.
+    """
     folder = bench.operator.folder / "target"
     before = marks(folder)
     bench.operator.lock(USER, "forge", ["mobel_drop"])
@@ -125,7 +128,10 @@ def _control_write(bench: Bench) -> None:
 
 
 def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
-    """The contents of the folder after many calls, and after the program's exit if possible."""
+    """Make fifty calls with this form of the flag; return what the state folder contains then.
+
+    `ended`: the program is restarted first, if it can be, since it may write as it ends.
+    """
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
     bench.require(answer.error is None, f"discovery answered with an error: {answer.error}")
@@ -136,7 +142,7 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
 
 
 def _still_there(bench: Bench, names: set[str]) -> set[str]:
-    """The names that are seen in the folder each time for a while."""
+    """Watch the state folder for a while; return those of the names that were there each time."""
     left = set(names)
 
     def look() -> set[str]:
@@ -151,7 +157,10 @@ def _in_words(query: str, flag: Any) -> str:
 
 
 def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
-    """The ways to ask this target, by caller and place; a program over stdio has its own count."""
+    """Return how to open a conversation with the target, by caller and place.
+
+    A program over stdio is left out, since it has a count of its own.
+    """
     callers = {"the administrator": bench}
     callers |= {f"agent {name}": scoped(bench, name) for name in bench.world.agents}
     return {
@@ -163,7 +172,7 @@ def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
 
 
 def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
-    """By how much the counter grows with one call there."""
+    """Make one call in that conversation; return by how much the counter has grown."""
     names = bench.surface
     before = bench.operator.adapter.counter()
     with opened() as client:
@@ -174,6 +183,6 @@ def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
 
 
 def _counted(bench: Bench, flag: Any, *, query: str = "tarnix") -> int:
-    """The counter after one call with that form of the flag."""
+    """Make one call with that form of the flag; return the counter after it."""
     bench.discover(query, include_disabled=flag)
     return bench.operator.adapter.counter()

@@ -61,7 +61,9 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
     bench.require(len(proven) == len(states), f"locks without effect: {_unproven(bench)}")
 
     shown = {
-        key: observed for key in proven if (observed := places(bench, key) & _words(states[key]))
+        key: observed
+        for key in proven
+        if (observed := places(bench, key) & _judged_places(states[key]))
     }
     if not shown and all(NOWHERE in allowed_statuses(states[key]) for key in proven):
         raise NotApplicable("none of these tools is listed, which their locks allow")
@@ -79,9 +81,11 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool has a status that its lock allows, config before the user's."""
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
-    shown = {key: places(bench, key) & _words(bench.states[key]) for key in bench.armed.refused}
+    shown = {
+        key: places(bench, key) & _judged_places(bench.states[key]) for key in bench.armed.refused
+    }
     for key, answer in every_answer(bench, bench.armed.refused):
-        shown[key] |= {answer.status(key)} & _words(bench.states[key])
+        shown[key] |= {answer.status(key)} & _judged_places(bench.states[key])
     bench.require(any(shown.values()), "the flag revealed none of the locked tools")
 
     compared = Comparison()
@@ -194,26 +198,31 @@ def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
 
 
 def _unproven(bench: Bench) -> str:
+    """Return the locks whose effect was not seen, with the reasons, in words."""
     return ", ".join(f"{key} ({why.reason})" for key, why in bench.armed.unproven.items())
 
 
-def _words(state: ToolState) -> frozenset[str]:
-    """The places judged here; absence of a tool under a single lock is left to FR-001."""
+def _judged_places(state: ToolState) -> frozenset[str]:
+    """Return the places of the tool that are judged here.
+
+    Absence of a tool under a single lock is left to FR-001.
+    """
     return WORDS if state in REVEALS else WORDS | {NOWHERE}
 
 
 def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:
+    """Return (tool, status) for each locked entry of the answer to the query."""
     answer = eye.discover(query, include_disabled=flag)
     return [(str(key), str(status)) for key, status in answer.statuses().items()]
 
 
 def _several(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
-    """The tools with more than one status."""
+    """Return, of these (tool, status) pairs, the tools with more than one status."""
     by_key = {key: sorted(status for name, status in pairs if name == key) for key, _ in pairs}
     return {key: statuses for key, statuses in by_key.items() if len(statuses) > 1}
 
 
 def _doubles(answer: Answer) -> list[ToolKey]:
-    """The tools that have more than one entry in an answer."""
+    """Return the tools that have more than one entry in an answer."""
     entries = Counter(entry.key for entry in (*answer.tools, *answer.disabled))
     return sorted(key for key, number in entries.items() if number > 1)

@@ -88,10 +88,10 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
     bench.operator.unlock("approval", "yard", [SEND.tool])
     bench.require(bench.reached(SEND), "the tool could not be called after its first approval")
 
-    bench.require(_changed(bench, SEND), "the changed tool was not refused")
-    locked = _place(bench, SEND, allowed_statuses(ToolState(approval="changed")))
+    bench.require(_change_until_refused(bench, SEND), "the changed tool was not refused")
+    locked = _settled_places(bench, SEND, allowed_statuses(ToolState(approval="changed")))
     bench.operator.unlock("approval", "yard", [SEND.tool])
-    unlocked = _reopened(bench, SEND)
+    unlocked = _places_after_unlock(bench, SEND)
 
     bench.require(
         not locked <= UNLOCKED or "callable" in locked, "the flag revealed no locked tool"
@@ -103,7 +103,7 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
-    """After a second lock, a tool is not listed as callable."""
+    """After a second lock of the same kind, a tool is not listed as callable."""
     statuses = {}
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
         _cycle(bench, kind, DROP, state)
@@ -137,7 +137,7 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     for kind, key in locks.items():
         bench.operator.unlock(kind, key.server, [key.tool])
 
-    reopened = {kind: _reopened(bench, key) for kind, key in locks.items()}
+    reopened = {kind: _places_after_unlock(bench, key) for kind, key in locks.items()}
     stale = {
         (str(locks[kind]), f"{kind} lock lifted after a restart"): shown
         for kind, shown in reopened.items()
@@ -162,7 +162,9 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     """
     states = {DROP: ToolState(config=True), WIPE: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
-    shown = {key: _place(bench, key, allowed_statuses(state)) for key, state in states.items()}
+    shown = {
+        key: _settled_places(bench, key, allowed_statuses(state)) for key, state in states.items()
+    }
     bench.require(
         all(not place <= UNLOCKED for place in shown.values()), "the flag revealed no locked tool"
     )
@@ -171,9 +173,9 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     for key in (OPENED, *states):
         bench.operator.remove_upstream_tool(key)
     bench.operator.refresh("forge")
-    if _place(bench, OPENED, {"absent"}) == {"absent"}:
+    if _settled_places(bench, OPENED, {"absent"}) == {"absent"}:
         for key in states:
-            for place in sorted(_place(bench, key, {"absent"})):
+            for place in sorted(_settled_places(bench, key, {"absent"})):
                 compared.one_of(f"place of {key}, which its server no longer lists", place,
                                 ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
     for key in (OPENED, *states):
@@ -214,7 +216,7 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
         bench.require(bench.refused(DROP), f"the {kind} lock had no effect", "no_effect")
         bench.operator.unlock(kind, "forge", [DROP.tool])
         bench.require(bench.reached(DROP), f"the {kind} lock was not lifted")
-        if (shown := _place(bench, DROP, {"callable"})) != {"callable"}:
+        if (shown := _settled_places(bench, DROP, {"callable"})) != {"callable"}:
             stale[str(DROP), f"{kind} lock lifted"] = sorted(shown)
 
     assert stale == dict.fromkeys(stale, "callable")
@@ -238,19 +240,26 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
 
 
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
-    """The places of the tool once locked, and once unlocked again."""
+    """Lock the tool and unlock it; return its places in flagged answers after each.
+
+    Inconclusive if calls do not show the lock, or the unlock.
+    """
     tools = [key.tool] if kind in (USER, CONFIG) else []
     bench.operator.lock(kind, key.server, tools)
     bench.require(bench.refused(key), f"the {kind} lock had no effect", "no_effect")
-    locked = _place(bench, key, allowed_statuses(state))
+    locked = _settled_places(bench, key, allowed_statuses(state))
     bench.operator.unlock(kind, key.server, tools)
-    return locked, _reopened(bench, key)
+    return locked, _places_after_unlock(bench, key)
 
 
 def _stale(
     key: ToolKey, moments: tuple[str, str], cycle: Places
 ) -> dict[tuple[str, str], frozenset[str]]:
-    """The places that the tool does not leave: callable once locked, a status once unlocked."""
+    """Return places that the tool should have left, by (tool, moment); empty if it left them.
+
+    That is callable once locked, or a status once unlocked. `moments` name the two for reports;
+    `cycle` has the places after each.
+    """
     locked, unlocked = cycle
     stale = zip(moments, (locked & {"callable"}, unlocked - UNLOCKED), strict=True)
     return {(str(key), moment): shown for moment, shown in stale if shown}
@@ -262,7 +271,7 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
     A tool that the user disabled may be callable again if no answer lists it as locked.
     """
     is_refused = bench.refused(key)
-    now = _place(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)
+    now = _settled_places(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)
     compared.truth(f"a call of {key}, which its server lists again", "reached its upstream",
                    holds=is_refused or (state.user and now <= UNLOCKED), allowed="refused",
                    breaks=["FR-011.never-reaches"],
@@ -277,26 +286,32 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
                        shows=["FR-004.once"] if times else [])  # fmt: skip
 
 
-def _place(bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]) -> frozenset[str]:
-    """The tool's places as soon as they are wanted ones, or when the settle time is over."""
+def _settled_places(
+    bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]
+) -> frozenset[str]:
+    """Return the tool's places once all are wanted ones, or the last within the settle time."""
     return bench.until(lambda: places(bench, key), lambda now: now <= wanted)
 
 
-def _reopened(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """The places of an unlocked tool, after a refresh of its server where that is supported."""
+def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
+    """Return the places of an unlocked tool, after a refresh of its server if that is supported.
+
+    Inconclusive if no call reaches it.
+    """
     bench.require(bench.reached(key), "the lock was not lifted")
     if "refresh" in bench.started.target.capabilities:
         bench.operator.refresh(key.server)
-    return _place(bench, key, UNLOCKED)
+    return _settled_places(bench, key, UNLOCKED)
 
 
-def _changed(bench: Bench, key: ToolKey) -> bool:
-    """Change the tool upstream and refresh until calls are refused; return whether they are."""
+def _change_until_refused(bench: Bench, key: ToolKey) -> bool:
+    """Change the tool upstream, and refresh until calls are refused; return whether they are."""
     text = f"{bench.tools[key].description} anew"
     bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))
-    return any(_refused_once_seen(bench, key) for _ in range(ASKED_AGAIN))
+    return any(_refused_after_refresh(bench, key) for _ in range(ASKED_AGAIN))
 
 
-def _refused_once_seen(bench: Bench, key: ToolKey) -> bool:
+def _refused_after_refresh(bench: Bench, key: ToolKey) -> bool:
+    """Refresh the tool's server; return whether a call is then refused."""
     bench.operator.refresh(key.server)
     return bench.refused(key)

@@ -36,7 +36,7 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
         q: [k for k in answer.statuses() if bench.relevant(k, q)] for q, answer in answers.items()
     }
     yielded = {
-        in_words({"query": q, "include_disabled": True}): _yielded(answer, *matches[q])
+        in_words({"query": q, "include_disabled": True}): _parts_present(answer, *matches[q])
         for q, answer in answers.items()
     }
 
@@ -48,13 +48,17 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
     """If a rejection points to discovery, one call returns tool, status and remedy."""
     pointers = (FLAG, bench.surface.discovery_tool)
-    led = [k for k in _wanted(bench) if any(pointer in bench.refusal(k) for pointer in pointers)]
+    led = [
+        k
+        for k in _tools_to_ask_for(bench)
+        if any(pointer in bench.refusal(k) for pointer in pointers)
+    ]
     bench.require(led, "no rejection named the flag or the discovery tool")
 
-    answers = {key: bench.discover(_need(bench, key), include_disabled=True) for key in led}
+    answers = {key: bench.discover(_query_for(bench, key), include_disabled=True) for key in led}
     yielded = {
         (str(key), in_words({"query": answer.query, "include_disabled": True})): (
-            _yielded(answer, key)
+            _parts_present(answer, key)
         )
         for key, answer in answers.items()
     }
@@ -82,23 +86,24 @@ def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
 
 
 def _concerns_a_lock(bench: Bench, query: str) -> bool:
+    """Whether the query found, while it was callable, a tool that is locked now."""
     return any(bench.relevant(key, query) for key in bench.armed.refused)
 
 
-def _wanted(bench: Bench) -> list[ToolKey]:
-    """Locked tools to ask for: some by config and by the user, and all that are withheld."""
+def _tools_to_ask_for(bench: Bench) -> list[ToolKey]:
+    """Return locked tools to ask for: some by config and by the user, and all that are withheld."""
     others = [k for k in bench.armed.refused if is_withheld(bench.states[k])]
     candidates = (*bench.armed.samples(), *others)
-    return [key for key in candidates if bench.relevant(key, _need(bench, key))]
+    return [key for key in candidates if bench.relevant(key, _query_for(bench, key))]
 
 
-def _need(bench: Bench, key: ToolKey) -> str:
-    """The query of an agent that needs the tool: its word, or its name where it is withheld."""
+def _query_for(bench: Bench, key: ToolKey) -> str:
+    """Return the query of an agent that needs the tool: its word, or its name if it is withheld."""
     return key.tool if is_withheld(bench.states[key]) else bench.tools[key].word
 
 
-def _yielded(answer: Answer, *keys: ToolKey) -> list[str]:
-    """The wanted parts that the answer has for these tools; a full one may omit the tool."""
+def _parts_present(answer: Answer, *keys: ToolKey) -> list[str]:
+    """Return those of WANTED that the answer has for these tools; if full, it may omit tools."""
     statuses = answer.statuses()
     full = len(answer.disabled) >= LOCKED_CAP
     shown = [statuses[key] for key in keys if key in statuses]

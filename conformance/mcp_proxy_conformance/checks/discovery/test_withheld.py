@@ -1,4 +1,4 @@
-"""Checks that no text of an unapproved tool leaks, nor the canaries its upstream put into it."""
+"""Texts of quarantined, pending and changed tools, which no answer may show: FR-003, FR-004."""
 
 from __future__ import annotations
 
@@ -157,21 +157,27 @@ def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench)
 
 
 def _withheld(bench: Bench) -> list[ToolKey]:
+    """Return the refused tools whose texts are withheld."""
     return [key for key in bench.armed.refused if is_withheld(bench.states[key])]
 
 
 def _planted(bench: Bench) -> dict[str, ToolKey]:
+    """Map each canary in the texts of withheld tools to its tool."""
     return {word: key for key in _withheld(bench) for word in bench.tools[key].canaries}
 
 
 def _expect_withheld(bench: Bench) -> None:
+    """Require as a control that the flag reveals a withheld tool."""
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
     bench.require(revealed, f"the flag revealed none of {len(planted)} withheld tools")
 
 
 def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> None:
-    """Raise Breach for a leak after the settle time; it need not be in every answer."""
+    """Raise Breach if answers to these queries have canaries, even after the settle time.
+
+    A leak need not be in every answer, so each is asked for up to three times more.
+    """
     if not _leaks(bench, queries, flags):
         return
     for _ in range(3):
@@ -181,7 +187,7 @@ def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, .
 
 
 def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """By tool and member, the descriptions and schemas of entries, without blank and empty ones."""
+    """Return the descriptions and schemas of entries that are not blank, by (tool, member)."""
     return _by_place(
         ((str(key), name), value)
         for key, entry in entries
@@ -191,7 +197,7 @@ def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """The values at each place, each value once."""
+    """Group (place, value) pairs by place, each distinct value once."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -200,13 +206,16 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[tuple[str, str]]:
-    """The planted words in a value, each after its tool."""
+    """Return (tool, canary) for each canary of these tools that the value contains."""
     text = "\n".join(strings(value)) + str(value)
     return [(str(key), word) for key in keys for word in bench.tools[key].canaries if word in text]
 
 
 def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> dict[str, list[str]]:
-    """By request, the planted words in the answers that are not words of the query."""
+    """Return the canaries of withheld tools in answers, by request; empty if there are none.
+
+    Each query is sent with each of the flags; a canary in the query itself is not a leak.
+    """
     planted, leaks = _planted(bench), dict[str, list[str]]()
     for query in sorted(queries):
         for flag in flags:

@@ -37,11 +37,13 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
+    """Return the tool's locked entry in the flagged answer to a query; None without one."""
     answer = bench.discover(query, include_disabled=True)
     return next((entry for entry in answer.disabled if entry.key == key), None)
 
 
 def _description(bench: Bench, key: ToolKey) -> str:
+    """Return the description of the tool's locked entry for its own word; "" without one."""
     return _text(_entry(bench, bench.tools[key].word, key))
 
 

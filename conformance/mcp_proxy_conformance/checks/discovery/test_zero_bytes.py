@@ -43,15 +43,16 @@ def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> Non
 
 
 def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Differences of the entry from just before, against the same steps without a lock.
+    """Return the bytes of the server's entry that a lock on a tool elsewhere changes.
 
+    Each of three times, the entry is compared with itself and with the same calls without a lock.
     A difference counts only if it occurs each time, and if nothing moves there without a lock:
     servers have clocks and sweeps of their own.
     """
     lasting: tuple[ByteDifference, ...] = ()
     for time in range(TIMES):
-        usual = _watched(bench, name, locked, lock=False)
-        moved = differences(usual, _watched(bench, name, locked, lock=True), bench.cut)
+        usual = _entries_around_lock(bench, name, locked, lock=False)
+        moved = differences(usual, _entries_around_lock(bench, name, locked, lock=True), bench.cut)
         known = {difference.at for difference in lasting}
         lasting = tuple(difference for difference in moved if time == 0 or difference.at in known)
         if not lasting:
@@ -60,13 +61,16 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDiffer
 
 
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Differences of the entry after lock and unlock from the same calls without either."""
-    usual = _watched(bench, name, locked, lock=False)
-    return differences(usual, _watched(bench, name, locked, lock=True)[::2], bench.cut)
+    """Return how the entry after lock and unlock differs from that after the same calls without."""
+    usual = _entries_around_lock(bench, name, locked, lock=False)
+    return differences(usual, _entries_around_lock(bench, name, locked, lock=True)[::2], bench.cut)
 
 
-def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
-    """The entry before, during and after a lock, or the same calls with the lock left out."""
+def _entries_around_lock(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
+    """Return the server's entry before, during and after a user lock on the tool.
+
+    Without `lock`, the same calls are made, but nothing is locked.
+    """
     entries = [_entry(bench, name)]
     if lock:
         bench.operator.lock(USER, locked.server, [locked.tool])
@@ -88,7 +92,7 @@ def _has_block(bench: Bench, name: str) -> bool:
 
 
 def _entry(bench: Bench, name: str) -> Exact:
-    """The exact bytes of a server's entry in the listing's decoded document."""
+    """Return the exact bytes of a server's entry in the listing's decoded document."""
     members = bench.surface.members
     listed = spans.parse(bench.list().reply.document).get(members.servers)
     items = listed.items if listed else ()
