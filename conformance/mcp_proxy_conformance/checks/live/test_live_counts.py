@@ -117,12 +117,16 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
 
 
 def _shown(entry: ServerEntry) -> dict[str, Any]:
+    """Return {"counts": the tally, or what is sent instead}; empty if there is no such member."""
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
 
 
 def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every block of counts by its server; inconclusive when no server has any."""
+    """Yield (server, counts block) for each block of each listing.
+
+    Inconclusive if none of them counts a locked tool.
+    """
     blocks = [
         (name, entry.counts)
         for listing in bench.listings()
@@ -138,7 +142,10 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _locked_throughout(bench: LiveBench) -> set[str]:
-    """Servers with a tool that is locked before the listings and after the first of them."""
+    """Return the servers with a tool that was locked before and after the first listing.
+
+    That is one under a lock of COUNTED in each flagged answer to its name.
+    """
     servers = set()
     for key, looks, answers in bench.alone():
         flagged = [answer for look, answer in zip(looks, answers, strict=True) if look.flagged]
@@ -148,4 +155,5 @@ def _locked_throughout(bench: LiveBench) -> set[str]:
 
 
 def _callable_somewhere(bench: LiveBench) -> set[str]:
+    """Return the servers of all callable tools in answers without the flag."""
     return {key.server for _, answer in bench.usual() for key in bench.callables(answer)}

@@ -179,7 +179,10 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
 
 
 def _texts(bench: LiveBench) -> dict[str, dict[str, None]]:
-    """The texts of the map by status, the names of the answer's tools masked."""
+    """Return the texts of the remediation maps by status, the names of the answer's tools masked.
+
+    The inner keys are the texts; their values are None.
+    """
     texts: dict[str, dict[str, None]] = {}
     for _, answer in bench.revealing():
         for status, text in (answer.remediation or {}).items():

@@ -171,6 +171,6 @@ def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
 
 
 def _callables(bench: LiveBench, answers: Iterable[Answer]) -> list[list[str]]:
-    """The distinct lists of callable tools in these answers."""
+    """Return the distinct lists of callable tools in these answers; one if all answers agree."""
     listings = [[str(key) for key in bench.callables(answer)] for answer in answers]
     return [listing for at, listing in enumerate(listings) if listing not in listings[:at]]

@@ -64,7 +64,7 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
     doubtful: dict[str, str] = {}
     right = 0
     for key, status in bench.endpoint.expect.items():
-        statuses = _words(bench, key)
+        statuses = _statuses_by_name(bench, key)
         right += statuses == {status}
         if statuses and status not in statuses:
             if statuses <= BESIDE.get(status, frozenset()):
@@ -111,13 +111,13 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
     """The answer is an error, points to discovery, or says why the call is refused."""
-    judged = _indexed(bench)
+    judged = _rejections_owing_pointer(bench)
 
     done = {
         str(key): rejection.text
         for key, rejection in judged.items()
         if not rejection.is_error
-        and not _points_on(bench, rejection)
+        and not _points_to_discovery(bench, rejection)
         and judge(rejection.text, rejection.status, pins=bench.endpoint.pins) != "conveys"
     }
 
@@ -128,12 +128,12 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
 @on(ANSWER, needs=("call",))
 def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
     """The rejection names the flag or the discovery tool."""
-    judged = _indexed(bench)
+    judged = _rejections_owing_pointer(bench)
 
     poor = {
         str(key): rejection.text
         for key, rejection in judged.items()
-        if not _points_on(bench, rejection)
+        if not _points_to_discovery(bench, rejection)
     }
 
     assert poor == {}
@@ -158,7 +158,10 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
 
 
 def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
-    """The servers that a credential lists; all of them if it is shown tools of others as well."""
+    """Return the servers that the credential of that name may see, as far as its listing tells.
+
+    All of `servers` if it lists none, or is shown callable tools of others as well.
+    """
     listed = bench.survey.scopes.get(name, frozenset())
     answers = [
         look.answer for looks in bench.survey.shared[name] for look in looks if look.who == name
@@ -169,8 +172,8 @@ def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
     return set(listed) if listed and shown <= listed else servers
 
 
-def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:
-    """The rejections of config- and user-locked tools, which owe a pointer."""
+def _rejections_owing_pointer(bench: LiveBench) -> dict[ToolKey, Rejected]:
+    """Return, by tool, the rejections of config- and user-locked tools: these owe a pointer."""
     rejections = {
         key: rejection
         for key, rejection in _rejections(bench)
@@ -181,25 +184,26 @@ def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:
     return rejections
 
 
-def _points_on(bench: LiveBench, rejection: Rejected) -> bool:
+def _points_to_discovery(bench: LiveBench, rejection: Rejected) -> bool:
+    """Whether the rejection names the flag or the discovery tool."""
     return FLAG in rejection.text or bench.surface.discovery_tool in rejection.text
 
 
 def _rejections(bench: LiveBench) -> list[tuple[ToolKey, Rejected]]:
-    """The answers to the named calls; inconclusive when none could be made."""
+    """Return (tool, rejection) for the calls that the user named; inconclusive if none was made."""
     made = [(key, rejection) for key, rejection in bench.rejected.items() if not rejection.left_out]
     bench.require(made, "; ".join(rejection.left_out for rejection in bench.rejected.values()))
     return made
 
 
-def _words(bench: LiveBench, key: ToolKey) -> set[str]:
-    """The statuses under which answers to a tool's name list it."""
+def _statuses_by_name(bench: LiveBench, key: ToolKey) -> set[str]:
+    """Return the statuses of the tool in flagged answers to its name, for the main credential."""
     answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
     return {entry.status for answer in answers for entry in answer.disabled if is_of(entry, key)}
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
-    """The expected tools of that status which no answer to their name lists, each as absent.
+    """Map those tools that `--expect` has with this status, but no answer to their name, to ABSENT.
 
     Inconclusive where something else explains it: a full section, a misspelt name, an open lock.
     """
@@ -214,7 +218,7 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
             answers,
             ": ".join(filter(None, (f"no query for {key} was answered", bench.survey.short))),
         )
-        if _words(bench, key):
+        if _statuses_by_name(bench, key):
             continue
         full = any(len(answer.disabled) >= LOCKED_CAP for answer in answers)
         bench.require(

@@ -121,6 +121,9 @@ def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[
 
 
 def _numbers(sections: list[Answer]) -> tuple[set[int], int]:
-    """The numbers that a note may state, and the least: of all entries, or of indexed ones."""
+    """Return the numbers that a note may state, by these flagged answers, and the least allowed.
+
+    They are the numbers of all entries, and of entries with an indexed status.
+    """
     indexed = [sum(e.status in INDEXED for e in answer.disabled) for answer in sections]
     return {*(len(answer.disabled) for answer in sections), *indexed}, min(indexed)

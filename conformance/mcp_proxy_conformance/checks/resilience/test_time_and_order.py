@@ -25,7 +25,7 @@ LEAST_S = 0.001
 
 
 def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
-    """A load without controls and without expectations of its own."""
+    """Return a load case of these servers, without controls, that expects nothing special."""
     ids = [server.server_id for server in servers]
     return LoadCase(
         id=name,
@@ -39,7 +39,7 @@ def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
 
 
 def a_server(name: str, *script: Behaviour) -> LoadServer:
-    """A server with one tool."""
+    """Return a server with one tool, that behaves as scripted; healthy without a script."""
     return LoadServer(server_id=name, tools=(f"{name}_tool",), script=script or (HEALTHY,))
 
 
@@ -132,7 +132,7 @@ def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
 @requirement("P1.unknown-name~once")
 @on(LOADS, needs=("attempts",))
 def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
-    """The loader reports one attempt, which the suite cannot count."""
+    """For an unresolvable name, the loader reports one attempt, which the suite cannot count."""
     load = bench.load(LOST)
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
@@ -145,14 +145,17 @@ def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
 @requirement("P2.refused~once")
 @on(LOADS, needs=("attempts",))
 def test_a_closed_port_is_tried_once(bench: LoadBench) -> None:
-    """The loader reports one attempt, which the suite cannot count."""
+    """For a closed port, the loader reports one attempt, which the suite cannot count."""
     claimed = {CLAIMED: _claimed_of_failed(bench.load(SHUT), "oak")}
 
     assert claimed == {CLAIMED: 1}
 
 
 def _pauses(load: Load) -> dict[str, list[float]]:
-    """By server, the seconds between the end of an attempt and the next; each has two or more."""
+    """Return, by server, the seconds between the last request of an attempt and the next attempt.
+
+    Inconclusive if a server has fewer than two such pauses.
+    """
     pauses = {}
     for server in load.case.servers():
         begins: dict[int, float] = {}
@@ -168,7 +171,10 @@ def _pauses(load: Load) -> dict[str, list[float]]:
 
 
 def _claimed_of_failed(load: Load, server_id: str) -> object:
-    """The attempts that the loader claims of a server that it could not load."""
+    """Return the attempts that the loader reports for a server; None if it reports no outcome.
+
+    Inconclusive if the server was loaded: it is one that must fail.
+    """
     outcome = load.loaded.outcome(server_id)
     if outcome is not None and outcome.status == "available":
         raise Inconclusive(
@@ -178,6 +184,7 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
 
 
 def _expect_available(load: Load) -> None:
+    """Require as a control that the loader has loaded every server."""
     lost = [
         outcome.server_id
         for outcome in load.loaded.answer.outcomes

@@ -105,8 +105,10 @@ def test_a_call_of_what_is_not_there_breaks_nothing(bench: Bench) -> None:
 
 
 def _works(bench: Bench) -> Callable[[], bool]:
+    """Return a function that tells whether an ordinary query still finds its tool."""
     return lambda: finds(bench, ORDINARY, WORD)
 
 
 def _expect_ordinary(bench: Bench) -> None:
+    """Require as a control that an ordinary query finds its tool."""
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
