@@ -22,6 +22,7 @@ def command_line(
 ) -> tuple[str, str]:
     """Return the current command line without selection, cut in two where `--check NAME` belongs.
 
+    The report puts it together again with a name, to reproduce one failure.
     `hidden` takes credentials out of words.
     """
     before, after = [PROGRAM], list[str]()

@@ -27,7 +27,11 @@ SUMMARY_MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The CI job that the environment describes; outside of GitHub, one without files."""
+    """The CI job in which a gate runs; outside of GitHub it has no files, and no annotations.
+
+    `output` and `summary` are the files that GitHub reads; `folder` is the working folder within
+    the repository.
+    """
 
     annotated: bool
     output: Path | None

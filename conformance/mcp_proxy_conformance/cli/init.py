@@ -60,7 +60,10 @@ def init(path: Path, report: Path | None) -> None:
 
 
 def _to_choose(report: Path, before: str) -> str:
-    """Return a report's unread texts as TOML comments to append; empty if there are none."""
+    """Return, as TOML comments to append to `before`, the texts that a report did not recognise.
+
+    Empty if there are none, or if `before` ends with them.
+    """
     lines = pins(read_report(report))
     if TABLE.findall(before)[-1:] == ["pins"]:
         lines = lines[1:]  # that table lasts to the end

@@ -37,8 +37,9 @@ ASKED_FOR_NOTHING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A target with a known verdict; `misses` returns what a run of it got wrong, or empty.
+    """A target whose verdict is known beforehand, which the checks of the suite must reach.
 
+    `misses` gets the verdicts of a run on it, and returns how they are wrong; empty if right.
     `clauses`: run only the checks that cite one of these; None runs all.
     """
 
@@ -86,7 +87,7 @@ def unobserved(passed: Collection[str]) -> str:
 
 
 class Fake:
-    """Adapter of a target that is not a proxy: it accepts every action, without any effect."""
+    """Adapter of a fake target that is not a proxy; it accepts every action, without any effect."""
 
     def __init__(self, answer: Answer | None) -> None:
         """Keep `answer`, from a request's bytes to the answer's; None means: do not listen."""

@@ -33,14 +33,15 @@ def on_the_reference(
     orders: Sequence[str] = (),
     alone: Sequence[Check] = (),
 ) -> Document:
-    """Run trials on the reference; return the document. `on_row` gets row, number and total.
+    """Run trials on changed references; return the document of the selftest.
 
+    `on_row` is called with each finished row, its number and their total, to show progress.
     Each check must kill the mutant it is listed with, if that is tried; with `whole` nothing was
     left out, so each must kill one. `orders` of `order.WAYS` are tried too, with the checks
     `alone`.
     """
     total = len(wanted) + len(orders)
-    skipped, rest = gather.asked_for(wanted)
+    skipped, rest = gather.set_aside_optional(wanted)
     rest = with_recordings(rest, folder)
     rows = list(_reported(iter(skipped), total, on_row))
     tried = matrix.rows(rest, folder, full=full, at_once=jobs)
@@ -96,12 +97,12 @@ def of_rows(
     idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
-    """Return the document that these rows and kills make.
+    """Return the selftest's document, as JSON data, of these rows and kills.
 
     `kills`: the mutants that each check killed; `idle`: the checks that did not kill the mutant
     they are listed with; `target`: the user's own target as it is.
     """
-    needed = _alone(rows)
+    needed = _sole_killers(rows)
     return {
         "format": FORMAT,
         "good": all(row.good for row in rows) and not idle,
@@ -136,6 +137,6 @@ def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
     return kills
 
 
-def _alone(rows: Sequence[MatrixRow]) -> list[str]:
+def _sole_killers(rows: Sequence[MatrixRow]) -> list[str]:
     """Return the checks that are the only killer of some mutant."""
     return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

@@ -21,7 +21,7 @@ class Duel:
 
 
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
-    """Run each check alone on its mutants; yield its name and the first mutant killed, or ""."""
+    """Run each check alone on its mutants; yield (its name, the first mutant killed or "")."""
 
     def work(duel: Duel) -> str:
         for trial in duel.trials:

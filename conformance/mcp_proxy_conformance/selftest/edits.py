@@ -43,7 +43,10 @@ def with_tools(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> D
 
 
 def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
-    """Return the answer with other locked entries, and texts only of their statuses."""
+    """Return the answer with other locked entries, and remediation texts only of their statuses.
+
+    Without entries, both the section and the texts are removed.
+    """
     names, left = x.surface.members, list(entries)
     texts = answer.get(names.remediation) or {}
     if not left:
@@ -54,7 +57,7 @@ def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> 
 
 
 def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
-    """Return an edit that removes from flagged answers the locked entries for which `gone`."""
+    """Return an edit that removes from flagged answers the locked entries that are `gone`."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
@@ -64,7 +67,7 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
 
 
 def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
-    """Return an edit that changes each locked entry of flagged answers; not their map."""
+    """Return an edit that changes each locked entry of flagged answers, but no remediation text."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = [change(x, entry) for entry in locked(x, answer)]
@@ -74,7 +77,7 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
 
 
 def restated(statuses: dict[str, str]) -> Edit:
-    """Return an edit that replaces statuses in flagged answers, in entries and in the map."""
+    """Return an edit that renames statuses in flagged answers, of entries and remediation texts."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         names = x.surface.members
@@ -119,7 +122,7 @@ def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
 
 
 def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
-    """Return an edit that changes each server's entry, in place, in listings and views."""
+    """Return an edit that changes, in place, each entry of a server, in listings and in views."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         if not x.lists:

@@ -87,7 +87,7 @@ class WireExchange:
 
     @property
     def called(self) -> ToolKey | None:
-        """The upstream tool that the request calls, by any call surface; None if none."""
+        """The upstream tool that the request calls, in any of the ways to call one, or None."""
         for template in self.surface.calls:
             holes = _holes(template, self.tool, self.arguments)
             if holes is not None and holes.keys() >= {"server", "tool"}:
@@ -100,7 +100,10 @@ class WireExchange:
         return self.send("tools/call", {**self.params, "arguments": arguments})
 
     def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
-        """Ask the target with the flag; return its discovery document, empty without one."""
+        """Send a discovery call of the mutant's own, with the flag; return the target's document.
+
+        The query is by default that of the exchange. Empty if the target answers otherwise.
+        """
         names = self.surface
         arguments = {names.query: self.query if query is None else query, FLAG: True}
         arguments |= {} if limit is None else {names.limit: limit}
@@ -108,7 +111,7 @@ class WireExchange:
         return document_of(self.send("tools/call", params)) or {}
 
     def status(self, key: ToolKey) -> str:
-        """Ask the target for a tool's status; empty if it does not list the tool as locked."""
+        """Ask the target, with the flag, for a tool's status; empty if it is not locked."""
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
         matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
         return str(matches[0].get("status", "")) if matches else ""
@@ -154,7 +157,10 @@ def document_of(result: Json) -> dict[str, Json] | None:
 def _holes(
     template: ToolTemplate, tool: str, arguments: Mapping[str, Json]
 ) -> dict[str, str] | None:
-    """Return the text in each hole of the template, None if the call does not match it."""
+    """Match a call with a template of calls; return the text at each placeholder, by its name.
+
+    None if the call does not match. Placeholders are `{server}` and `{tool}`.
+    """
     pairs = [(template.tool, tool), (template.arguments, arguments)]
     holes: dict[str, str] = {}
     while pairs:

@@ -65,7 +65,11 @@ def _counterexample(kind: Kind, changed: Any) -> Trial:
 
 
 def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Return (rows of trials that cannot show anything on this target, the other trials)."""
+    """Split the trials of wire mutants in front of a user's target, which `base` describes.
+
+    Return (rows of the mutants that no check which passes on the target could show, the other
+    trials, with the check that is tried first).
+    """
     unseeable, visible = [], []
     for trial in wanted:
         if why := base.blindness(trial.clauses):
@@ -85,8 +89,10 @@ def alone_in_part(number: int, parts: int) -> list[Check]:
     return list(checks_in("discovery")[number - 1 :: parts])
 
 
-def asked_for(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Return (rows of trials that need an option of `run`, the other trials).
+def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
+    """Set aside the mutants that a run judges only with --soak or --baseline.
+
+    Return (their rows, the other trials).
 
     There are recordings of the reference, so a trial that needs one is run on it.
     """
@@ -106,7 +112,7 @@ def asked_for(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
 
 
 def firm_checks() -> list[Check]:
-    """Return the checks that cite a required clause, without those of a soak only."""
+    """Return the checks that cite a required clause, but for those judged only with --soak."""
     return [
         check
         for folder in JUDGING

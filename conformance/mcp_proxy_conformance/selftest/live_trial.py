@@ -1,4 +1,4 @@
-"""Live trials: live checks in this process on a target with locks of every kind."""
+"""Trials of the live checks, which judge a running endpoint, on one with every kind of lock."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ EXPECTED = {
 
 @contextmanager
 def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """Start a target with locks of every kind, and end it after the block."""
+    """Start a target with locks of every kind that it declares; end it after the block.
+
+    The block begins when the flag reveals the expected locked tools, or a few seconds later.
+    """
     started = Started(target, SEEDED, scratch)
     try:
         poll(lambda: discover(started, "read_book").tools, bool, target.ready_s)

@@ -58,7 +58,7 @@ def _program(source: str) -> Callable[[], Target]:
 
 
 def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
-    """Return a judge by which no required clause may pass, with one of these exit codes."""
+    """Return `misses` of a Control that must pass no required clause and end with one of these."""
 
     def misses(verdicts: Verdicts) -> str:
         firm = {

@@ -35,10 +35,11 @@ BAD = ("fail", "inconclusive", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One changed target to try; `first` is the check that runs first on a mutant.
+    """One changed target to try: a mutant, variant or control.
 
-    `profile` is the one that judges it; `base` is the target behind a mutant of the wire, None for
-    the reference; `baseline` is the folder of the recording that its clauses ask for, if any does.
+    `profile` is the one that judges it; `first` is the check that runs first on a mutant; `base` is
+    the target behind a mutant of the wire, None for the reference; `baseline` is the folder of the
+    recording that its clauses ask for, if any does.
     """
 
     kind: Kind
@@ -51,7 +52,7 @@ class Trial:
 
     @property
     def loads(self) -> bool:
-        """Whether the trial is of a loader, not of a proxy."""
+        """Whether the changed target is a loader, not a proxy."""
         return "resilience" in folders_of(self.profile)
 
     def target(self) -> Target:
@@ -82,7 +83,8 @@ class Trial:
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
         """Run the selected checks on the target; return their verdicts.
 
-        `narrow`: for a few checks, of which one may ask for a soak.
+        `narrow`: few checks are selected, so that only one target is started ahead; stages are kept
+        for a short while if one of them needs a soak.
         """
         target = self.target()
         if narrow:
@@ -99,7 +101,7 @@ class Trial:
 def rows(
     trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2
 ) -> Iterator[MatrixRow]:
-    """Try each in a forked process; yield its row when it is done.
+    """Run each trial in a forked process; yield its row when it is done.
 
     A mutant is tried with the checks of its clauses until one kills it, with `full` with all
     checks. A mutant of the reference that survives the former is tried with all checks too.
@@ -157,14 +159,14 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the checks of these clauses that are open because a text must be pinned."""
+    """Return the checks of these clauses that are inconclusive since a text was not recognised."""
     unread = [r for r in verdicts.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 
 
 def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of required checks that found one of the wanted clauses broken."""
+    """Return the names of the required checks that found one of the wanted clauses broken."""
     convicting = [result for result in verdicts.failed() if wanted.intersection(result["clauses"])]
     return tuple(dict.fromkeys(result["check"] for result in convicting))
 
@@ -192,7 +194,10 @@ def made(
     *,
     reason: str = "",
 ) -> MatrixRow:
-    """Return a trial's row; without `reason`, the first one of the checks `by`, else the run's."""
+    """Return the row of a trial that came to `cell`, as decided by the checks `by`.
+
+    With `verdicts`, its reason is the first one of these checks, else the run's.
+    """
     if verdicts is not None and cell != "killed":
         reasons = [
             r["reason"] for r in verdicts.results if r["check"] in by and r["verdict"] in BAD
@@ -218,7 +223,7 @@ def reference() -> Target:
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """Return a variant's declared texts, each with every status that it gives them for."""
+    """Map each remediation text that a variant declares to all statuses for which it gives it."""
     remediation = declared.change.get("remediation", {})
     return {
         text: frozenset({status, *(word for word, own in remediation.items() if own == text)})

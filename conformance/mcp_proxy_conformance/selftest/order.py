@@ -24,7 +24,7 @@ CaseVerdicts = dict[tuple[str, str | None], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One run of the reference's checks: all in the order `way`, or one check alone."""
+    """One run of checks on the unchanged reference: all in the order `way`, or one check alone."""
 
     way: str = ""
     check: Check | None = None

@@ -23,7 +23,7 @@ class NotRecorded(RuntimeError):
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """Return the trials, those that need a recording with one that is made now.
+    """Return the trials, those that need a recording with the folder of one that is made now.
 
     Raises:
         NotRecorded: A recording could not be made.

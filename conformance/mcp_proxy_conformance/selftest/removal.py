@@ -30,7 +30,10 @@ def of(*prefixes: str) -> frozenset[str]:
 
 
 class Without:
-    """Adapter that starts the target in another world and does not apply some kinds of locks."""
+    """Adapter of a target from whose world something is removed, without the suite's knowledge.
+
+    It starts the target in the world that `world` makes, and ignores locks of these kinds.
+    """
 
     def __init__(
         self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
@@ -42,7 +45,7 @@ class Without:
         return getattr(self._adapter, name)
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target in the changed world, which the suite does not know."""
+        """Start the target in the changed world; the suite assumes the one that it passed."""
         access: Access = self._adapter.start(self._world(world), upstreams, folder)
         return access
 
@@ -83,7 +86,7 @@ def same(world: World) -> World:
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
-    """Return the changed reference in that world; its adapter ignores these kinds of locks."""
+    """Return a changed reference that runs in another world and ignores these kinds of locks."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(

@@ -45,7 +45,7 @@ class RewritingAdapter:
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock by the target's adapter; return a new access by way of a new server."""
+        """Set the lock by the target's adapter; a new access goes by way of a new server."""
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
@@ -100,7 +100,7 @@ class RewritingAdapter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The target's address, its surface, and the credentials of its agents."""
+    """The target behind a rewriting server: its address, surface and agents' credentials."""
 
     host: str
     port: int

@@ -66,7 +66,7 @@ def _rewritten_text(
 
 
 def events_rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return an event stream with each answer in it rewritten."""
+    """Return the body of an event stream, with each answer in it changed as by `rewritten`."""
     lines = body.split(b"\n")
     for place, line in enumerate(lines):
         if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):

@@ -22,7 +22,7 @@ GOOD = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """One changed target: its outcome, the checks that decided it, and the clauses it is about.
+    """One changed target: its outcome (`cell`), the checks that decided it, and its clauses.
 
     A target of kind `target` is the user's own, unchanged: what it violates is not our fault.
     """

@@ -45,7 +45,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """All data that judges, and all that proves it; `proven` are profiles that need proofs."""
+    """The catalogue and the checks, and the mutants, variants and proofs that test them.
+
+    `proven` are the profiles whose checks need proofs; `proofs` and `live` (for live checks) map
+    the name of a check to the id of the mutant that it must kill.
+    """
 
     clauses: Mapping[str, Clause]
     proven: Sequence[Profile]
@@ -59,12 +63,15 @@ class Shipped:
     live: Mapping[str, str]
 
     def judged(self) -> list[Clause]:
-        """Return the clauses of the proven profiles that the catalogue has."""
+        """Return the clauses of the profiles that need proofs, but for unknown ids."""
         names = [name for version in self.proven for name in version.clauses]
         return [self.clauses[name] for name in names if name in self.clauses]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
-        """Return the required ones of these; with `asked`, also those that need an option."""
+        """Return the required clauses of the profiles that need proofs.
+
+        Only with `asked`, those too that a run judges only with an option, such as --soak.
+        """
         return [c for c in self.judged() if c.level == "required" and (asked or c.asked_by is None)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
@@ -87,7 +94,7 @@ def shipped() -> Shipped:
 
 
 def shipped_with(**data: Any) -> Shipped:
-    """Return such data with the installed mutants and variants, which are Python code."""
+    """Return a Shipped of these members, with the installed mutants and variants (Python code)."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -123,7 +130,7 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Every clause that a check cites is in the newest version of a profile of its folder."""
+    """Yield each clause that a check cites and no newest profile for the check's folder lists."""
     newest = {version.id: version for version in sorted(data.profiles, key=lambda p: p.version)}
     for check in data.checks:
         folder = check.module.partition("/")[0]
@@ -180,7 +187,7 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
-    """Yield each interpretation or advisory clause with no variant that differs on it."""
+    """Yield each interpretation or advisory clause on which no conforming variant differs."""
     taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
     due = [row.id for row in data.interpretations if row.no_variant is None]

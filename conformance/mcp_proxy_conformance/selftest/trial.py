@@ -63,8 +63,9 @@ def trial(
 ) -> RunRequest:
     """Return the run request of a trial; failures are not confirmed unless `confirm`.
 
-    Worlds are played as tours only, none is generated; loads are generated as usual. No file
-    excuses a failure in a trial, and a target that stops answering does not end it.
+    By default laws of proxies are tried on their fixed worlds only, none is generated; loads are
+    generated as usual. No file excuses a failure, and a target that stops answering does not end
+    the trial.
     """
     if examples is None and not isinstance(target, LoaderTarget):
         examples = 0
@@ -81,7 +82,7 @@ def trial(
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
     """Run a trial's request and return its verdicts; the report stays in `out`.
 
-    `check_s`: None selects what suits the subject.
+    `check_s`: seconds that one check may take; None is what suits a proxy or a loader.
     """
     usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)

@@ -28,7 +28,7 @@ class NotTried(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A target's verdicts before any change, with which its mutants are compared.
+    """A user's target without any change: its verdicts, with which its wire mutants are compared.
 
     `make` makes a fresh target, one for each process; `seconds` is the duration of the run.
     """
@@ -72,7 +72,7 @@ class Standing:
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """Return why a check of these clauses may have missed a mutant; else empty."""
+        """Return why checks of these clauses may have missed a surviving mutant; else empty."""
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
         detecting = "no check that passes on the unchanged target detects it"

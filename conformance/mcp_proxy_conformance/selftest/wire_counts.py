@@ -55,7 +55,7 @@ def _beside(x: WireExchange, entry: Entry, value: Json) -> None:
 
 
 def _marked(x: WireExchange, answer: Document) -> Document | None:
-    """Mark the entries without a block once any server of the answer has one."""
+    """Mark the servers without a counts block once another server of the answer has one."""
     counts = x.surface.members.counts
     entries = servers(x, answer) if x.lists else []
     if not any(counts in entry for entry in entries):
@@ -67,7 +67,7 @@ def _marked(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _respelled(x: WireExchange, text: str) -> str:
-    """Put a space after every colon of a listing if any entry in it has a block."""
+    """Put a space after every colon of a listing if any server in it has a counts block."""
     counts = f'"{x.surface.members.counts}":'
     return text.replace('":', '": ') if x.lists and counts in text else text
 
@@ -92,7 +92,7 @@ def _noting_calls(x: WireExchange) -> None:
 
 
 def _blockless(x: WireExchange, answer: Document) -> Document | None:
-    """Remove the block of one server for good: of the first that ever had one."""
+    """Always remove the counts block of one server: of the first that ever had one."""
     counts, names = x.surface.members.counts, x.surface.members
     entries = servers(x, answer) if x.lists else []
     with_block = [entry for entry in entries if counts in entry]
@@ -105,7 +105,7 @@ def _blockless(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _kept(x: WireExchange, entry: Entry) -> None:
-    """Show the last block that the server had, if it has none now."""
+    """Give a server that has no counts block now the last one that it had."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
     name = str(entry.get(x.surface.members.server_name))
@@ -116,7 +116,7 @@ def _kept(x: WireExchange, entry: Entry) -> None:
 
 
 def _shrunk(x: WireExchange, entry: Entry) -> None:
-    """Remove the block of a server with only one locked tool."""
+    """Remove the counts block of a server with only one locked tool."""
     block = entry.get(x.surface.members.counts)
     if isinstance(block, dict) and sum(n for word, n in block.items() if word in STATUSES) == 1:
         del entry[x.surface.members.counts]
@@ -136,7 +136,7 @@ def _is_listing(x: WireExchange) -> bool:
     return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
 
 
-def _elsewhere(x: WireExchange, answer: Document) -> Document | None:
+def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
     """Show agents the sums of the counts that the administrator last got."""
     if not x.lists or not _is_listing(x):
         return None
@@ -218,7 +218,7 @@ FAULTS: tuple[WireFault, ...] = (
     wire("counts-uninspected", "The view of one server has no block.", "FR-010.inspect",
          document=_uninspected),
     wire("counts-of-everyone", "Agents get the sum of all servers' locked tools.",
-         "FR-007.listing", document=_elsewhere),
+         "FR-007.listing", document=_sums_for_agents),
     wire("servers-of-everyone", "Agents are told which servers have locked tools.",
          "FR-007.listing",
          document=_naming_others),

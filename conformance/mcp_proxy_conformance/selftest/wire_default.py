@@ -24,7 +24,7 @@ Spell = Callable[[str], str]
 def false(
     spell: Spell, when: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[..., str]:
-    """Return a hook that respells answers to requests with the flag false."""
+    """Return a hook that respells the answers to requests with the flag false, if `when` holds."""
     return lambda x, text: spell(text) if x.false and when(x) else text
 
 
@@ -72,7 +72,7 @@ def member(text: str) -> str:
 
 
 def every_fifth(x: WireExchange) -> bool:
-    """Count a use; return whether it is the fifth, tenth and so on."""
+    """Count the call of this function for a target; return whether it is every fifth one."""
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 

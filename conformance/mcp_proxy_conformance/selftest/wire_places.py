@@ -54,7 +54,10 @@ def at_one(x: WireExchange) -> bool:
 
 
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
-    """Return the known mutants of these ids, restricted to requests for which `where`."""
+    """Return the known mutants of these ids, restricted to requests for which `where` holds.
+
+    `place` is the restriction as a phrase, for their new ids and texts.
+    """
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
         if hook is None:

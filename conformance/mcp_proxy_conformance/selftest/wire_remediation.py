@@ -20,7 +20,7 @@ Map = dict[str, Json]
 
 
 def saying(status: str, text: Json) -> Callable[[WireExchange, Document], Document | None]:
-    """Return an edit that replaces the text of one status, if the map has it."""
+    """Return an edit that replaces the remediation text of one status, if the answer has it."""
     return mapped(lambda _, remedies: remedies | ({status: text} if status in remedies else {}))
 
 

@@ -42,7 +42,10 @@ def _locking(x: WireExchange) -> Json | None:
 
 
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Return a hook that changes each locked entry after the first by the first."""
+    """Return the hook, by its name in WireFault, that changes all locked entries but the first.
+
+    `change` gets the first entry and the one to change.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
@@ -71,7 +74,7 @@ def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
 
 
 def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries the first one's status; the map follows."""
+    """Give all locked entries the first one's status; other statuses leave the remediation map."""
     entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
     return with_locked(x, answer, again) if entries else None

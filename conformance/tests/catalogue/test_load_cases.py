@@ -26,7 +26,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.resources import case_files, schemas_dir
 from mcp_proxy_conformance.resilience.walk import walk
-from mcp_proxy_conformance.selftest.authoring.load_rules import advises, expectations, in_words
+from mcp_proxy_conformance.selftest.authoring.load_rules import advises, comparable, expectations
 
 CASES = load_cases()
 FILES = case_files("resilience")
@@ -99,7 +99,7 @@ def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
     """A case that convicts has the same outcomes in both interpretations."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
-        stated, walked = in_words(expected, allowed)
+        stated, walked = comparable(expected, allowed)
 
         assert (server.server_id, stated) == (server.server_id, walked)
 
@@ -122,7 +122,7 @@ def test_the_controls_are_as_the_walk_says() -> None:
     """The controls agree with the walk at every bound of attempts."""
     for server in (CONTROL_UP, CONTROL_DOWN):
         for bound in (1, 2, 3, 4):
-            stated, walked = in_words(CONTROLS[server.server_id], walk(server, bound))
+            stated, walked = comparable(CONTROLS[server.server_id], walk(server, bound))
 
             assert stated == walked
 

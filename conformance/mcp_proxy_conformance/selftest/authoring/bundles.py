@@ -11,7 +11,7 @@ SUFFIX = ".schema.json"
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Return a schema with its copies as the files are now, those within copies included."""
+    """Read a schema, and renew in its `$defs` the copies of other schemas from their own files."""
     path = schemas_dir() / f"{name}{SUFFIX}"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for part in schema.get("$defs", {}):

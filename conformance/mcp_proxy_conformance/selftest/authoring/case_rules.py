@@ -41,7 +41,7 @@ class StagedCase:
         return final(self.world)
 
     @property
-    def is_read(self) -> bool:
+    def has_known_query(self) -> bool:
         """Whether the query is a word of the stage, so that its matches are known."""
         query = self.case.when.query
         names = {tool.name for tool in self.world.tools().values()}
@@ -163,13 +163,13 @@ def _caps(staged: StagedCase) -> Wrong:
     place = ("then", "disabled_count")
     if high is not None and high > most:
         yield place, f"{high} locked entries are more than the cap of {most}"
-    if staged.is_read and low > min(most, len(staged.matches(callable_ones=False))):
+    if staged.has_known_query and low > min(most, len(staged.matches(callable_ones=False))):
         yield place, f"the query finds fewer than {low} locked tools"
 
 
 def _callables(staged: StagedCase) -> Wrong:
     parts = staged.case.then.tools
-    if parts is None or not staged.is_read:
+    if parts is None or not staged.has_known_query:
         return
     there = staged.matches(callable_ones=True)
     for part, names in (("has", parts.has), ("only", parts.only)):
@@ -197,7 +197,7 @@ def _texts(staged: StagedCase) -> Wrong:
 
 def _notes(staged: StagedCase) -> Wrong:
     case = staged.case
-    if not staged.is_read or case.when.do != "discover":
+    if not staged.has_known_query or case.when.do != "discover":
         return
     there, locked = (staged.matches(callable_ones=wanted) for wanted in (True, False))
     if case.then.note == "due" and (there or not locked or case.when.include_disabled):

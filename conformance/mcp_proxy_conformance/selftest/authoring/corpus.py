@@ -95,7 +95,7 @@ class Corpus:
 
     @cached_property
     def shipped(self) -> Shipped:
-        """The corpus in the form in which gaps in the proofs are searched."""
+        """The corpus as a Shipped, in which `gaps` searches for gaps in the proofs."""
         proofs = self.values(PROOFS)
         return shipped_with(
             clauses=self.catalogue.clauses,

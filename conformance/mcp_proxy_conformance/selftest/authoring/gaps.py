@@ -32,7 +32,11 @@ OF = {
 
 
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
-    """Yield the gaps that concern files to lint; those of code if requirements are linted."""
+    """Yield a finding for each gap in the proofs that concerns one of the files to lint.
+
+    Gaps that no data file defines (of mutants, say) are yielded at their line of Python code, if
+    requirements or interpretations are linted.
+    """
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(INTERPRETATIONS, own=True))
     for gap in shipped.gaps(known.shipped):
         places = list(where(known, gap.subject, gap.id))
@@ -44,7 +48,10 @@ def gap_findings(known: Corpus) -> Iterator[LintFinding]:
 
 
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield (document, line) for each place that defines the thing of that noun and id."""
+    """Yield (document, line) for each place that defines this case, clause, profile and so on.
+
+    `noun` is its kind, a key of OF, and `name` its id; nothing is yielded for another kind.
+    """
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
             if isinstance(document.lines, JsonLines):
@@ -69,7 +76,7 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 
 def _code(name: str) -> tuple[Path, int]:
-    """Return (file, line) where code names the id, else of the module with the rules."""
+    """Return (file, line) of Python code that names the id, else of the module with the rules."""
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
     for package in (mcp_proxy_reference.__file__, shipped.__file__):

@@ -51,8 +51,11 @@ def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
     return rows
 
 
-def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
-    """Return what a case expects and what the source allows in a comparable form."""
+def comparable(expected: Expected, allowed: Allowed) -> tuple[object, object]:
+    """Return what a case expects and what the source allows, each as (statuses, attempts, tools).
+
+    Attempts and tools are None in both if either side leaves them open.
+    """
     attempts = expected.attempts and (expected.attempts.min, expected.attempts.max)
     walked = allowed.attempts if attempts is not None else None
     tools = expected.tools if allowed.tools is not None else None
@@ -79,7 +82,7 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     retried = any("retries" in clause.capability for clause in clauses)
     for member, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
-        expectation, walked = in_words(expected, allowed)
+        expectation, walked = comparable(expected, allowed)
         place = (member, server.server_id)
         agrees = (
             expectation == walked

@@ -102,7 +102,7 @@ def unlike(world: World) -> Iterator[str]:
 
 
 def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
-    """Yield (tool, fault) for names too long and words missing where a query looks."""
+    """Yield (tool, fault) for each tool with a too long name or wrong query words in its texts."""
     reserved = {*world.queries(), *(server.name for server in world.servers)}
     for name, tool in world.tools().items():
         own = {tool.word, *tool.groups}
