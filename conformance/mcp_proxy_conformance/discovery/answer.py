@@ -38,7 +38,11 @@ DEEPEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of `tools` or `disabled`: its canonical key, and its members as sent."""
+    """One tool that an answer lists, in `tools` or in `disabled`.
+
+    `key` is its server and own name, `name` the name as sent, in whatever form; `members` are all
+    of the entry as sent.
+    """
 
     key: ToolKey
     name: str

@@ -58,7 +58,8 @@ class Armed:
     def samples(self) -> tuple[ToolKey, ...]:
         """Return up to six refused tools: three locked by config alone, three by the user alone.
 
-        Where there are none, three with other locks.
+        Where there are none, three with other locks. By them it is seen whether the flag works at
+        all.
         """
         keys: list[ToolKey] = []
         for pure in (ToolState(config=True), ToolState(user=True)):
@@ -441,7 +442,7 @@ def _lift_initial_denials(prover: Prover) -> None:
 def confirm_all(prover: Prover) -> None:
     """Prove the sampled locks, each by a refused call, or record in `armed` why that is impossible.
 
-    The settle time of later claims starts here.
+    The settle time starts here: answers have it to show these locks.
     """
     armed = prover.armed
     for key in prover.sample:

@@ -135,7 +135,7 @@ class Bench:
         return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """Return the statuses that the flag reveals for a query; inconclusive on an error."""
+        """Return, by tool, the statuses that the flag reveals; inconclusive on an error."""
         answer = self.asked(query, include_disabled=True, limit=limit)
         self.require(
             answer.error is None,
@@ -144,7 +144,7 @@ class Bench:
         return answer.statuses()
 
     def list(self) -> Listing:
-        """Make one server listing, L in the clause tables."""
+        """Call the listing tool and return the servers, L in the clause tables."""
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
         return self.listing(reply)
@@ -178,7 +178,10 @@ class Bench:
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
-        """Call a tool once through the proxy, C in the clause tables."""
+        """Call a tool of an upstream once through the proxy, C in the clause tables.
+
+        A refusal that breaches its schema is reported.
+        """
         called = call(
             self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire
         )
@@ -263,7 +266,10 @@ class Bench:
         return poll(anew, holds, max(0.0, end - time.monotonic()))
 
     def settle(self) -> None:
-        """Sleep until the settle time is over; later answers must be right at once."""
+        """Sleep until the settle time is over; later answers must be right at once.
+
+        Answers of before are no longer shared.
+        """
         time.sleep(max(0.0, self.started.settled_at - time.monotonic()))
         self.started.answers.clear()
 
@@ -302,7 +308,10 @@ class Bench:
 
     @contextmanager
     def twin(self, world: World | None = None) -> Iterator[Bench]:
-        """Start a second target, prove its locks, yield its bench, and close the target after."""
+        """Start a second target in this or another world, prove its locks, and yield its bench.
+
+        It is closed at the end of the block.
+        """
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
         started.findings = own.findings

@@ -143,7 +143,7 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 
 
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the status numbers of a listing that are outside of its server entries."""
+    """Yield the numbers by status word that a listing has outside of its server entries."""
     if listing.servers:
         body: dict[str, Any] = json.loads(listing.reply.text)
         yield from status_numbers({k: v for k, v in body.items() if k != members.servers})

@@ -192,7 +192,10 @@ def _in_scope(bench: Bench, tool: ToolKey) -> bool:
 
 
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
-    """Whether an unscoped caller finds the tool by that query: the control of each scope."""
+    """Whether an unscoped caller finds the tool by that query.
+
+    Only then does it prove anything that an agent does not see it.
+    """
     admin = _as_admin(bench)
     flagged = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)
     if tool in (*flagged.callables(), *flagged.statuses()):
@@ -298,14 +301,14 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
             relevant, f"{name} was not listed for {query!r} while all tools were callable"
         )
     if then.disabled or then.disabled_count is not None or not case.when.include_disabled:
-        _revealing(_as_admin(bench), query)
+        _expect_revealing(_as_admin(bench), query)
     if then.note == "absent":
         bench.require(_as_admin(bench).note_alive, "no answer had a note on this stage")
     if then.note == "due":
         bench.require(bench.revealed(query), "the flag reveals nothing for this query")
 
 
-def _revealing(bench: Bench, query: str) -> None:
+def _expect_revealing(bench: Bench, query: str) -> None:
     """Raise Inconclusive, with the members that came, unless the flag reveals any locked tool."""
     if bench.flag_alive:
         return

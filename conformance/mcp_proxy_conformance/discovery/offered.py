@@ -1,4 +1,4 @@
-"""The offers of the discovery tool: its own entry in tools/list of each endpoint."""
+"""The discovery tool's own entry in tools/list, at each place where a target offers it."""
 
 from __future__ import annotations
 

@@ -161,9 +161,9 @@ _BLAMED = (
 
 
 def _of_config(read: Reading) -> bool:
-    """Whether it names operator policy, and every act is denied or the operator's.
+    """Whether the text conveys a config lock: operator policy, and no act but the operator's.
 
-    To edit the configuration counts as an act of the operator.
+    Every act in it is denied or the operator's; to edit the configuration counts as one.
     """
     named = read.says(r"\b(?:operator|policy)\b") and not read.says(_DISCLAIMED, _LOOPHOLE)
     edit = any(act.on == "policy" for act in read.live) and read.says(_POLICY_TOLD)
@@ -175,7 +175,7 @@ def _of_config(read: Reading) -> bool:
 
 
 def _of_user(read: Reading) -> bool:
-    """Whether it says that the user turned the tool off and can turn it on."""
+    """Whether the text conveys a user's lock: the user turned the tool off and can turn it on."""
     return (
         read.tells_only(ENABLE, "user|someone|nobody")
         and read.says(r"\b(?:user|someone|place)\b")
@@ -185,14 +185,14 @@ def _of_user(read: Reading) -> bool:
 
 
 def _of_pending(read: Reading) -> bool:
-    """Whether it says that the tool waits for the user's approval."""
+    """Whether the text conveys a pending approval: the tool waits for the user's."""
     prescribed = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
     awaited = prescribed or (not read.live and read.says(_APPROVAL))
     return awaited and not read.denies(f"{APPROVE}|{REVIEW}") and _is_no_other(read)
 
 
 def _of_quarantined(read: Reading) -> bool:
-    """Whether it says that the tool waits for a review of the server."""
+    """Whether the text conveys a quarantine: the tool waits for a review of the server."""
     prescribed = read.tells_only(f"{APPROVE}|{REVIEW}")
     awaited = prescribed or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
     on_tool = any(act.on == "tool" and act.verb not in ("review", "inspect") for act in read.live)
@@ -202,7 +202,7 @@ def _of_quarantined(read: Reading) -> bool:
 
 
 def _of_server_off(read: Reading) -> bool:
-    """Whether it says that the server must be enabled first."""
+    """Whether the text conveys that the server is off and must be enabled first."""
     off = read.says(_SERVER_OFF) or any(act.on == "server" for act in read.live)
     on_server = all(act.on == "server" or (off and act.on != "tool") for act in read.live)
     denied = any(
@@ -212,22 +212,22 @@ def _of_server_off(read: Reading) -> bool:
 
 
 def _of_unknown(read: Reading) -> bool:
-    """Whether it says that the reason is unknown, blames no one and orders no act."""
+    """Whether the text conveys an unknown reason: it blames no one and orders no act."""
     return read.says(_UNDETERMINED) and not read.live and not read.says(_BLAMED)
 
 
 def _affirms(read: Reading, word: str) -> bool:
-    """Whether it names the operator or a policy other than to deny it."""
+    """Whether the text uses `word` (operator or policy) other than to deny that lock."""
     return re.search(rf"\b{word}\b", re.sub(_NOT_THEIRS, "", read.bare)) is not None
 
 
 def _is_not_policy(read: Reading) -> bool:
-    """Whether it names no policy except to deny it, and does not exempt the user."""
+    """Whether the text names no policy except to deny it, and does not exempt the user."""
     return not read.says(_SPARES_USER) and not _affirms(read, "policy")
 
 
 def _is_no_other(read: Reading) -> bool:
-    """Whether it describes neither an operator's nor a server's lock."""
+    """Whether the text describes neither an operator's nor a server's lock."""
     on_server = any(act.on == "server" for act in read.live)
     return _is_not_policy(read) and not on_server and not _affirms(read, "operator")
 
@@ -252,14 +252,17 @@ _POLICY_TOLD = r"\boperator policy\b|\bpolicy lock|\block\S*(?: \S+)? (?:by|in) 
 
 
 def _is_beyond_doubt(read: Reading) -> bool:
-    """Whether it is known to the last word, unconditional, asks nothing and points nowhere."""
+    """Whether every word of the text is known, and it is unconditional, no question, no pointer.
+
+    Only such a text can be convicted.
+    """
     hedged = has(words().hedges, _IDLE_CONDITION.sub(" ", read.plain))
     open_end = "?" in read.plain or read.says(r"\b(?:pointer|until)\b")
     return UNREAD not in read.whole and not hedged and not open_end
 
 
 def _is_wrong(read: Reading, status: str) -> bool:
-    """Whether it orders a wrong act, or gives only another class's remedy."""
+    """Whether the text orders a wrong act for this status, or gives only another's remedy."""
     acts = [
         act
         for act in read.live
@@ -286,14 +289,14 @@ def _is_wrong(read: Reading, status: str) -> bool:
 
 
 def _is_of_config_alone(read: Reading) -> bool:
-    """Whether it is the remedy of a config lock, with no word of another class."""
+    """Whether the text is the remedy of a config lock, with no word of another class."""
     other = (rf"\b(?:{_TOLD_PLAINLY})\b", r"\bserver\b", r"\block\S* by user")
     limited = read.says(r"\bnot\b|\bask (?:\S+ )?operator")
     return limited and not read.says(_DISCLAIMED, *other)
 
 
 def _is_other_enabling(read: Reading, status: str) -> bool:
-    """Whether it only has the server, or the tool, enabled, where that is not the remedy."""
+    """Whether the text only has the server, or the tool, enabled, where that is not the remedy."""
     if any(act.verb not in ("enable", "reenable") for act in read.live):
         return False
     if all(act.on == "server" for act in read.live):

@@ -48,7 +48,7 @@ _NOUN_FIRST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act, in canonical words."""
+    """One act that a remediation text mentions, in canonical words."""
 
     verb: str
     doer: str
@@ -62,7 +62,7 @@ class Act:
     """Whether it is done to the locked thing itself, by the wording."""
 
     def fits(self, verbs: str, doers: str) -> bool:
-        """Whether it has such a verb and doer, alternatives parted by `|`."""
+        """Whether the act has one of these verbs and one of these doers, each parted by `|`."""
         return bool(re.fullmatch(verbs, self.verb) and re.fullmatch(doers, self.doer))
 
 

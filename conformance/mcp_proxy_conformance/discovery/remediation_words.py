@@ -173,6 +173,10 @@ def _without_name(stand_in: str, match: re.Match[str]) -> str:
 
 
 def _canonical(tokens: list[str]) -> Iterator[str]:
+    """Yield the canonical word of each longest known phrase, and the ends of clauses.
+
+    An unknown word is yielded with a mark.
+    """
     known, at = _canonical_words(), 0
     longest = _longest_phrase()
     while at < len(tokens):

@@ -1,4 +1,4 @@
-"""Second views of a case: from another endpoint, by another call surface, as an agent."""
+"""Other views from which a case is judged: another endpoint, call surface or agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blame: the clauses that a disallowed outcome breaks, and those that a server can show."""
+"""Blame: the clauses that a wrong end of a load breaks, and those that a load can show."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """Return a target whose loaders `loader` makes; it has no stages."""
+    """Return a target whose loaders `loader` makes; it cannot be started as a proxy is."""
 
     def none() -> Any:
         raise AdapterError("a loader has no stages")

@@ -34,7 +34,11 @@ class BadBody(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """One answer, with the run's own literals replaced; `phase` is None outside of a baseline."""
+    """One answer as it is stored: its request, its exact bytes, and the members that move in them.
+
+    Addresses and tokens of the run are replaced in the bytes; `phase` is None outside of a
+    baseline.
+    """
 
     phase: Phase | None = None
     request: Mapping[str, Any]

@@ -28,8 +28,8 @@ def answers_changed(
 ) -> Differences:
     """Return the discovery answers that differ between the old and the new build (SC-001).
 
-    From the answer to a locked request without callable tools the note, which the old build does
-    not have, is removed first.
+    Keys are requests, values the first difference. From the answer to a locked request without
+    callable tools the note, which the old build does not have, is removed first.
     """
     pairs = _paired(old, new)
     compared = {
@@ -43,7 +43,11 @@ def answers_changed(
 def entries_changed(
     old: Iterable[Body], new: Iterable[Body], members: Mapping[str, str]
 ) -> Differences:
-    """Return the listings that differ; in the locked phase only servers without a lock (SC-005)."""
+    """Return the server listings that differ between the old and the new build (SC-005).
+
+    Keys are requests, and servers in the locked phase, where only servers without a lock are
+    compared; values are the first difference.
+    """
     differences: Differences = {}
     for body, other in _paired(old, new):
         if "list" not in body.request:

@@ -40,7 +40,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Kept(_Part, frozen=True, kw_only=True):
-    """One answer: its phase, and its file with the digest of that."""
+    """The entry of one answer in a manifest: its phase, its file, and the digest of that."""
 
     phase: Phase
     file: str

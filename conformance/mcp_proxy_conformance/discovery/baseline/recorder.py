@@ -1,4 +1,4 @@
-"""Recorder of the frozen requests of the plain stage, before and after its locks, as bytes."""
+"""Recorder of a build's answers to fixed requests, before and after locks, as exact bytes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def members(look: Look, findings: Findings) -> None:
-    """Law: the entry of a vouched-for tool has four strings, no schema and no remedy."""
+    """Law: under locks by config or user an entry has four strings, no schema and no remedy."""
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
             faults = [f"no text in {m}" for m in MEMBERS
@@ -43,7 +43,7 @@ def members(look: Look, findings: Findings) -> None:
 
 
 def names(look: Look, findings: Findings) -> None:
-    """Law: the name has the form of a callable entry's or is bare; the server is the tool's own."""
+    """Law: a locked entry's name has a callable entry's form or is bare; its server is right."""
     shown = look.bench.armed.entries.values()
     forms = {"{tool}", *map(_form, shown)}
     known = {entry.name for entry in shown} | {
@@ -65,7 +65,10 @@ def names(look: Look, findings: Findings) -> None:
 
 
 def descriptions(look: Look, findings: Findings) -> None:
-    """Law: a vouched-for text equals that of the callable tool; other texts are withheld."""
+    """Law: under locks by config or user the description is the callable tool's.
+
+    Under quarantine it is withheld.
+    """
     armed = look.bench.armed
     for exchange, entry, key in _entries(look):
         state, own = look.bench.states[key], armed.entries.get(key)

@@ -99,7 +99,7 @@ class Player:
         self._unsure: set[ToolKey] = set()
 
     def play(self) -> PlayedWorld:
-        """Take every step, and look after those that the plan names."""
+        """Take every step of the plan, and try the laws after those that it names."""
         stepper = proven(self._started)
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now

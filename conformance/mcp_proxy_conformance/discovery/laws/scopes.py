@@ -134,7 +134,10 @@ def _may_count(state: ToolState, word: str) -> bool:
 
 
 def unmoved(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope removes no locked tool in scope from an agent's answers."""
+    """Law: a step beyond the scope removes no locked tool in scope from an agent's answers.
+
+    It compares with the answers that `remember` kept.
+    """
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
         of = When(do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent)
@@ -145,7 +148,10 @@ def unmoved(look: Look, findings: Findings) -> None:
 
 
 def bytes_kept(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope changes no byte of an agent's answers."""
+    """Law: a step beyond the scope changes no byte of an agent's answers.
+
+    It compares with the answers that `remember` kept.
+    """
     for agent, query, before in look.memory.get("bytes before", ()):
         outside = beyond(look.bench.world, agent)
         locked = any(key.server in outside for key in look.proven)
@@ -197,7 +203,10 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 
 
 def _telling(look: Look, agent: str) -> list[str]:
-    """Return some queries that reveal something beyond the scope to the administrator."""
+    """Return some queries that reveal something beyond the scope to the administrator.
+
+    An agent that sends them must be shown nothing of it.
+    """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
     words = [request["query"] for request in look.bench.world.requests if "agent" not in request]

@@ -201,7 +201,7 @@ def _is_shut(state: ToolState) -> bool:
 
 
 def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
-    """Expect no trace of the locked tools but a note where no tool is callable."""
+    """Return the expected default answer: no locked tool, a note where none is callable."""
     return Then(
         disabled_count=Bounds(max=0),
         remediation_keys=(),
@@ -211,7 +211,10 @@ def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
 
 
 def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield by enabled, unquarantined server each word's least and most count, or no block."""
+    """Yield each server that is on and not quarantined with its allowed counts by word.
+
+    None stands for no block of counts.
+    """
     for server in world.servers:
         own = [state for key, state in states.items() if key.server == server.name]
         if any(state.server_off or state.quarantined for state in own):

@@ -36,7 +36,9 @@ def cache_folder() -> Path:
 
 
 def command(builtin: Builtin) -> tuple[str, ...]:
-    """Return the command for `Loader`; a missing environment is made, which may take minutes.
+    """Return the command that starts the builtin as a loader program.
+
+    A missing environment is made, which may take minutes.
 
     Raises:
         NotInstalled: The environment could not be made.

@@ -18,7 +18,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers in one call, which returns all tools or raises."""
+    """Load all servers in one call; return the tools' names, or its error, by server id."""
     connections = {server["server_id"]: connection(server) for server in request["servers"]}
     try:
         tools = await MultiServerMCPClient(connections, tool_name_prefix=True).get_tools()
@@ -32,7 +32,7 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exce
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server in a call of its own."""
+    """Load one server in a call of its own; return the names of its tools."""
     client = MultiServerMCPClient({server["server_id"]: connection(server)})
     return [tool.name for tool in await client.get_tools(server_name=server["server_id"])]
 

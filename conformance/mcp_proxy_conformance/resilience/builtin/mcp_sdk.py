@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server with a client of its own."""
+    """Load one server with a client of its own; return the names of its tools."""
     seconds = server.get("timeout_s")
     if "command" in server:
         own = {key: server[key] for key in ("command", "args", "env") if server.get(key)}

@@ -19,7 +19,10 @@ from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
-    """Load all servers under one manager; an invalid description of one fails them all."""
+    """Load all servers under one manager; return the tools' names, or the error, by server id.
+
+    An invalid description of one fails them all.
+    """
     try:
         servers = [server_of(server, request) for server in request["servers"]]
     except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer

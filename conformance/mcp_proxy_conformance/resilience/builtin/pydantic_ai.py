@@ -21,7 +21,10 @@ from pydantic_ai.usage import RunUsage
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers as the toolsets of one agent, which returns all tools or raises."""
+    """Load all servers as one agent's toolsets; return tools' names, or the error, by server id.
+
+    An error is that of every server.
+    """
     tools_by_server: dict[str, list[str]] = {
         server["server_id"]: [] for server in request["servers"]
     }
@@ -39,7 +42,7 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exce
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server as a toolset on its own."""
+    """Load one server as a toolset on its own; return the names of its tools."""
     async with toolset(server) as entered:
         return [tool.name for tool in await entered.list_tools()]
 

@@ -58,7 +58,7 @@ Several = Sequence[Load]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLaw:
-    """One law of loads: the clauses it can break, its judge, and the further loads it needs.
+    """One law of loads: the clauses it can find broken, its judge, and the further loads it needs.
 
     `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
     """
