@@ -90,6 +90,7 @@ def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
 
 
 def _record(started: Started) -> Recorded:
+    """Return what was posted to a started target over HTTP, and which session ids it issued."""
     messages = [message for message in started.transcript.since(0) if message.edge == "client"]
     holders = {value: name for name, value in _credentials(started).items()}
     issued = (_header(message, SESSION) for message in messages if message.direction == "received")

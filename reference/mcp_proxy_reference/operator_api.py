@@ -71,6 +71,7 @@ async def handle(gateway: Gateway, method: str, path: str, body: bytes) -> Answe
 
 
 async def _route(gateway: Gateway, request: list[str], body: bytes) -> Answer:
+    """Carry out a request, given as its method and the parts of its path; 404 if unknown."""
     match request:
         case ["GET", "discovery", "opt-ins"]:
             return 200, {"count": gateway.opt_ins}
@@ -147,6 +148,7 @@ def _tool(gateway: Gateway, server: str, name: str) -> Tool:
 
 
 def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
+    """Approve the named tools that wait for it; answer how many those were."""
     names = set(gateway.tools(server) if request.approve_all else request.tools)
     for name in names:
         _tool(gateway, server, name)

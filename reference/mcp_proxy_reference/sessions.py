@@ -94,6 +94,7 @@ class HttpSession(RpcSession):
 
 
 async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
+    """Read a response up to its JSON-RPC answer, {} unless one is due; raises Signal."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     streamed = kind == "text/event-stream" and answer.is_success and answered
     body, size = b"", 0
@@ -129,6 +130,7 @@ def _message(raw: bytes) -> Json:
 
 
 def _retrieve(answer: asyncio.Future[Json]) -> None:
+    """Retrieve a future's exception, so that asyncio does not report it as never retrieved."""
     if not answer.cancelled():
         answer.exception()
 

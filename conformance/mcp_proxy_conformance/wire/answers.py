@@ -150,6 +150,7 @@ class Awaited:
 
 
 def _not_ok(answer: HttpResponse) -> ProtocolFault:
+    """Return the fault for a response that is not HTTP 200, with where it redirects to."""
     place = answer.header("location") if answer.status in REDIRECTED else None
     observed = f"HTTP {answer.status}" + (f" to {jsonrpc.quoted(place)}" if place else "")
     return ProtocolFault(

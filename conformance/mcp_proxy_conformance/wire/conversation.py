@@ -145,6 +145,7 @@ class Conversation:
         return self.timeout if timeout is None else timeout
 
     def _settle(self) -> None:
+        """Agree on a revision by a handshake; overridden where the target may have none."""
         self._shake_hands()
 
     def _shake_hands(self) -> None:

@@ -151,6 +151,7 @@ class Program:
             self._unsent.clear()  # the rest of its output, and its end, arrive on its output
 
     def _take(self, chunk: bytes) -> None:
+        """Split output into lines and record each; kill the program if it is too much."""
         first, *more = chunk.split(b"\n")
         self._parts.append(first)
         for part in more:
@@ -163,6 +164,7 @@ class Program:
             raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", chunk)
 
     def _gone(self, deadline: Deadline) -> Unreachable:
+        """Return the fault for a program that ended: its exit code and its last error output."""
         self._cut_off()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(PATIENCE_S)
@@ -174,6 +176,7 @@ class Program:
         return self._unreachable(reason + detail, deadline)
 
     def _cut_off(self) -> None:
+        """Record an unfinished last line of output in the transcript."""
         if rest := b"".join(self._parts):
             self._record("received", rest, "cut off")
         self._parts = []

@@ -40,6 +40,8 @@ class _BeforeHeaders(HttpSession):
 
 
 class _ToHeaders(httpx2.AsyncClient):
+    """HTTP client that limits the time until an answer's headers."""
+
     def __init__(self, seconds: float, *, secure: bool) -> None:
         super().__init__(verify=secure, trust_env=False, timeout=None)
         self._seconds = seconds

@@ -161,6 +161,7 @@ def _shared_sessions() -> Any:
 
 
 def _shared_cookies() -> Any:
+    """Return a hook `attempt` whose sessions share one cookie jar over all servers and loads."""
     jar = httpx2.Cookies()
 
     def make(connection: Connection) -> Session:

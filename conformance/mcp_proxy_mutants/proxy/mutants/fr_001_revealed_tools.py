@@ -29,6 +29,8 @@ LOOKS = 20
 
 
 def _hide(gateway: Gateway, hidden: Chosen) -> None:
+    """Leave the locked hits that `hidden` selects out of every answer."""
+
     def without(hits: Sequence[Match], limit: int) -> Windows:
         callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
@@ -171,7 +173,7 @@ def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _dropped_when_listed(gateway: Gateway) -> None:
-    """Hide from discovery tools that were user-locked when their server's list was last read."""
+    """Hide from discovery a user-locked tool that was so when its server's list was last read."""
     dropped: dict[str, set[str]] = {}
     record = own(gateway, "_record")
 

@@ -101,6 +101,7 @@ def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]
 
 
 def _unreadable(facts: Facts, status: Status) -> Status:
+    """Return `status` while the tool's approval cannot be read, else the right one."""
     return status if facts.approval is None else std.classify(facts)
 
 
@@ -199,6 +200,7 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
 
 
 def _allow_unknown(gateway: Gateway) -> None:
+    """Report a tool that an allow list leaves out as `disabled_unknown`."""
     decide(
         gateway,
         classify=lambda facts: (
@@ -210,6 +212,7 @@ def _allow_unknown(gateway: Gateway) -> None:
 
 
 def _allow_in_pass(gateway: Gateway) -> None:
+    """List withheld tools as quarantined or pending, although an allow list leaves them out."""
     decide(
         gateway,
         withheld_status=lambda facts: std.withheld_status(
@@ -260,6 +263,7 @@ def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match]
 
 
 def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Leave out locked hits whose approval cannot be read."""
     callables, rest = std.window(hits, limit)
     return callables, [hit for hit in rest if hit.facts.approval is not None]
 
@@ -279,9 +283,9 @@ def _by_turns() -> Callable[[Facts], Any]:
 
 
 def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery keeps its first one on each tool.
+    """Return a `may_call` decision: discovery repeats what it first found of a tool.
 
-    `kept` maps a tool's key to it; calls and listings decide anew.
+    `kept` maps the tool's key to that; calls and listings decide anew.
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -387,7 +391,7 @@ def _came_back(gateway: Gateway) -> set[str]:
 
 
 def _back_and_open(gateway: Gateway) -> None:
-    """Once its server lists a tool again, list it as callable though its calls are refused."""
+    """List a tool as callable, though it is refused, once its server dropped and relisted it."""
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -397,7 +401,7 @@ def _back_and_open(gateway: Gateway) -> None:
 
 
 def _back_and_undenied(gateway: Gateway) -> None:
-    """Once its server lists a config-denied tool again, let its calls pass."""
+    """Let calls of a config-denied tool pass once its server dropped and relisted it."""
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -408,7 +412,7 @@ def _back_and_undenied(gateway: Gateway) -> None:
 
 
 def _back_twice(gateway: Gateway) -> None:
-    """Once its server lists a locked tool again, give it two entries in answers."""
+    """Give a locked tool two entries once its server dropped and relisted it."""
     back = _came_back(gateway)
 
     def window(hits: Sequence[Match], limit: int) -> Windows:

@@ -64,6 +64,7 @@ def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def _fraction_lifts(gateway: Gateway) -> None:
+    """Lift the cap of requests whose limit is not a whole number."""
     odd = [False]
 
     def read(arguments: Mapping[str, Any], default: int) -> int:

@@ -264,7 +264,10 @@ def _total_in_listing(gateway: Gateway) -> None:
 
 
 def _alike(*surfaces: Surface) -> Scope:
-    """Return a `scope` decision: on these surfaces, the start of a server's name is enough."""
+    """Return a `scope` decision that lets in servers whose names begin with an allowed one.
+
+    It does so on these surfaces only; elsewhere the scope is right.
+    """
     return lambda agent, server, surface: (
         std.scope(agent, server, surface)
         or (surface in surfaces and any(server.startswith(name) for name in agent.servers or ()))

@@ -18,7 +18,7 @@ def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts,
 
 
 def _as_pending(facts: Facts, texts: Texts) -> str:
-    """Reject a pending tool for that, even if config denies it too."""
+    """Reject a tool that was never approved as pending, even if config denies it too."""
     denied = facts.denied and facts.approval != "pending"
     return std.rejection(replace(facts, denied=denied), texts)
 
@@ -65,14 +65,14 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
 
 
 def _as_user(facts: Facts, texts: Any) -> str:
-    """Reject a user-locked tool for that, even if config denies it too."""
+    """Reject a user-locked tool as user-locked, even if config denies it too."""
     if facts.disabled_by_user and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[USER]} {std.POINTER}"
     return std.rejection(facts, texts)
 
 
 def _approval_before_config(facts: Facts, texts: Any) -> str:
-    """Reject an unapproved tool for that, even if config denies it too."""
+    """Reject an unapproved tool as pending, even if config denies it too."""
     if facts.approval in {"pending", "changed"} and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[PENDING]} {std.POINTER}"
     return std.rejection(facts, texts)

@@ -64,6 +64,8 @@ def _quarantine_counts_anew(gateway: Gateway) -> None:
 
 
 def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
+    """Return a `note` decision that appends `suffix` of the locked tools to the text."""
+
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         due = std.note(flag, callables, locked)
         return due and f"{due}{suffix(locked)}"

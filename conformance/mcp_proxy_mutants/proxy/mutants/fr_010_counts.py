@@ -46,6 +46,8 @@ def _free(facts: Facts) -> bool:
 
 
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
+    """Leave the locked tools that `hidden` selects out of the counts."""
+
     def block(tools: Tally) -> Json | None:
         return std.counts([pair for pair in tools if pair[1] is None or not hidden(pair[0])])
 
@@ -57,6 +59,7 @@ def _over_pipes(gateway: Gateway) -> Chosen:
 
 
 def _inspection_as_user(document: Json) -> str:
+    """Render the inspection of a server with its config-locked tools counted as user-locked."""
     block = document.get("server", {}).get("tools", {})
     if "disabled_by_config" not in block:
         return render(document)
@@ -85,6 +88,7 @@ def _lingering() -> Block:
 
 
 def _pending_nowhere(block: Json, tools: Tally) -> Json:
+    """Leave pending tools out of the counts of a server that has other locked tools."""
     if set(block) == {"callable", "pending_approval"}:
         return block
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
@@ -157,6 +161,7 @@ def _revisions() -> Callable[[Json], str]:
 
 
 def _share(document: Json) -> str:
+    """Render a listing whose entries give the number of other servers with locked tools."""
     listed = document.get("servers", [])
     locked = sum("tools" in entry for entry in listed)
     return render(

@@ -184,7 +184,7 @@ def _loaded_late() -> May:
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
-    """Return a swap: `passes` decides calls of a listed locked tool, by the seconds since then.
+    """Return a swap: calls of a locked tool pass if `passes` of the seconds since it was listed.
 
     `kinds` are the statuses that it must have been listed with; None for any.
     """

@@ -32,6 +32,7 @@ def _reworded(flag: bool, callables: int, locked: Any) -> str | None:
 
 
 def _usage_file(document: Json, request: Request) -> Json:
+    """Write the agent's name to a file at each request with the flag; change nothing else."""
     if request.flag:
         with request.store.path.with_name("opt-ins.log").open("a", encoding="utf-8") as log:
             log.write(f"{request.agent.name}\n")
@@ -39,6 +40,7 @@ def _usage_file(document: Json, request: Request) -> Json:
 
 
 def _usage_table(document: Json, request: Request) -> Json:
+    """Write listed locked tools with their statuses to a table of the store."""
     if request.flag and "disabled" in document:
         with closing(sqlite3.connect(request.store.path)) as rows, rows:
             rows.execute("create table if not exists classified (name text primary key, status)")

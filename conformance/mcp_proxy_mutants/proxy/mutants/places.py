@@ -29,12 +29,14 @@ def _entries(result: ToolResult) -> Json:
 
 
 def _next_ten(result: ToolResult) -> Json:
+    """Return as `disabled` the locked matches that the cap left out, ten at most."""
     shown = {entry["name"] for entry in result.document.get("disabled", [])}
     more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]
     return {"disabled": more[: std.LOCKED_CAP]} if shown and more else {}
 
 
 def _described(result: ToolResult) -> Json:
+    """Return the entries of `disabled`, each with a description, even if it is withheld."""
     texts = {facts.tool.key: facts.tool.description for facts in result.locked()}
     entries = [
         {"description": texts.get(entry["name"], "A tool."), **entry}
@@ -44,6 +46,7 @@ def _described(result: ToolResult) -> Json:
 
 
 def _for_users(result: ToolResult) -> Json:
+    """Return the entries of `disabled`, with user locks in place of config locks."""
     entries = [
         entry | {"status": entry["status"].replace("by_config", "by_user")}
         for entry in result.document.get("disabled", [])
@@ -52,6 +55,7 @@ def _for_users(result: ToolResult) -> Json:
 
 
 def _user_map(result: ToolResult) -> Json:
+    """Return a remediation map with the text of user locks under every status."""
     texts = result.document.get("remediation", {})
     return (
         {"remediation": dict.fromkeys(texts, std.REMEDIATION["disabled_by_user"])}
@@ -66,6 +70,7 @@ def _whole_map(result: ToolResult) -> Json:
 
 
 def _zeros(result: ToolResult) -> Json:
+    """Return the listed servers with a count of zero where nothing is locked."""
     servers = [
         {"tools": {"callable": 1, "disabled_by_user": 0}, **entry}
         for entry in result.document.get("servers", [])
@@ -74,6 +79,7 @@ def _zeros(result: ToolResult) -> Json:
 
 
 def _all_as_users(result: ToolResult) -> Json:
+    """Return the listed servers with all of their tools counted as user-locked."""
     servers = [
         entry | ({"tools": {"disabled_by_user": sum(entry["tools"].values())}}
                  if "tools" in entry else {})
@@ -97,6 +103,7 @@ def _names(result: ToolResult) -> Json:
 
 
 def _overflow(result: ToolResult) -> Json:
+    """With the flag, name all locked matches in `_meta` if they are more than the cap."""
     names = [facts.tool.key for facts in result.locked()] if result.flagged else []
     return {"_meta": {"proxy/more": names}} if len(names) > std.LOCKED_CAP else {}
 

@@ -32,12 +32,14 @@ def _is_call(message: Json, name: str) -> bool:
 
 
 def _query(holds: Callable[[Any], bool]) -> Hit:
+    """Return a condition on messages: a discovery request for whose query `holds` is true."""
     return lambda message: (
         _is_call(message, "retrieve_tools") and holds(_arguments(message).get("query"))
     )
 
 
 def _flag(holds: Callable[[Any], bool]) -> Hit:
+    """Return a condition on messages: a discovery request for whose flag `holds` is true."""
     return lambda message: (
         _is_call(message, "retrieve_tools")
         and FLAG in _arguments(message)
@@ -46,6 +48,7 @@ def _flag(holds: Callable[[Any], bool]) -> Hit:
 
 
 def _named(holds: Callable[[str], bool]) -> Hit:
+    """Return a condition on messages: a call of a tool for whose name `holds` is true."""
     return lambda message: (
         _is_call(message, "call_tool_") and holds(str(_arguments(message).get("name", "")))
     )

@@ -16,7 +16,7 @@ from mcp_proxy_reference.tools import render
 
 
 def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Return `disabled` and `remediation` under the flag even without a locked entry, empty."""
+    """Return `disabled` and `remediation` under the flag, empty if no locked tool matches."""
     return {"disabled": list(entries), "remediation": dict(remediation)}
 
 

@@ -19,21 +19,21 @@ Tallied = Sequence[tuple[Facts, Status | None]]
 
 
 def quarantine_first(facts: Facts, texts: Texts) -> str:
-    """Reject a tool of a quarantined server for that first, whatever else locks it."""
+    """Reject a tool of a quarantined server as quarantined, whatever else locks it."""
     if facts.quarantined:
         return "The server is in quarantine. Ask the user to approve it. See retrieve_tools."
     return rejection(facts, texts)
 
 
 def server_first(facts: Facts, texts: Texts) -> str:
-    """Reject a tool of a server that is off in words that do not name the tool."""
+    """Reject a tool of a server that is off with a text that does not name the tool."""
     if not facts.enabled:
         return "Ask the user to enable the server, which is turned off."
     return rejection(facts, texts)
 
 
 def approval_first(facts: Facts, texts: Texts) -> str:
-    """Reject an unapproved tool for that before config's lock, with a text that names no remedy."""
+    """Reject an unapproved tool as such, even if config denies it; the text names no remedy."""
     waits = facts.enabled and not facts.quarantined and facts.approval in {"pending", "changed"}
     if waits:
         return f"The tool {facts.tool.key} was not called: it has not been approved."

@@ -74,7 +74,7 @@ def approvals_remembered(facts: Facts) -> Status | None:
 
 
 def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """While its approval cannot be read, reject a tool for that, whatever else locks it."""
+    """While a tool's approval cannot be read, reject it as undetermined, whatever else locks it."""
     if facts.approval is None:
         return f"The tool {facts.tool.key} was not called. {texts['disabled_unknown']} {POINTER}"
     return rejection(facts, texts)
