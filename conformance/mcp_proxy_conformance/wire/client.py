@@ -94,8 +94,8 @@ class Client(Conversation):
     def _settle(self) -> None:
         """Agree on a revision as the requested wire says: by handshake, stateless, or `auto`.
 
-        That tries the stateless revision if the handshake fails by anything but a 401 or 403; if both
-        fail, the handshake's fault is raised.
+        `auto` tries a handshake, and the stateless revision if it fails by anything but a 401 or
+        403; if both fail, the handshake's fault is raised.
         """
         if self._requested == "stateless":
             self._discover()
