@@ -129,7 +129,7 @@ def _only_ours(session: pytest.Session) -> bool:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Mark the run as narrowed, as pytest has deselected checks."""
+    """Mark the run as narrowed (only a part of its checks runs), as pytest has deselected some."""
     if items and (run := items[0].config.stash.get(RUN, None)) is not None:
         run.state.narrowed = True
 
@@ -224,7 +224,7 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Record the result of a check, release its target, and stop the run if it must end."""
+    """Record a check's result, release its target, and stop the run at its limits."""
     report = yield
     run = item.config.stash.get(RUN, None)
     place = place_of(item)

@@ -79,7 +79,10 @@ def cleared(out: Path) -> None:
 
 
 def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
-    """Return the outputs of the step; without a report, those that are paths are empty."""
+    """Return the outputs of the CI step by name: verdict, exit code, and the path of each file.
+
+    Without a report the paths are empty.
+    """
     places = {"report": REPORT} | {name: file for name, (file, _) in RENDERED.items()}
     values = {"verdict": report.headline if report else NO_REPORT, "exit-code": str(code)}
     return values | {name: str(out / file) if report else "" for name, file in places.items()}

@@ -196,7 +196,7 @@ class Golden:
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return the bytes of the answer and the stored ones, at the place where they differ."""
+        """Return the answer's bytes and the stored ones where they differ, as {place: bytes}."""
         assert self.difference is not None
         place = self.difference.place
         return {place: self.difference.actual}, {place: self.difference.usual}

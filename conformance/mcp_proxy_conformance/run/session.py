@@ -262,7 +262,7 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding with its message by the name that the report has for it, if any."""
+    """Return the finding, its message by its name in the report; empty if the report lacks it."""
     names = {place.rpartition("/")[2]: place for place in messages}
     return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 

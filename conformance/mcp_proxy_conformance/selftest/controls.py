@@ -52,6 +52,7 @@ class Control:
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
+    """Return the `misses` of a Control on which no check may pass, with one of these exit codes."""
     def misses(verdicts: Verdicts) -> str:
         if verdicts.passed:
             return f"{verdicts.passed} checks pass"
@@ -67,6 +68,7 @@ def _exits(code: int) -> Callable[[Verdicts], str]:
 
 
 def _deaf(verdicts: Verdicts) -> str:
+    """Return what is wrong with verdicts on a target that ignores the flag: it is violated."""
     if verdicts.exit != 1:
         return f"exit {verdicts.exit}: {verdicts.why}"
     firm = {

@@ -35,7 +35,7 @@ def trials() -> list[Trial]:
     mutant_trials += wire_trials()
     mutant_trials += [_counterexample("fault", mutant) for mutant in load_mutants()]
     firm = firm_checks()
-    mutant_trials = _firsts(
+    mutant_trials = _with_firsts(
         mutant_trials, lambda trial: [c.name for c in firm if set(c.clauses) & set(trial.clauses)]
     )
     mutant_trials += [
@@ -76,7 +76,7 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
             unseeable.append(made(trial, "unseeable", reason=why))
         else:
             visible.append(replace(trial, base=base))
-    return unseeable, _firsts(visible, lambda candidate: base.convicting(candidate.clauses))
+    return unseeable, _with_firsts(visible, lambda candidate: base.convicting(candidate.clauses))
 
 
 def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
@@ -151,7 +151,12 @@ def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
     return jobs
 
 
-def _firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
+def _with_firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
+    """Return the trials of mutants, each with the check that is to run first on it.
+
+    It is one of the checks that `able` names for the trial: one listed with the mutant in
+    proofs.toml, if any, and one that is first for few other mutants.
+    """
     used: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     for check, killed in proofs().items():

@@ -130,6 +130,7 @@ def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
+    """Run checks on a mutant, which they must kill; return its row."""
     wanted, verdicts = frozenset(trial.clauses), None
     if not full:
         citing = Selection(clauses=wanted, until=wanted, first=trial.first)
@@ -172,6 +173,7 @@ def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
 
 
 def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
+    """Return the row of a conforming variant: `accused` unless its run ended with exit 0."""
     if verdicts.exit == 0:
         return made(trial, "acquitted")
     accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
@@ -182,6 +184,7 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
 
 
 def _control(trial: Trial, verdicts: Verdicts) -> MatrixRow:
+    """Return the row of a control: `misbehaved` if the verdicts on it are not the expected ones."""
     missed = trial.changed.misses(verdicts)
     return made(trial, "misbehaved" if missed else "behaved", reason=missed)
 

@@ -154,10 +154,12 @@ def undeclared(word: str) -> Target:
 
 
 def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
+    """Return the `misses` of a Control on which none of these clauses may pass."""
     return lambda verdicts: unobserved(clauses.intersection(verdicts.clauses_passed))
 
 
 def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
+    """Return the `misses` of a Control on which each of these clauses must be not applicable."""
     def misses(verdicts: Verdicts) -> str:
         other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
         return (

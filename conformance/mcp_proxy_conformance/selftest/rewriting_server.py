@@ -142,6 +142,8 @@ class _TargetConnection:
 def _handler(
     fault: WireFault, place: _Place, memory: dict[Any, Any]
 ) -> type[BaseHTTPRequestHandler]:
+    """Return the HTTP handler of a rewriting server: it passes requests on and changes answers."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True

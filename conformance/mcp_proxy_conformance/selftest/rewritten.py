@@ -25,6 +25,7 @@ def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
 
 
 def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) -> Json | None:
+    """Return a call's result, or any other, as the mutant changes it; None if it does not."""
     if fault.result is not None:
         return fault.result(exchange, json.loads(json.dumps(result)))
     content = result.get("content")

@@ -25,7 +25,11 @@ a variant need not be quick."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """Outcome of a trial: the run's exit code, headline and reason, and every result."""
+    """Outcome of a trial: the run's exit code, headline and reason, and every result.
+
+    `every` holds the results as dicts, by members of the report; `clauses` maps each clause of the
+    profile to its verdict.
+    """
 
     exit: int
     headline: str

@@ -79,6 +79,10 @@ class Standing:
         return hidden and f"{detecting}; this one does not pass there: {hidden}"
 
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
+        """Yield the required checks of these clauses that do not pass, worst first, with reasons.
+
+        `doubtful`: without those that rightly do not apply to this target.
+        """
         for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = first_line(result["reason"])
             lawful = result["verdict"] == "not_applicable" and result["cause"] != "not_declared"

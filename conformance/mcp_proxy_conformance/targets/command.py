@@ -179,11 +179,11 @@ class CommandAdapter:
         return self._moved(self._ask("restart", START_S))
 
     def refresh(self, server: str) -> Access | None:
-        """Have the program make the target list the server's tools again."""
+        """Have the program make the target list the server's tools again; return any new access."""
         return self._moved(self._ask("refresh", server=server))
 
     def counter(self) -> int:
-        """Return the target's opt-in counter from the program; without a count it is broken."""
+        """Ask the program for the target's opt-in counter; AdapterError if it gives none."""
         count = self._ask("counter").count
         if count is None:
             raise self._break("its answer to counter has no count")

@@ -49,7 +49,7 @@ def is_printed(path: Path, folder: Path) -> bool:
 
 
 def marks(folder: Path) -> Marks:
-    """Return size and modification time (ns) of every file, by which a write can be noticed."""
+    """Map each file's path to its size and modification time (ns), by which a write is noticed."""
     by_path: Marks = {}
     for path in files(folder):
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
-    """Copy a log that is not empty to a folder without secrets; links and errors are skipped."""
+    """Copy a log into a folder, its secrets redacted; empty logs, links and errors are skipped."""
     with contextlib.suppress(OSError):
         if not path.is_symlink() and path.stat().st_size:
             place.mkdir(parents=True, exist_ok=True)

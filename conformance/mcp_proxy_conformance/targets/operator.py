@@ -226,7 +226,7 @@ class OperatorAdapter:
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
-        """Request that a server's tools are listed again; a pass that runs may swallow it."""
+        """Request that a server's tools are listed again; one in progress may swallow that."""
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
         return None
@@ -357,6 +357,7 @@ class OperatorAdapter:
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:
+        """Wait until the program can take an action; the first time, approve untrusted servers."""
         early = self._quiet_until - time.monotonic()
         if early > 0:
             time.sleep(early)

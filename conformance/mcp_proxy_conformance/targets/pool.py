@@ -175,7 +175,10 @@ class Pool(Generic[P]):
         started.close()
 
     def hurry(self) -> None:
-        """Begin to end every target without waiting; none will start any more; on any thread."""
+        """Begin to end every target, without waiting; from now on none is started.
+
+        It may be called on any thread.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -202,6 +205,7 @@ class Pool(Generic[P]):
             started.close()
 
     def _start_ahead(self) -> None:
+        """Begin to start queued targets, as many as allowed; short-lived ones just before use."""
         self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
         waiting = sum(not future.done() for future in self._made.values())
@@ -228,12 +232,14 @@ class Pool(Generic[P]):
         return future
 
     def _register(self, started: Started) -> None:
+        """Note a target that is being started, so that `close` ends it; raise if the run ended."""
         with self._lock:
             self._open.add(started)
         if self._closed:
             raise RuntimeError("the run is over")
 
     def _make(self, world: World) -> Ready[P]:
+        """Start and prepare a target, in a thread of the pool; if that fails, end it and raise."""
         if self._closed:
             raise RuntimeError("the run is over")
         started = Started(

@@ -73,9 +73,9 @@ class Started:
 
     `last_change` is the time of the last operator action. `settled_from` is when the settle time
     began, after which answers must follow: at that action, or when its effect on calls was last
-    polled. `log_wanted`: the target's output
-    is kept beside the report; `cut`: the paths that comparisons of bytes left out; `findings`: the
-    breaches of schemas in answers that no check has taken yet.
+    polled. `log_wanted`: the target's output is kept beside the report; `cut`: the paths that
+    comparisons of bytes left out; `findings`: the breaches of schemas in answers that no check has
+    taken yet.
     """
 
     def __init__(
@@ -275,7 +275,10 @@ class Started:
 
     @contextlib.contextmanager
     def out_of_reach(self, server: str) -> Iterator[None]:
-        """Have an upstream refuse every connection during the block, and a refresh tried of it."""
+        """Have an upstream refuse every connection during the block, which begins with a refresh.
+
+        A refresh that fails is ignored.
+        """
         upstream = self.servers[server]
         self.upstreams.remove(upstream)
         try:

@@ -83,6 +83,7 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, world) for world in played]
 
     def _all(self, law: str) -> list[PlayedWorld]:
+        """Play all worlds, if that is not done, and begin to repeat those that break a law."""
         laws = self._played_for(law)
         if laws not in self._played:
             first = self._plans(0)
@@ -99,6 +100,7 @@ class GeneratedWorlds(Examples[Plan]):
         return self._played[laws]
 
     def _until_broken(self, law: str) -> list[PlayedWorld]:
+        """Play worlds one by one until one breaks the law; return those that were played."""
         laws = self._played_for(law)
         done = self._played.setdefault(laws, [])
         plans = self._plans(self._options.examples or 0)
@@ -121,6 +123,7 @@ class GeneratedWorlds(Examples[Plan]):
             return play(self._target, plan, self._scratch, laws, self._register)
 
     def _register(self, started: Started) -> None:
+        """Note a target, so that `close` ends it; if the run is over, end it and raise."""
         started.findings = self.findings
         with self._lock:
             self._open.add(started)

@@ -147,6 +147,7 @@ class RunningEndpoint(Subject):
         return Probed()
 
     def _survey(self, *, second: bool) -> LiveBench:
+        """Return the bench of the first survey, or of the second, which repeats it; made once."""
         bench = self._benches.get(second)
         if bench is None:
             assert self._offered is not None
@@ -167,6 +168,7 @@ class RunningEndpoint(Subject):
             await_tools(main, words_of(main, self._offered.tools))
 
     def _call(self) -> None:
+        """Call the tools that --call names, and keep the answers, or why a call was left out."""
         for key in self.endpoint.call:
             try:
                 self._calls[key] = call(self._talks[""], key)

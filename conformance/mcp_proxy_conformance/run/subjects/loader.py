@@ -88,7 +88,10 @@ class LoadBench:
         return comparison
 
     def _expect_controls(self) -> None:
-        """Raise Inconclusive unless a good server is reported as available and a bad one is not."""
+        """Raise Inconclusive unless the loader tells a good server from a bad one.
+
+        It must report `control-up` as available, and `control-down` as something else.
+        """
         statuses = {
             outcome.server_id: outcome.status
             for outcome in self.load(BOTH_CONTROLS).loaded.answer.outcomes

@@ -117,6 +117,7 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str]]
 
 
 def _strangers(case: Case, world: World) -> Wrong:
+    """Yield (place, fault) for each tool, server or agent that the stage does not have."""
     tools, then = world.tools(), case.then
     named: list[tuple[tuple[str | int, ...], str]] = []
     named += [(("then", "disabled", name), name) for name in then.disabled or {}]
@@ -138,6 +139,7 @@ def _strangers(case: Case, world: World) -> Wrong:
 
 
 def _statuses(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) for each tool with statuses that its locks do not allow, or too few."""
     case = staged.case
     for name, statuses in (case.then.disabled or {}).items():
         oracle = allowed_statuses(staged.states[key(name)])

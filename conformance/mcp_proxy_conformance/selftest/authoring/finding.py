@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 
 def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> LintFinding:
-    """Return a finding on one line, cut, with the path as users see it."""
+    """Return a finding, its texts without line breaks and cut, its path as users see it."""
     cut = f"{fault[:MOST]}..." if len(fault) > MOST else fault
     return LintFinding(
         file=_line(shown(path)), line=line, pointer=_line(pointer), fault=_line(cut), repair=repair

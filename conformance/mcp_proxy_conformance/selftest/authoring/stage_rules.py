@@ -56,6 +56,7 @@ def _stranger(world: World, step: Step) -> str:
 
 
 def _beyond(world: World) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield (place, name, known names) for each unknown server in the scope of an agent."""
     names = [server.name for server in world.servers]
     for agent, servers in world.agents.items():
         for number, name in enumerate(servers):
