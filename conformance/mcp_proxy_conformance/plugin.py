@@ -224,7 +224,7 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Record a check's result, release its target, and stop the run at its limits."""
+    """Record a check's result, release its target; stop the run if this failure or time ends it."""
     report = yield
     run = item.config.stash.get(RUN, None)
     place = place_of(item)

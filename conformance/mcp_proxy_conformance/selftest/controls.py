@@ -53,6 +53,7 @@ class Control:
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which no check may pass, with one of these exit codes."""
+
     def misses(verdicts: Verdicts) -> str:
         if verdicts.passed:
             return f"{verdicts.passed} checks pass"

@@ -160,6 +160,7 @@ def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
 
 def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which each of these clauses must be not applicable."""
+
     def misses(verdicts: Verdicts) -> str:
         other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
         return (
