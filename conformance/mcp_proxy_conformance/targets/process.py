@@ -47,7 +47,7 @@ class Process:
         if self._printed:
             for stream in self._printed if not self.alive() else ():
                 stream.drain()
-            return "".join(stream.end(LOG_TAIL) for stream in self._printed)
+            return "".join(stream.tail(LOG_TAIL) for stream in self._printed)
         return "".join(_end_of(path) for path in (self._output, self._log))
 
     def first_line(self, deadline: float) -> str:

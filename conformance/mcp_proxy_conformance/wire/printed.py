@@ -35,7 +35,7 @@ class Printed:
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
-    def end(self, most: int) -> str:
+    def tail(self, most: int) -> str:
         """Return the last `most` characters of the kept output, without secrets."""
         with self._lock:
             kept = bytes(self._first + self._last)

@@ -171,7 +171,7 @@ class Program:
         code = self._child.returncode
         reason = "its output ended" if code is None else f"the program ended with exit code {code}"
         self._stderr.close()
-        words = self._stderr.end(EXCERPT).strip()
+        words = self._stderr.tail(EXCERPT).strip()
         detail = f" ({words})" if words else ""
         return self._unreachable(reason + detail, deadline)
 

@@ -39,7 +39,7 @@ def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_pat
     output = printed(SLOWLY, path, Redactor(["open-sesame-now"]))
 
     assert path.read_text() == f"begun: {REDACTED}\nagain: {REDACTED}"
-    assert output.end(100) == path.read_text()
+    assert output.tail(100) == path.read_text()
 
 
 @pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
@@ -67,7 +67,7 @@ def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> 
     assert (text.startswith("first;"), text.endswith(";last\n")) == (True, True)
     assert path.stat().st_size < 2 * MOST + 100
     assert (f"... {left_out} bytes are left out ..." in text) == (left_out > 0)
-    assert output.end(6) == ";last\n"
+    assert output.tail(6) == ";last\n"
 
 
 def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> Non
     child.wait(30)
     output.close()
 
-    assert output.end(100).endswith("said\n")
+    assert output.tail(100).endswith("said\n")
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
