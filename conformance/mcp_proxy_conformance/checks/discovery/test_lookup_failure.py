@@ -203,9 +203,9 @@ def _compare_keys(compared: Comparison, answer: Answer) -> None:
 def _compare_note(
     compared: Comparison, bench: Bench, key: ToolKey, silent: Answer, answer: Answer
 ) -> None:
-    """If the tool's default answer, `silent`, owes a note, compare that: it names the flag.
+    """Compare the note of the default answer `silent`, if one is due: it names the flag.
 
-    `answer` is the one with the flag.
+    One is due if that lists no callable tool, and `answer`, with the flag, lists this one.
     """
     relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
     if must_have_note(callables=len(silent.tools), relevant=int(relevant)):

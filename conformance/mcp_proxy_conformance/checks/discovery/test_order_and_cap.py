@@ -283,6 +283,7 @@ def _in_words(query: str, limit: int, flag: object) -> str:
 
 
 def _holds_both(bench: Bench, query: str) -> bool:
+    """Whether the flagged answer to the query lists callable and locked tools."""
     answer = bench.discover(query, include_disabled=True)
     return bool(answer.tools and answer.disabled)
 

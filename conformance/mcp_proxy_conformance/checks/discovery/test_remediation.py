@@ -281,6 +281,7 @@ def _texts_of_single_locks(bench: Bench) -> dict[str, set[str]]:
 
 
 def _has_one_lock(bench: Bench, key: ToolKey) -> bool:
+    """Whether exactly one lock is on the tool; false of a tool that is not of the world."""
     state = bench.states.get(key)
     if state is None:
         return False

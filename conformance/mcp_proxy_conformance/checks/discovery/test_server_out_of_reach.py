@@ -58,7 +58,7 @@ WORLD = msgspec.structs.replace(
 @requirement("FR-004.precedence", "FR-004.follows-state", "FR-010.sum")
 @on(WORLD)
 def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> None:
-    """While it does not answer, its tools keep their statuses, are unknown, or are not listed.
+    """While a server does not answer, its tools keep their statuses, are unknown, or not listed.
 
     So in entries and counts, and no rejection says that the server is off; afterwards every tool
     has its status again. What config denies is never unknown.
@@ -67,11 +67,13 @@ def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> N
     bench.require({DENIED, WIPE} <= {*keys}, "a lock had no effect", "no_effect")
     before = {key: masked(bench, bench.refusal(key), key) for key in keys}
     off = texts_of_server(bench)
-    listed = [key for key in (*keys, LOCKED_BESIDE) if _place(bench, key) in _own(bench, key)]
+    listed = [
+        key for key in (*keys, LOCKED_BESIDE) if _place(bench, key) in _allowed_by_locks(bench, key)
+    ]
     bench.require({WIPE, LOCKED_BESIDE} <= {*listed}, "the flag revealed no locked tool")
 
     with bench.operator.out_of_reach("forge"):
-        _notice(bench)
+        _have_absence_noticed(bench)
         bench.require(bench.call(BESIDE).reached, f"no call reaches {BESIDE} either", "not_reached")
         away = {key: _place(bench, key) for key in (OPEN, *keys, LOCKED_BESIDE)}
         rejections = {key: masked(bench, bench.refusal(key), key) for key in keys}
@@ -96,15 +98,15 @@ def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> N
     compared.conclude()
 
 
-def _notice(bench: Bench) -> None:
-    """Have a target that cannot be refreshed see by a call that the server does not answer."""
+def _have_absence_noticed(bench: Bench) -> None:
+    """Call a tool of the absent server, so that a target that cannot be refreshed notices."""
     if "refresh" not in bench.started.target.capabilities:
         with suppress(ProtocolFault, Unreachable):
             bench.call(OPEN)
 
 
 def _is_back(bench: Bench) -> bool:
-    """Whether the server's unlocked tool is listed and reached again, after a refresh."""
+    """Refresh the server if possible; return whether its unlocked tool is listed and reached."""
     with suppress(AdapterError, Refused, Unsupported):
         bench.operator.refresh("forge")
     return bench.ready(OPEN)
@@ -114,18 +116,24 @@ def _place(bench: Bench, key: ToolKey) -> str:
     return ask(bench, key).status(key)
 
 
-def _own(bench: Bench, key: ToolKey) -> frozenset[str]:
+def _allowed_by_locks(bench: Bench, key: ToolKey) -> frozenset[str]:
     return allowed_statuses(bench.states[key])
 
 
 def _allowed(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """The places of a tool whose server may be out of reach: config needs no lookup there."""
+    """Return the places that a tool may have while forge is out of reach.
+
+    A tool of forge may be unlisted; it may be unknown unless config denies it, without a lookup.
+    """
     if key.server != "forge":
-        return _own(bench, key)
-    return _own(bench, key) | ({ABSENT} if bench.states[key].config else {ABSENT, UNKNOWN})
+        return _allowed_by_locks(bench, key)
+    return _allowed_by_locks(bench, key) | (
+        {ABSENT} if bench.states[key].config else {ABSENT, UNKNOWN}
+    )
 
 
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str) -> None:
+    """Compare a tool's place while forge is out of reach with those allowed then."""
     state = bench.states[key]
     shown = "FR-004.follows-state" if state.callable else "FR-004.precedence"
     compared.one_of(f"place of {key} while forge is out of reach", place,
@@ -134,7 +142,10 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str)
 
 
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
-    """Compare the block of the server, if it has one: not all tools need be counted meanwhile."""
+    """Compare forge's counts while it is out of reach: each tool counts as allowed, or not at all.
+
+    Nothing is compared if there are none, or if a lock is not proven.
+    """
     if not counts or bench.armed.unproven:
         return
     states = [key for key in bench.states if key.server == "forge"]
@@ -146,8 +157,8 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
-    """Compare the status of a tool whose server is reached again."""
-    own = _own(bench, key)
+    """Compare the place of a tool, within the settle time, once its server is reached again."""
+    own = _allowed_by_locks(bench, key)
     place = bench.until(lambda: _place(bench, key), lambda place: place in own)
     compared.one_of(f"place of {key} afterwards", place, sorted(own),
                     breaks=broken_by(bench.states[key], place, flag=True),
