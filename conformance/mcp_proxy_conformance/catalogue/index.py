@@ -46,6 +46,7 @@ def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Che
 
 @cache
 def _functions() -> tuple[tuple[str, ast.FunctionDef], ...]:
+    """Return (module, function) for every check, as parsed from the installed files."""
     tests: list[tuple[str, ast.FunctionDef]] = []
     for path in sorted(checks_dir().rglob("test_*.py")):
         module = str(path.relative_to(checks_dir()))
@@ -72,6 +73,7 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 
 
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
+    """Return the clauses that a check cites by @requirement, and by the cases that it runs."""
     clauses: list[str] = []
     for name, words in _decorated(node):
         if name == "requirement":
@@ -93,6 +95,7 @@ def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
+    """Yield each decorator that is a call: its name, and its literal arguments as texts."""
     for call in node.decorator_list:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]

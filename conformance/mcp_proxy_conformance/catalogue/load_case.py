@@ -116,7 +116,10 @@ def healed(server: LoadServer) -> LoadServer:
 
 
 class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One load: its servers, attempts per server, and `secrets`, texts that must appear nowhere."""
+    """One load: its servers, the most attempts at each, and `secrets`, which may appear nowhere.
+
+    `controls`: whether the two control servers are loaded as well.
+    """
 
     max_attempts: int
     servers: tuple[LoadServer, ...]
@@ -242,6 +245,7 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
 
 
 def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
+    """Yield what is wrong with a behaviour, given its script's length and all servers' ids."""
     needs, may = NEEDS.get(behaviour.do, ()), MAY_HAVE.get(behaviour.do, ())
     has = {name for name in behaviour.__struct_fields__[2:] if getattr(behaviour, name) is not None}
     if lacking := set(needs) - has:

@@ -108,7 +108,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return next(row for row in self.requirements if clause in row.clauses)
 
     def meant(self, wanted: str) -> tuple[str, ...]:
-        """Return the ids of the clauses of a requirement, or the one clause of that id.
+        """Return the ids of the clauses that are wanted: a requirement's, or the one of that id.
 
         Raises:
             UnknownClause: It is neither; the message names the nearest id.

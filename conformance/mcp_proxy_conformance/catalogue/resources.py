@@ -12,6 +12,7 @@ LOGS = "logs"
 
 @cache
 def _data() -> Path:
+    """Return the folder that has fixtures and schemas: the package's, or a checkout's top."""
     packaged = PACKAGE / "data"
     return packaged if packaged.is_dir() else PACKAGE.parents[1]
 

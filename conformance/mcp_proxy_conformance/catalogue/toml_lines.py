@@ -93,6 +93,7 @@ def _bare(text: str) -> str:
 
 
 def _emptied(token: str) -> str:
+    """Return only the line breaks of a comment or a multi-line token; any other token as it is."""
     if token.startswith("#") or "\n" in token:
         return "\n" * token.count("\n")
     return token

@@ -225,6 +225,7 @@ def final(world: World) -> dict[ToolKey, ToolState]:
 
 
 def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[ToolKey, ToolState]:
+    """Return the new states of the tools that a step concerns; empty if it changes nothing."""
     if step.add is not None:
         server = world.server(step.server)
         beside = next((s for k, s in states.items() if k.server == step.server), ToolState())
@@ -256,6 +257,7 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
 
 
 def _locked(state: ToolState, kind: str | None, *, on: bool) -> ToolState:
+    """Return the state with a lock of that kind laid or, with `on` false, lifted."""
     if kind == "config":
         return replace(state, config=on)
     if kind == "user":

@@ -23,7 +23,7 @@ def checks(report: Report) -> list[Line]:
     lines = []
     for result in report.results:
         spent = timing.get(result.name, {}).get("seconds", 0.0)
-        rests = f"{spent:6.2f} s  {result.name} on {result.stage}, {_number(result)}"
+        rests = f"{spent:6.2f} s  {result.name} on {result.stage}, {_messages_in_words(result)}"
         lines.append(Line(f"{_mark(result)}  {rests}", result.verdict))
     kept = f"{len(report.messages)} messages are in the report"
     took = report.timing.get("seconds")
@@ -69,7 +69,7 @@ def _world(stage: Stage, seconds: float | None) -> Line:
     return Line(f"  {stage.place}{of}: {spent}{', '.join(counts)}")
 
 
-def _number(result: Result) -> str:
+def _messages_in_words(result: Result) -> str:
     count = len(result.messages)
     return f"{count} message" if count == 1 else f"{count} messages"
 

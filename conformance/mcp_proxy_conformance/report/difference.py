@@ -73,6 +73,7 @@ def _joined(head: str, places: list[str]) -> list[str]:
 
 
 def _of_finding(finding: Finding) -> Iterator[Difference]:
+    """Yield the differences of one finding: one for each part of its values that differs."""
     observed, allowed = _plain(finding.observed), _plain(finding.allowed)
     if finding.described and isinstance(allowed, str):
         shown = "nothing" if observed is None else _short(observed)
@@ -82,6 +83,7 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
 
 
 def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]:
+    """Yield the differences of two plain values: of objects member by member, of lists in one."""
     if isinstance(observed, dict) and isinstance(allowed, dict) and allowed:
         tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
         for change in sorted((c for changes in tree.values() for c in changes), key=_steps):
@@ -132,6 +134,7 @@ def _side(value: Any) -> Any:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
+    """Return the strings in a plain value: itself, or those in its lists."""
     if isinstance(value, list):
         return tuple(text for inner in value for text in _texts(inner))
     return (value,) if isinstance(value, str) else ()

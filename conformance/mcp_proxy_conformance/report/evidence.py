@@ -195,6 +195,10 @@ def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMe
 
 
 def _row(number: int, place: str, message: ReportedMessage, observed: str | None) -> ShownMessage:
+    """Return one message as shown, its body cut around `observed` if that is found in it.
+
+    `observed` is None for a message that is not guilty; a guilty one may have an empty text.
+    """
     body, way = message.body, WAYS[message.edge, message.direction]
     upstream = message.peer if message.edge == "upstream" else ""
     at = body.find(observed) if observed else -1

@@ -67,6 +67,7 @@ def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) ->
 
 
 def _whole(result: Result, report: Report, path: Path) -> list[Line]:
+    """Return the lines of a failure that is shown in full: evidence, messages, request."""
     lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
     shown = _relevant(result, report)
     for place in shown:

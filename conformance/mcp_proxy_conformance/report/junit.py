@@ -23,16 +23,16 @@ LONGEST = 1e9
 def render(report: Report) -> str:
     """Return the XML; its times are those of the report, and it has no date."""
     cases = [_case(result, report) for result in report.results]
-    if report.exit and not _having("failure", cases) + _having("error", cases):
+    if report.exit and not _number_with("failure", cases) + _number_with("error", cases):
         cases.append(_unfinished(report))
     counts = {
         "tests": str(len(cases)),
-        "failures": str(_having("failure", cases)),
-        "errors": str(_having("error", cases)),
+        "failures": str(_number_with("failure", cases)),
+        "errors": str(_number_with("error", cases)),
         "time": _seconds(report.timing.get("seconds")),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
-    skipped = {"skipped": str(_having("skipped", cases))}
+    skipped = {"skipped": str(_number_with("skipped", cases))}
     suite = ET.SubElement(
         suites, "testsuite", {"name": inert(profile_of(report))} | counts | skipped
     )
@@ -102,7 +102,7 @@ def _text(result: Result, report: Report) -> str:
     return "\n".join([*clauses, result.reason, *result.evidence, reproduce])
 
 
-def _having(tag: str, cases: list[ET.Element]) -> int:
+def _number_with(tag: str, cases: list[ET.Element]) -> int:
     return sum(case.find(tag) is not None for case in cases)
 
 

@@ -121,6 +121,7 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
 
 
 def _cell(anchor: str, clause: str, column: Column, report: Report) -> Cell:
+    """Return a report's cell of a clause; its word is ABSENT if the report did not judge it."""
     judged = next((verdict for verdict in report.clauses if verdict.id == clause), None)
     if judged is None or is_left_out(judged):
         why = "It was left out of this run." if judged else f"It is not in {column.profile}."

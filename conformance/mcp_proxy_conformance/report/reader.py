@@ -84,6 +84,7 @@ class _Twice(ValueError):
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object as a dict; raises _Twice if it has one of them twice."""
     unique = dict(members)
     if len(unique) < len(members):
         names = [name for name, _ in members]

@@ -41,6 +41,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _summed(document: dict[str, Any]) -> str:
+    """Return, in words, whether the selftest has proven the suite."""
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}

@@ -183,7 +183,7 @@ def errors(report: Report) -> list[Line]:
             *_occurrences(affected, report),
             Line(),
         ]
-    return lines + _uncounted(len(groups)) + _unseen(report)
+    return lines + _further_reasons(len(groups)) + _unseen(report)
 
 
 def inconclusive(report: Report) -> list[Line]:
@@ -202,7 +202,7 @@ def inconclusive(report: Report) -> list[Line]:
             *_occurrences(affected, report),
             Line(),
         ]
-    return lines + _uncounted(len(groups)) + _to_be_pinned(report)
+    return lines + _further_reasons(len(groups)) + _to_be_pinned(report)
 
 
 def _to_be_pinned(report: Report) -> list[Line]:
@@ -222,6 +222,7 @@ def settling(clauses: list[str]) -> str:
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
+    """Group the results of that verdict that count by their reason and who is to blame."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
         counts = result.level == "required" or result.blame == "suite"
@@ -237,7 +238,8 @@ def _occurrences(affected: list[Result], report: Report) -> list[Line]:
     ]
 
 
-def _uncounted(reasons: int) -> list[Line]:
+def _further_reasons(reasons: int) -> list[Line]:
+    """Return a line that counts the reasons beyond the MOST that are shown, if any."""
     rest = reasons - MOST
     return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
 

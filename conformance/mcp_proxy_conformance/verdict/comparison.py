@@ -245,6 +245,7 @@ def plain(finding: Finding) -> Finding:
 
 
 def _json(value: Any) -> Any:
+    """Return the value as JSON for a report: other types as text, long lists and texts cut."""
     if isinstance(value, Mapping):
         return {encodable(str(name)): _json(inner) for name, inner in list(value.items())[:MOST]}
     if isinstance(value, (set, frozenset)):

@@ -55,6 +55,11 @@ def credentials(
 
 
 def _of_url(url: str) -> Iterator[str]:
+    """Yield the secret parts of a URL, as they stand there and decoded; nothing if it is invalid.
+
+    They are user and password, alone and as basic authorization sends them, and parameters with
+    the name of a secret.
+    """
     try:
         parts = urlsplit(url)
         userinfo, at, _ = parts.netloc.rpartition("@")

@@ -25,11 +25,12 @@ from mcp_proxy_conformance.verdict.result import ClauseVerdict
 def outcome(
     run: RunRecord, clauses: Sequence[ClauseVerdict], waivers: Sequence[Waiver] = ()
 ) -> Outcome:
-    """Conclude by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
+    """Return the outcome by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0 of exit codes.
 
-    A part of a run in which something passes and nothing is broken or open ends with 0, but its
-    headline is `partial`. A waived clause counts for the floor, which then is not passed but
-    excused: the headline of a run with deviations never says that the target is conformant.
+    Advisory clauses never count. A part of a run in which something passes and nothing is broken or
+    open ends with 0, but its headline is `partial`. A waived clause counts for the floor, which
+    then is not passed but excused: the headline of a run with deviations never says that the target
+    is conformant.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     errors = [

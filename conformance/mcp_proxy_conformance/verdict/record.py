@@ -35,9 +35,10 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 class RunState:
     """The state of a run so far: its results, and how it ended.
 
-    `stages` are those whose targets have been ended elsewhere, `messages` the cited ones by name.
-    `narrowed`: a part of the profile was left out; `asked`: the only clauses that were asked for,
-    None if none were named; `missing`: parts that nobody handed over.
+    `stages` are targets that workers or other parts of the run started, `messages` those that
+    results cite, by place and number. `narrowed`: a part of the profile was left out; `asked`: the
+    only clauses that were asked for, None if none were named; `missing`: parts that nobody handed
+    over.
     """
 
     results: list[Result] = field(default_factory=list)

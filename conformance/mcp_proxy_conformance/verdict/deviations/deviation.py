@@ -75,7 +75,7 @@ OWN, SHOWN = "SUITE.", 80
 
 
 def names(wanted: str, result: Result) -> bool:
-    """Whether a deviation's id is the result's check, its case, or both."""
+    """Whether a deviation's id names this result: by its check, by its case, or by both."""
     check, case = split(wanted)
     return check in ("", result.check) and case in ("", result.case or "") and bool(check or case)
 

@@ -81,6 +81,7 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
 
 
 def _text(file: Path) -> str:
+    """Return the text of a deviations file; raises BadDeviations if it cannot be read."""
     try:
         raw = read_bytes(file, MOST)
     except (OSError, ValueError) as error:
@@ -130,6 +131,7 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
 def _entry(
     entry: dict[str, Any], place: EntryLines, file: str, on: date
 ) -> Iterator[Deviation | Fault]:
+    """Yield the deviation of an entry or, if it cannot be used, each of its faults."""
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
         *(
@@ -170,6 +172,7 @@ def _complaint(name: str, value: Any) -> str:
 
 
 def _is_reason(value: str) -> bool:
+    """Whether the text gives a reason, and is not a placeholder for one."""
     words = re.findall(r"\w+", value[:MOST_OF_REASON].lower())
     return bool(words) and words[0] not in _UNDONE and not (words[0] in _EMPTY and not words[1:])
 

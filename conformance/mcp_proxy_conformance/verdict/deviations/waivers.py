@@ -119,6 +119,10 @@ def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation
 
 
 def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> State:
+    """Return whether the deviation's failure was seen, is gone, or was not observed.
+
+    It is only gone if nothing was left out of the run, and what it names passes.
+    """
     meant = [
         (verdict, result) for result in results if (verdict := _of(deviation, result)) is not None
     ]
