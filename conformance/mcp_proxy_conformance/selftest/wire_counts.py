@@ -38,7 +38,7 @@ def _twice(_: WireExchange, block: Block) -> Block:
     return {word: number * (1 if word == CALLABLE else 2) for word, number in block.items()}
 
 
-def _reworded(old: str, new: str) -> WireFault:
+def _counted_as(old: str, new: str) -> WireFault:
     def change(_: WireExchange, block: Block) -> Block:
         rest = {word: number for word, number in block.items() if word != old}
         return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
@@ -50,7 +50,7 @@ def _reworded(old: str, new: str) -> WireFault:
     )  # fmt: skip
 
 
-def _beside(x: WireExchange, entry: Entry, value: Json) -> None:
+def _with_block_if_none(x: WireExchange, entry: Entry, value: Json) -> None:
     entry.setdefault(x.surface.members.counts, value)
 
 
@@ -72,7 +72,7 @@ def _respelled(x: WireExchange, text: str) -> str:
     return text.replace('":', '": ') if x.lists and counts in text else text
 
 
-def _naming(x: WireExchange, block: Block) -> Block:
+def _naming_called_tools(x: WireExchange, block: Block) -> Block:
     called = x.memory.get("called", set())
     return block | {"names": sorted(called)}
 
@@ -162,7 +162,7 @@ def _naming_others(x: WireExchange, answer: Document) -> Document | None:
     return None
 
 
-def _named(x: WireExchange) -> Json | None:
+def _remembering_calls(x: WireExchange) -> Json | None:
     _noting_calls(x)
     return None
 
@@ -177,9 +177,9 @@ FAULTS: tuple[WireFault, ...] = (
     wire("counts-all-callable", "Locked tools are counted as callable, too.", "FR-010.sum",
          document=counted(_all_callable)),
     wire("counts-twice", "Locked tools are counted twice.", "FR-010.sum", document=counted(_twice)),
-    _reworded(CONFIG, USER),
-    _reworded(USER, CONFIG),
-    _reworded("pending_approval", USER),
+    _counted_as(CONFIG, USER),
+    _counted_as(USER, CONFIG),
+    _counted_as("pending_approval", USER),
     wire("counts-in-one", "The block has a single count for all locked tools.", "FR-010.sum",
          document=counted(lambda _, b: {CALLABLE: b.get(CALLABLE, 0),
                                            "locked": sum(b.get(w, 0) for w in STATUSES)})),
@@ -190,18 +190,18 @@ FAULTS: tuple[WireFault, ...] = (
     wire("counts-listed", "The block is a list.", "FR-010.block", "FR-010.sum",
          document=counted(lambda _, b: [{w: n} for w, n in b.items()])),
     wire("counts-naming", "The block names tools.", "FR-010.no-names",
-         document=counted(_naming), instead=_named),
+         document=counted(_naming_called_tools), instead=_remembering_calls),
     wire("counts-with-examples", "The block names tools that were discovered.",
          "FR-010.no-names", document=_with_examples),
     wire("counts-by-name", "The block lists tools by reason.", "FR-010.no-names", "FR-010.block",
          document=counted(lambda x, b: dict.fromkeys(b, sorted(x.memory.get("called", ())))),
-         instead=_named),
+         instead=_remembering_calls),
     wire("counts-everywhere", "A fully callable server has a block.", "SC-005.absent",
-         document=each_server(lambda x, entry: _beside(x, entry, {CALLABLE: 1}))),
+         document=each_server(lambda x, entry: _with_block_if_none(x, entry, {CALLABLE: 1}))),
     wire("counts-null", "A fully callable server has a block that is null.", "SC-005.absent",
-         document=each_server(lambda x, entry: _beside(x, entry, None))),
+         document=each_server(lambda x, entry: _with_block_if_none(x, entry, None))),
     wire("counts-empty", "A fully callable server has an empty block.", "SC-005.absent",
-         document=each_server(lambda x, entry: _beside(x, entry, {}))),
+         document=each_server(lambda x, entry: _with_block_if_none(x, entry, {}))),
     wire("counts-marked", "Fully callable servers get a mark once another server has a block.",
          "SC-005.zero-bytes", document=_marked),
     wire("counts-respelled",

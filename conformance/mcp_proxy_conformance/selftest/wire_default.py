@@ -77,25 +77,25 @@ def every_fifth(x: WireExchange) -> bool:
     return next(calls) % 5 == 0
 
 
-def _opted_in_before(x: WireExchange, text: str) -> str:
+def _spaced_after_true(x: WireExchange, text: str) -> str:
     flagged: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
     if x.flagged:
         flagged.add((x.agent, x.query))
     return spaced(text) if x.false and (x.agent, x.query) in flagged else text
 
 
-def _beside(x: WireExchange, result: Json) -> Json | None:
+def _with_structured_content(x: WireExchange, result: Json) -> Json | None:
     return result | {"structuredContent": document_of(result)} if x.false else None
 
 
-def _marked(x: WireExchange, result: Json) -> Json | None:
+def _with_other_is_error(x: WireExchange, result: Json) -> Json | None:
     if not x.false:
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
     return rest if "isError" in result else rest | {"isError": False}
 
 
-def _failing(x: WireExchange, result: Json) -> Json | None:
+def _refused(x: WireExchange, result: Json) -> Json | None:
     refused = {"content": [{"type": "text", "text": f"{FLAG} must be left out."}], "isError": True}
     return result | refused if x.false else None
 
@@ -104,28 +104,28 @@ def _empty_section(x: WireExchange, answer: Document) -> Document:
     return answer | {x.surface.members.disabled: []}
 
 
-def _section(x: WireExchange, answer: Document) -> Document | None:
+def _with_section(x: WireExchange, answer: Document) -> Document | None:
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
     return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
-def _map_alone(x: WireExchange, answer: Document) -> Document:
+def _with_map(x: WireExchange, answer: Document) -> Document:
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
     return answer | ({name: flagged[name]} if name in flagged else {})
 
 
-def _among_tools(x: WireExchange, answer: Document) -> Document:
+def _locked_among_callables(x: WireExchange, answer: Document) -> Document:
     return with_tools(x, answer, [*tools(x, answer), *locked(x, x.revealing(limit=x.limit))])
 
 
-def _names(x: WireExchange, answer: Document) -> Document:
+def _with_locked_names(x: WireExchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
     return answer | {"see_also": [entry["name"] for entry in entries]} if entries else answer
 
 
-def _descriptions(x: WireExchange, answer: Document) -> Document:
+def _with_locked_descriptions(x: WireExchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
     return (
         answer | {"similar": [entry.get("description") for entry in entries]} if entries else answer
@@ -142,11 +142,11 @@ def _noteless(x: WireExchange, answer: Document) -> Document | None:
     return {name: value for name, value in answer.items() if name != note} if x.false else None
 
 
-def _as_true(x: WireExchange) -> Json | None:
+def _false_as_true(x: WireExchange) -> Json | None:
     return x.again(**{FLAG: True}) if x.false else None
 
 
-def _always(x: WireExchange) -> Json | None:
+def _any_as_true(x: WireExchange) -> Json | None:
     return x.again(**{FLAG: True}) if x.usual else None
 
 
@@ -164,10 +164,11 @@ FAULTS: tuple[WireFault, ...] = (
     wire("false-newline", "With the flag false, the answer ends with a line break.", SAME,
          spelled=false("{}\n".format)),
     wire("false-structured", "With the flag false, structuredContent is added.",
-         SAME, result=_beside),
-    wire("false-marked", "With the flag false, isError is added or removed.", SAME, result=_marked),
+         SAME, result=_with_structured_content),
+    wire("false-marked", "With the flag false, isError is added or removed.", SAME,
+         result=_with_other_is_error),
     wire("false-refused", "A request with the flag false is answered with an error.",
-         SAME, result=_failing),
+         SAME, result=_refused),
     wire("false-shortened", "With the flag false, the last of several callable tools is missing.",
          SAME, document=_shortened),
     wire("false-noteless", "With the flag false, the note is missing.", SAME, document=_noteless),
@@ -193,15 +194,15 @@ FAULTS: tuple[WireFault, ...] = (
     wire(
         "false-spaced-after-true",
         "After the same query with the flag true, the flag false adds one space.",
-        SAME, spelled=_opted_in_before,
+        SAME, spelled=_spaced_after_true,
     ),
     wire(
         "false-is-true", "The flag false is treated as true.", SAME, "FR-001.default-off",
-        instead=_as_true,
+        instead=_false_as_true,
     ),
     wire(
         "always-true", "Locked tools are listed whether asked for or not.", "FR-001.default-off",
-        "FR-002.no-section", instead=_always,
+        "FR-002.no-section", instead=_any_as_true,
     ),
     wire(
         "empty-section", "Every default answer has an empty locked section.", "FR-002.no-section",
@@ -209,22 +210,22 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire(
         "section-unasked", "Default answers have the locked section.", "FR-002.no-section",
-        "FR-001.default-off", document=usual(_section),
+        "FR-001.default-off", document=usual(_with_section),
     ),
     wire(
         "map-unasked", "Default answers have the remediation map.", "FR-002.no-section",
-        document=usual(_map_alone),
+        document=usual(_with_map),
     ),
     wire(
         "locked-among-callables", "Default answers list locked tools as callable ones.",
-        "FR-001.default-off", "FR-002.no-locked-names", document=usual(_among_tools),
+        "FR-001.default-off", "FR-002.no-locked-names", document=usual(_locked_among_callables),
     ),
     wire(
         "names-unasked", "Default answers name locked tools in a separate member.",
-        "FR-002.no-locked-names", document=usual(_names),
+        "FR-002.no-locked-names", document=usual(_with_locked_names),
     ),
     wire(
         "descriptions-unasked", "Default answers contain the descriptions of locked tools.",
-        "FR-002.no-locked-names", document=usual(_descriptions),
+        "FR-002.no-locked-names", document=usual(_with_locked_descriptions),
     ),
 )  # fmt: skip

@@ -69,12 +69,12 @@ def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
     )
 
 
-def _both(x: WireExchange, answer: Document) -> Document | None:
+def _first_in_both(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_tools(x, answer, [*tools(x, answer), *entries[:1]]) if entries else None
 
 
-def _first(x: WireExchange, answer: Document) -> Document | None:
+def _locked_first(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_tools(x, answer, [*entries, *tools(x, answer)]) if entries else None
 
@@ -92,11 +92,11 @@ def _displaced(x: WireExchange, answer: Document) -> Document | None:
     )
 
 
-def _alone(x: WireExchange, answer: Document) -> Document | None:
+def _without_callables(x: WireExchange, answer: Document) -> Document | None:
     return with_tools(x, answer, []) if locked(x, answer) else None
 
 
-def _last_gone(x: WireExchange, answer: Document) -> Document | None:
+def _without_last_callable(x: WireExchange, answer: Document) -> Document | None:
     callables = tools(x, answer)
     return with_tools(x, answer, callables[:-1]) if len(callables) > 1 else None
 
@@ -156,7 +156,7 @@ def _with_another_map(x: WireExchange, answer: Document) -> Document | None:
     return answer | {"advice": {"by_status": texts}} if texts else None
 
 
-def _restated(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
+def _with_status(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
     return lambda _, entry: entry | {"status": change(entry["status"])}
 
 
@@ -167,9 +167,9 @@ FAULTS: tuple[WireFault, ...] = (
     wire("status-seventh", "Pending tools have a seventh status word.", "FR-004.enum",
          document=restated({"pending_approval": "pending_review"})),
     wire("status-loud", "Statuses are in upper case.", "FR-004.enum",
-         document=each_locked(_restated(str.upper))),
+         document=each_locked(_with_status(str.upper))),
     wire("status-listed", "A status is a list with one word.", "FR-003.members", "FR-004.enum",
-         document=each_locked(_restated(lambda word: [word]))),
+         document=each_locked(_with_status(lambda word: [word]))),
     wire("status-absent", "Entries have no status.", "FR-003.members", "FR-004.enum",
          document=each_locked(lambda _, e: {n: v for n, v in e.items() if n != "status"})),
     wire("status-swapped", "Config and user locks have each other's status.", "FR-004.precedence",
@@ -198,10 +198,10 @@ FAULTS: tuple[WireFault, ...] = (
          "FR-006.odd-limits",
          result=_many_at_odd_limits),
     wire("entry-in-both", "The first locked tool is also listed as callable.", "FR-004.once",
-         "FR-006.callables", document=flagged(_both)),
+         "FR-006.callables", document=flagged(_first_in_both)),
     wire("locked-first", "The list of callable tools begins with the locked entries.",
          "FR-006.callables",
-         document=flagged(_first)),
+         document=flagged(_locked_first)),
     wire("callables-reversed", "The flag reverses the order of the callable tools.",
          "FR-006.callables",
          document=flagged(_reversed)),
@@ -209,9 +209,9 @@ FAULTS: tuple[WireFault, ...] = (
          "FR-006.callables", document=flagged(_displaced)),
     wire("callables-gone", "An answer with locked tools lists no callable tool.",
          "FR-006.callables",
-         document=flagged(_alone)),
+         document=flagged(_without_callables)),
     wire("callables-shortened", "The flag drops the last of several callable tools.",
-         "FR-006.callables", document=flagged(_last_gone)),
+         "FR-006.callables", document=flagged(_without_last_callable)),
     wire("server-wrong", "A locked entry names another server.", "FR-003.server",
          document=each_locked(_of_another_server)),
     wire("server-absent", "A locked entry names no server.", "FR-003.members", "FR-003.server",

@@ -32,7 +32,7 @@ def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
     )
 
 
-def _always(x: WireExchange, answer: Document) -> Document | None:
+def _even_for_nothing(x: WireExchange, answer: Document) -> Document | None:
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
@@ -43,7 +43,7 @@ def _twice(x: WireExchange, text: str) -> str:
     return text.rstrip()[:-1] + f",{match[0]}}}" if match else text
 
 
-def _misled(x: WireExchange, _: str) -> str:
+def _naming_another_flag(x: WireExchange, _: str) -> str:
     return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
@@ -63,7 +63,7 @@ def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
     return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
 
 
-def _if_config(x: WireExchange, note: str) -> str | None:
+def _only_with_config_locks(x: WireExchange, note: str) -> str | None:
     statuses = {entry["status"] for entry in locked(x, x.revealing())}
     return note if "disabled_by_config" in statuses else None
 
@@ -93,7 +93,8 @@ FAULTS: tuple[WireFault, ...] = (
     wire("note-broken", "The note has two lines.", "FR-009.one-line",
          document=noted(lambda _, note: note.replace("; ", ";\n").replace(". ", ".\n") + "\nSee.")),
     wire("note-twice", "The note appears twice.", "FR-009.one-line", spelled=_twice),
-    wire("note-misled", "The note names another flag.", "FR-009.note", document=noted(_misled)),
+    wire("note-misled", "The note names another flag.", "FR-009.note",
+         document=noted(_naming_another_flag)),
     wire("note-flagless", "The note does not name the flag.", "FR-009.note",
          document=noted(lambda x, _: f"{_revealed(x)} matching tools exist but are locked.")),
     wire("note-numberless", "The note has no number.", "FR-009.note",
@@ -109,7 +110,7 @@ FAULTS: tuple[WireFault, ...] = (
     wire("note-beside-callables", "The note also appears beside callable tools.",
          "FR-009.silent", document=usual(_beside_callables)),
     wire("note-for-nothing", "The note also appears when no tool matches.", "FR-009.silent",
-         document=usual(_always)),
+         document=usual(_even_for_nothing)),
     wire("note-naming", "The note names the tools.", "FR-009.no-entries", "FR-002.no-locked-names",
          document=noted(_naming)),
     wire("note-describing", "The note describes the tools.", "FR-009.no-entries",
@@ -125,7 +126,7 @@ FAULTS: tuple[WireFault, ...] = (
          "FR-009.note", document=noted(lambda x, note: note if _revealed(x) < 10 else None)),  # noqa: PLR2004
     wire("note-for-config", "There is a note only if a match is config-locked.",
          "SC-006.every-kind",
-         document=noted(_if_config)),
+         document=noted(_only_with_config_locks)),
     _unless("disabled_by_user"),
     _unless("pending_approval"),
     _unless("server_quarantined"),

@@ -29,11 +29,11 @@ def where(status: str, rewrite: Rewrite) -> Rewrite:
     return edit
 
 
-def _pointless(x: WireExchange, text: str) -> str:
+def _without_pointer(x: WireExchange, text: str) -> str:
     return text.replace(FLAG, "a flag").replace(x.surface.discovery_tool, "discovery")
 
 
-def _done(x: WireExchange, result: Json) -> Json | None:
+def _success(x: WireExchange, result: Json) -> Json | None:
     if x.called is None or not result.get("isError"):
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -66,7 +66,7 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
     return str(first_text).replace(first.server, called.server).replace(first.tool, called.tool)
 
 
-def _status_aware(x: WireExchange, text: str) -> str | None:
+def _to_the_user_elsewhere(x: WireExchange, text: str) -> str | None:
     return text if x.path == x.surface.endpoints[0] else with_pointer(TO_THE_USER)
 
 
@@ -82,13 +82,13 @@ FAULTS: tuple[WireFault, ...] = (
          "FR-008.config", "SC-003.rejection",
          refusal=lambda *_: with_pointer(TO_THE_USER)),
     wire("refusal-pointless", "No rejection names the flag or the discovery tool.",
-         "FR-008.pointer", refusal=_pointless),
+         "FR-008.pointer", refusal=_without_pointer),
     wire("refusal-pointless-for-user",
          "Rejections of user-locked tools name neither the flag nor the discovery tool.",
-         "FR-008.pointer", refusal=where(USER, _pointless)),
+         "FR-008.pointer", refusal=where(USER, _without_pointer)),
     wire("refusal-pointless-for-config",
          "Rejections of config-locked tools name neither the flag nor the discovery tool.",
-         "FR-008.pointer", refusal=where(CONFIG, _pointless)),
+         "FR-008.pointer", refusal=where(CONFIG, _without_pointer)),
     wire("refusal-to-the-user", "Rejections of config-locked tools say to ask the user.",
          "SC-003.rejection",
          "FR-008.config", refusal=where(CONFIG, lambda *_: with_pointer(TO_THE_USER))),
@@ -97,9 +97,9 @@ FAULTS: tuple[WireFault, ...] = (
          refusal=where(CONFIG, lambda *_: with_pointer("Review and approve the tool in the UI."))),
     wire("refusal-elsewhere",
          "At all endpoints but the first, every rejection says to ask the user.",
-         "FR-008.config", refusal=_status_aware),
+         "FR-008.config", refusal=_to_the_user_elsewhere),
     wire("refusal-done", "A call to a locked tool is answered with success.", "FR-008.pointer",
-         "FR-008.config", result=_done),
+         "FR-008.config", result=_success),
     wire("refusal-wordless", "A call to a locked tool is answered with an empty text.",
          "FR-008.pointer",
          "FR-008.config", result=_wordless),

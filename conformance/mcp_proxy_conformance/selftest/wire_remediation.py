@@ -30,18 +30,18 @@ def _learned(x: WireExchange, remedies: Map) -> dict[str, Json]:
     return texts
 
 
-def _swapped(x: WireExchange, remedies: Map) -> Map:
+def _config_and_user_swapped(x: WireExchange, remedies: Map) -> Map:
     texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
     return {status: other.get(status) or text for status, text in remedies.items()}
 
 
-def _of_the_user(x: WireExchange, remedies: Map) -> Map:
+def _config_as_user(x: WireExchange, remedies: Map) -> Map:
     texts = _learned(x, remedies)
     return remedies | ({CONFIG: texts[USER]} if CONFIG in remedies and USER in texts else {})
 
 
-def _beside_the_user(_: WireExchange, remedies: Map) -> Map:
+def _config_as_user_beside(_: WireExchange, remedies: Map) -> Map:
     return remedies | ({CONFIG: remedies[USER]} if remedies.keys() >= {CONFIG, USER} else {})
 
 
@@ -69,7 +69,7 @@ def _one_more(_: WireExchange, remedies: Map) -> Map:
     return remedies | {other: "The server is turned off: it has to be enabled first."}
 
 
-def _of_all_matches(x: WireExchange, answer: Document) -> Document | None:
+def _map_of_all_matches(x: WireExchange, answer: Document) -> Document | None:
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
     return answer | {name: texts} if locked(x, answer) and texts else None
@@ -98,15 +98,15 @@ FAULTS: tuple[WireFault, ...] = (
     wire("map-long", "The map has a status that no entry has.", "FR-005.keys",
          document=mapped(_one_more)),
     wire("map-before-cap", "The map has the statuses of matches that the cap cut off.",
-         "FR-005.keys", document=flagged(_of_all_matches)),
+         "FR-005.keys", document=flagged(_map_of_all_matches)),
     wire("map-otherwise-keyed", "The keys of the map are spelled with hyphens.", "FR-005.keys",
          document=mapped(lambda _, texts: {s.replace("_", "-"): t for s, t in texts.items()})),
     wire("texts-swapped", "Config and user locks have each other's text.", "FR-005.class",
-         "SC-003.discovery", document=mapped(_swapped)),
+         "SC-003.discovery", document=mapped(_config_and_user_swapped)),
     wire("text-of-user", "Config locks have the target's own text for user locks.",
-         "SC-003.discovery", "FR-005.text", document=mapped(_of_the_user)),
+         "SC-003.discovery", "FR-005.text", document=mapped(_config_as_user)),
     wire("text-of-user-beside", "Beside a user lock, a config lock has the text for user locks.",
-         "SC-003.discovery", "FR-005.text", document=mapped(_beside_the_user)),
+         "SC-003.discovery", "FR-005.text", document=mapped(_config_as_user_beside)),
     wire("text-of-pending", "Config locks have the target's own text for pending tools.",
          "SC-003.discovery", document=mapped(_approving), instead=_noting_calls),
     wire("text-to-the-user", "The text for config locks says to ask the user to enable the tool.",

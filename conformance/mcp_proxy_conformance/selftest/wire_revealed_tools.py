@@ -39,14 +39,14 @@ def _cached(*parts: str) -> dict[str, object]:
     return {"instead": instead}
 
 
-def _first_only(x: WireExchange, answer: Document) -> Document | None:
+def _only_the_first_time(x: WireExchange, answer: Document) -> Document | None:
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     again = (x.agent, x.query) in requests
     requests.add((x.agent, x.query))
     return with_locked(x, answer, []) if again else None
 
 
-def _second_only(x: WireExchange, answer: Document) -> Document | None:
+def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     first = (x.agent, x.query) not in requests
     requests.add((x.agent, x.query))
@@ -87,7 +87,7 @@ def _noting_calls(x: WireExchange) -> Json | None:
     return None
 
 
-def _wavering(x: WireExchange, answer: Document) -> Document | None:
+def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None:
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
         return None
@@ -95,7 +95,7 @@ def _wavering(x: WireExchange, answer: Document) -> Document | None:
     return restated(words)(x, answer)
 
 
-def _failing(x: WireExchange, result: Json) -> Json | None:
+def _refused(x: WireExchange, result: Json) -> Json | None:
     refused = {"content": [{"type": "text", "text": f"unknown argument {FLAG}"}], "isError": True}
     return result | refused if x.flagged else None
 
@@ -105,7 +105,7 @@ def _in_two_items(x: WireExchange, result: Json) -> Json | None:
     return result | {"content": [*result["content"], more]} if x.flagged else None
 
 
-def _elsewhere_ignored(x: WireExchange) -> Json | None:
+def _ignored_at_last_endpoint(x: WireExchange) -> Json | None:
     places = x.surface.endpoints
     other = len(places) > 1 and x.path == places[-1]
     return x.again(**{FLAG: None}) if x.flagged and other else None
@@ -117,7 +117,7 @@ def _sent_twice(x: WireExchange) -> Json | None:
     return None
 
 
-def _always_counted(x: WireExchange) -> Json | None:
+def _default_counted(x: WireExchange) -> Json | None:
     if x.usual:
         x.revealing()
     return None
@@ -162,12 +162,12 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire(
         "reveals-once", "For a repeated query, the flag reveals nothing.", "FR-004.deterministic",
-        *REVEALS, document=flagged(_first_only),
+        *REVEALS, document=flagged(_only_the_first_time),
     ),
     wire(
         "reveals-late", "For a query that is asked for the first time, the flag reveals nothing.",
         *REVEALS,
-        "SC-002.two-steps", document=flagged(_second_only),
+        "SC-002.two-steps", document=flagged(_not_the_first_time),
     ),
     wire(
         "reveals-remembered", "The locked section is filled up with entries of earlier answers.",
@@ -193,21 +193,21 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire(
         "status-wavers", "Every seventh answer lists locked tools as disabled_unknown.",
-        "FR-004.deterministic", document=flagged(_wavering),
+        "FR-004.deterministic", document=flagged(_every_seventh_unknown),
     ),
     wire("flag-refused", "A request with the flag true is answered with an error.",
-         "FR-001.accepts", result=_failing),
+         "FR-001.accepts", result=_refused),
     wire("flag-of-two-items", "With the flag true, the answer has one more content item.",
          "FR-001.accepts",
          result=_in_two_items),
     wire(
         "flag-at-one-endpoint", "The flag is ignored at the last endpoint.", "FR-001.accepts",
-        instead=_elsewhere_ignored,
+        instead=_ignored_at_last_endpoint,
     ),
     wire("counted-twice", "A request with the flag is counted twice.",
          "FR-013.counts", instead=_sent_twice),
     wire(
         "default-counted", "A request without the flag is counted as an opt-in.", "FR-013.counts",
-        instead=_always_counted,
+        instead=_default_counted,
     ),
 )  # fmt: skip

@@ -63,7 +63,7 @@ def _as_first(member: str) -> dict[str, Any]:
     )
 
 
-def _schema(_: Document, entry: Document) -> Document:
+def _with_schema(_: Document, entry: Document) -> Document:
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
@@ -80,7 +80,7 @@ def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
     return with_locked(x, answer, again) if entries else None
 
 
-def _remedied(x: WireExchange, answer: Document) -> Document | None:
+def _with_remedies(x: WireExchange, answer: Document) -> Document | None:
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if len(entries) > 1 else None
@@ -103,10 +103,10 @@ FAULTS: tuple[WireFault, ...] = (
     wire("several-of-one-status", "All locked entries have the status of the first.",
          "FR-004.precedence", "FR-004.deterministic", document=flagged(_statuses_of_first)),
     wire("several-with-schema", "All locked entries but the first have a schema.",
-         "FR-003.members", **_several(_schema)),
+         "FR-003.members", **_several(_with_schema)),
     wire("several-undescribed", "Only the first of several locked entries has a description.",
          "FR-003.members",
          **_several(lambda _, e: {n: v for n, v in e.items() if n != "description"})),
     wire("several-with-remedy", "Each of several locked entries has its remediation text.",
-         "FR-005.once", "FR-003.members", document=flagged(_remedied)),
+         "FR-005.once", "FR-003.members", document=flagged(_with_remedies)),
 )  # fmt: skip
