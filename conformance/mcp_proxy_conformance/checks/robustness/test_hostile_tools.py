@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import ToolKey
@@ -12,6 +14,7 @@ from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     LOCKED_STRANGE,
     NEIGHBOUR,
     ORDINARY,
+    ORDINARY_ALONE,
     STRANGE,
     STRANGE_WORD,
     WORD,
@@ -26,19 +29,32 @@ LONG = 1000
 @requirement("ROB.tools")
 @on(HOSTILE, fresh=True)  # strange queries have not been there before
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
-    """Beside strange tools, ordinary ones are still found, called and listed as locked."""
+    """Beside strange tools, ordinary ones are still found, called and listed as locked.
+
+    What goes wrong without strange tools, too, is not charged to them.
+    """
     bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
     if LOCKED not in bench.armed.skipped:  # a target without such a lock lists none
         bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
         due[LOCKED] = "disabled_by_config"
 
-    answer = bench.discover(WORD, include_disabled=True)
+    observed = _ordinary(bench, due)
 
-    statuses = {key: answer.status(key) for key in due}
-    assert statuses == due
-    reached = {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
-    assert reached == {f"call of {NEIGHBOUR}": True}
+    allowed: dict[str, str | bool] = {f"status of {key}": status for key, status in due.items()}
+    allowed[f"call of {NEIGHBOUR}"] = True
+    if observed != allowed:
+        with bench.twin(ORDINARY_ALONE) as twin:
+            alone = _ordinary(twin, due)
+        bench.require(alone == allowed, "ordinary tools are lost without strange ones, too")
+    assert observed == allowed
+
+
+def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
+    """By ordinary tool, its status under the flag; and whether a call of the neighbour arrives."""
+    answer = bench.discover(WORD, include_disabled=True)
+    observed: dict[str, str | bool] = {f"status of {key}": answer.status(key) for key in keys}
+    return observed | {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
 
 
 @requirement("ROB.owner")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, ToolKey, World
 
 ORDINARY = ToolKey("wumbaf", "fetch_gorlim")
@@ -82,3 +84,14 @@ HOSTILE = World(
         Step(lock="config", server=LOCKED_STRANGE.server, tools=(LOCKED_STRANGE.tool,)),
     ),
 )
+ORDINARY_ALONE = msgspec.structs.replace(
+    HOSTILE,
+    servers=tuple(
+        msgspec.structs.replace(
+            server, tools=tuple(tool for tool in server.tools if WORD in tool.groups)
+        )
+        for server in HOSTILE.servers
+    ),
+    steps=HOSTILE.steps[:1],
+)
+"""The same world without the strange tools."""
