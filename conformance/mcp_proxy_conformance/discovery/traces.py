@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.targets.stored import Places, changed, spelled, stored, traced
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
@@ -45,14 +47,16 @@ TRACES = {
     STATUS: spelled("disabled_by_config"),
 }
 USE, REVEALED = "FR-013.in-memory", "FR-012.no-new-state"
-BY_USE, BY_ANSWER, AT_EXIT = (
+BY_USE, BY_ACTS, BY_ANSWER, AT_EXIT = (
     "bytes change by use",
+    "bytes change by the operator's acts after use",
     "bytes change by answers",
     "bytes change at exit",
 )
-BY_BYTES = (BY_USE, BY_ANSWER, AT_EXIT)
+BY_BYTES = (BY_USE, BY_ACTS, BY_ANSWER, AT_EXIT)
 BREAKS = {
     BY_USE: (REVEALED, USE),
+    BY_ACTS: (REVEALED, USE),
     BY_ANSWER: (REVEALED,),
     AT_EXIT: (REVEALED,),
     QUERY: (USE,),
@@ -87,30 +91,43 @@ class Trial:
         return traced - self.beside_logs
 
 
-def trial(bench: Bench, flag: Any) -> Trial:
+def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
     """Make default calls, then calls with the flag in this form; return what the latter left.
 
     The state folder is read after each round, and compared with the reading before.
+
+    `operated`: the operator acts after each round as well, since a program may write then.
 
     Raises:
         Inconclusive: The calls go wrong, or a lock of the user is seen nowhere in the folder.
     """
     looks = [_written(bench)]
+    acted: list[int] = []
 
     def look() -> None:
         looks.append(_read(bench))
 
+    def act() -> None:
+        if operated:
+            operate(bench)
+        acted.append(len(looks))
+        look()
+
     for _ in range(2):
         _call(bench, USUAL, ABSENT)
         look()
+    act()
     _restart(bench)
     look()
     _call(bench, USUAL, ABSENT)
     look()
-    usual = set().union(*(changed(*pair) for pair in pairwise(looks)))
+    act()
+    steps = enumerate(pairwise(looks), start=1)
+    usual = set().union(*(changed(*pair) for at, pair in steps if at not in acted))
     before = len(looks) - 1
     _call(bench, USING, flag)
     look()
+    act()
     _call(bench, REVEALING, flag)
     look()
     _restart(bench)
@@ -119,9 +136,35 @@ def trial(bench: Bench, flag: Any) -> Trial:
         (place, what) for at in looks[before + 1 :] for place, what in traced(looks[before], at)
     }
     for step, what in enumerate(BY_BYTES, start=before):
-        kept |= {(place, what) for place in changed(looks[step], looks[step + 1]) - usual}
+        if what != BY_ACTS:
+            kept |= {(place, what) for place in changed(looks[step], looks[step + 1]) - usual}
+    first, second, third = (looks[at] for at in acted)
+    kept |= {(place, BY_ACTS) for place in _other(second, third) - _other(first, second)}
     logs = {_table(p) for at in looks for p, content in at.items() if USUAL_QUERY in content.traces}
     return Trial(kept={trace for trace in kept if trace[1] in BREAKS}, logs=logs)
+
+
+def operate(bench: Bench) -> None:
+    """Set and lift locks of each kind that the target has, approve, refresh, and wait until ready.
+
+    Acts on whole servers come last: adapters write a whole config file for a lock by config. An
+    approval of what is approved, or of a trusted server's tool, may fail in any way.
+    """
+    operator, server, tool = bench.operator, ZORVIK.server, (ZORVIK.tool,)
+    locks: dict[LockKind, tuple[str, ...]] = {
+        CONFIG: tool, USER: tool, "quarantine": (), "server": (),
+    }  # fmt: skip
+    for kind, tools in locks.items():
+        with suppress(Refused, Unsupported):
+            operator.lock(kind, server, tools)
+            bench.refused(ZORVIK)
+            operator.unlock(kind, server, tools)
+        if kind == USER:
+            with suppress(Refused, Unsupported, AdapterError):
+                operator.unlock("approval", server, tools)
+            with suppress(Refused, Unsupported):
+                operator.refresh(server)
+    bench.ready(ZORVIK)
 
 
 def kept_by_the_flag(bench: Bench) -> Comparison:
@@ -130,14 +173,14 @@ def kept_by_the_flag(bench: Bench) -> Comparison:
     What is suspected must be left by further targets as well, and not by one without the flag, that
     is watched for longer: a program may write at times of its own.
     """
-    kept = trial(bench, flag=True).beside_logs
+    kept = trial(bench, flag=True, operated=True).beside_logs
     for _ in range(TWINS):
         if kept:
             with bench.twin() as twin:
-                kept &= trial(twin, flag=True).beside_logs
+                kept &= trial(twin, flag=True, operated=True).beside_logs
     if kept:
         with bench.twin() as twin:
-            kept -= trial(twin, ABSENT).kept
+            kept -= trial(twin, ABSENT, operated=True).kept
             moving = _moving(twin)
             kept = {(p, what) for p, what in kept if what not in BY_BYTES or p not in moving}
     comparison = Comparison()
@@ -159,6 +202,11 @@ def _moving(bench: Bench) -> set[str]:
         _call(bench, (*USUAL, *USING, *REVEALING), ABSENT)
         looks.append(_read(bench))
     return set().union(*(changed(*pair) for pair in pairwise(looks)))
+
+
+def _other(before: Places, after: Places) -> set[str]:
+    """Return the places that are new or whose content differs."""
+    return changed(before, after) | (after.keys() - before.keys())
 
 
 def _table(place: str) -> str:

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import Opened, conversations, offered_anywhere
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.discovery.traces import SMITHY, kept_by_the_flag, trial
+from mcp_proxy_conformance.discovery.traces import SMITHY, kept_by_the_flag, operate, trial
 from mcp_proxy_conformance.targets.folder import marks, things
 from mcp_proxy_conformance.targets.started import poll
 
@@ -51,7 +51,10 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 @requirement("FR-012.no-new-state", "FR-013.in-memory")
 @on(SMITHY, needs=("state",))
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
-    """Calls with the flag change nothing in existing files and tables that default calls leave."""
+    """Calls with the flag change nothing in existing files and tables that default calls leave.
+
+    Nor do they change what is written when the operator acts afterwards.
+    """
     comparison = kept_by_the_flag(bench)
 
     comparison.conclude()
@@ -100,11 +103,12 @@ def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter", "restart"))
 def test_a_restart_forgets_the_count(bench: Bench) -> None:
-    """After a restart, the counter is 0."""
+    """After a restart, the counter is 0, whatever the operator did since the last opt-in."""
     bench.require(
         _counted(bench, flag=True) > 0, "the counter did not grow with a call that has the flag"
     )
 
+    operate(bench)
     bench.operator.restart()
     count = bench.operator.adapter.counter()
 

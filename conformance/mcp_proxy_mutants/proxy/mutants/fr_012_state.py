@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
-from mcp_proxy_mutants.proxy.gateway_changes import decide, put
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.store import Store
 
 SCORE = 3
@@ -242,6 +243,49 @@ def _written_at_exit(gateway: Gateway) -> None:
     decide(gateway, locked_entry=locked_entry)
 
 
+def _counted_beside_locks(gateway: Gateway) -> None:
+    """Write the counter to a table with each lock of the user, and read it at the start."""
+    uri = f"{gateway.store.path.absolute().as_uri()}?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows:
+        gateway.opt_ins = rows.execute("select max(number) from uses").fetchone()[0] or 0
+    lock = gateway.store.lock
+
+    def counting(tool: Tool, *, locked: bool) -> None:
+        lock(tool, locked=locked)
+        _sql(gateway.store, "create table if not exists uses (number integer)")
+        _sql(gateway.store, "insert into uses values (?)", gateway.opt_ins)
+
+    put(gateway.store, lock=counting)
+
+
+def _counted_at_refresh(gateway: Gateway) -> None:
+    """Write a page on the servers whenever one is refreshed, with the number of opt-ins."""
+    page = _folder(gateway) / "servers.html"
+    refresh = gateway.refresh
+
+    async def reporting(name: str) -> Outcome:
+        outcome = await refresh(name)
+        page.write_text(f"<p>{name}: {outcome.status}<p>{gateway.opt_ins}", encoding="utf-8")
+        return outcome
+
+    put(gateway, refresh=reporting)
+
+
+def _counted_in_the_config(gateway: Gateway) -> None:
+    """Note the number of opt-ins beside a server's name in the config when it is switched."""
+    path = Path(own(gateway, "_path"))
+    switch = gateway.switch
+
+    def noting(server: str, **changes: bool) -> None:
+        switch(server, **changes)
+        document = json.loads(path.read_text(encoding="utf-8"))
+        entry = next(entry for entry in document["mcpServers"] if entry["name"] == server)
+        entry["searches"] = gateway.opt_ins
+        path.write_text(json.dumps(document), encoding="utf-8")
+
+    put(gateway, switch=noting)
+
+
 def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
     """Return a swap: each discovery is logged in a file, with the time and what `write` returns."""
 
@@ -281,6 +325,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-013.in-memory",
         "FR-012.no-new-state",
         answer=_counter_of_tokens,
+    ),
+    mutant(
+        "counter-beside-locks",
+        "The opt-in counter is stored with each lock of the user, and goes on after a restart.",
+        "FR-013.counts",
+        swap=_counted_beside_locks,
+    ),
+    mutant(
+        "counter-in-a-page",
+        "A page that is written at each refresh has the number of opt-ins.",
+        "FR-013.in-memory",
+        "FR-012.no-new-state",
+        swap=_counted_at_refresh,
+    ),
+    mutant(
+        "counter-in-the-config",
+        "The config has the number of opt-ins when a server was switched off or on.",
+        "FR-013.in-memory",
+        "FR-012.no-new-state",
+        swap=_counted_in_the_config,
     ),
     mutant(
         "statuses-among-contacts",
