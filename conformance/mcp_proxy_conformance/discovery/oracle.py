@@ -12,6 +12,7 @@ __all__ = [
     "ABSENT",
     "CALLABLE",
     "LOCKED_CAP",
+    "UNLOCKED",
     "allowed_statuses",
     "cap",
     "counted_as",
@@ -24,6 +25,9 @@ __all__ = [
 
 ABSENT, CALLABLE = "absent", "callable"
 """Places of a tool without a status: nowhere in the answer, or among the callable entries."""
+
+UNLOCKED = frozenset({ABSENT, CALLABLE})
+"""The places of a tool that nothing locks."""
 
 LOCKED_CAP = 10
 """SC-004: maximum of locked entries in one answer."""

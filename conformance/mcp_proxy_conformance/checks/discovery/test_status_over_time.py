@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import (
@@ -15,10 +19,12 @@ from mcp_proxy_conformance.catalogue.world import (
     tool,
     world,
 )
+from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import ask, own_query, places
-from mcp_proxy_conformance.discovery.oracle import allowed_statuses
+from mcp_proxy_conformance.discovery.locked import own_query, places
+from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
@@ -36,7 +42,9 @@ LOCKED = world(
         tool("gatun_wipe", locked=USER),
     )
 )
-OPENED = ToolKey("forge", "fegadu_open")
+OPENED, PEEK = ToolKey("forge", "fegadu_open"), ToolKey("barn", "rovani_peek")
+PICK = ToolKey("barn", "lurbin_pick")
+HELD = {ToolKey("forge", "sumiga_hold"): ToolState(user=True)}
 RETURNING = world(
     server(
         "forge",
@@ -44,12 +52,16 @@ RETURNING = world(
         tool("fegadu_open"),
         tool("mobel_drop", locked=CONFIG),
         tool("gatun_wipe", locked=USER),
-    )
+        tool("sumiga_hold", locked=USER),
+    ),
+    server("barn", tool("tifka_show"), tool("rovani_peek"), tool("lurbin_pick", locked=USER)),
 )
-UNLOCKED = {"callable", "absent"}
+OFFERED, LEFT = {"forge": 5, "barn": 3}, {"forge": 2, "barn": 1}
+"""How many tools each of these servers offers, before and while some are gone."""
 ASKED_AGAIN = 5
 
 Places = tuple[frozenset[str], frozenset[str]]
+Tallies = dict[str, dict[str, Any] | None]
 
 
 @requirement("FR-004.follows-state")
@@ -147,20 +159,17 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
 
 
 @requirement(
-    "FR-001.reveals-config",
-    "FR-001.reveals-user",
-    "FR-004.follows-state",
-    "FR-004.once",
-    "FR-011.never-reaches",
-)
+    "FR-001.reveals-config", "FR-001.reveals-user", "FR-004.follows-state", "FR-004.once",
+    "FR-010.block", "FR-010.inspect", "FR-010.sum", "FR-011.never-reaches", "SC-005.absent",
+)  # fmt: skip
 @on(RETURNING, needs=("refresh",))
 def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: Bench) -> None:
-    """A locked tool is not listed while its server does not have it, and is locked once back.
+    """A locked tool is not listed or counted while its server lacks it, and is locked once back.
 
-    The control is a callable tool that goes and comes back with it: where that one stays listed,
-    nothing is judged of the time between. A user lock may end with its tool.
+    The control is a callable tool of each server that goes and comes back with it: where that one
+    stays listed, nothing is judged of the time between. A user lock may end with its tool.
     """
-    states = {DROP: ToolState(config=True), WIPE: ToolState(user=True)}
+    states = {DROP: ToolState(config=True), WIPE: ToolState(user=True), PICK: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
     shown = {
         key: _settled_places(bench, key, allowed_statuses(state)) for key, state in states.items()
@@ -169,40 +178,25 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
         all(not place <= UNLOCKED for place in shown.values()), "the flag revealed no locked tool"
     )
     compared = Comparison()
+    is_counted = _is_counted(bench, states | HELD)
 
-    for key in (OPENED, *states):
+    for key in (OPENED, PEEK, *states):
         bench.operator.remove_upstream_tool(key)
-    bench.operator.refresh("forge")
-    if _settled_places(bench, OPENED, {"absent"}) == {"absent"}:
-        for key in states:
-            for place in sorted(_settled_places(bench, key, {"absent"})):
-                compared.one_of(f"place of {key}, which its server no longer lists", place,
-                                ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
-    for key in (OPENED, *states):
-        bench.operator.change_upstream(Step(add=bench.tools[key], server="forge"))
-    bench.operator.refresh("forge")
+    _refresh(bench)
+    if all(_settled_places(bench, key, {"absent"}) == {"absent"} for key in (OPENED, PEEK)):
+        _compare_gone(bench, compared, states)
+        if is_counted:
+            _compare_counts(bench, compared, HELD, LEFT)
+    for key in (OPENED, PEEK, *states):
+        bench.operator.change_upstream(Step(add=bench.tools[key], server=key.server))
+    _refresh(bench)
 
-    bench.require(bench.reached(OPENED), "a tool that came back could not be called")
-    for key, state in states.items():
-        _compare_returned(bench, compared, key, state)
-    compared.conclude()
-
-
-@requirement("FR-004.precedence")
-@on(LOCKED)
-def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench: Bench) -> None:
-    """With both locks the status is config's; after the config unlock it is the user's."""
-    bench.require(WIPE in bench.armed.refused, "the user lock had no effect", "no_effect")
-    compared = Comparison()
-    for change, state, status in (
-        (bench.operator.lock, ToolState(config=True, user=True), "disabled_by_config"),
-        (bench.operator.unlock, ToolState(user=True), "disabled_by_user"),
-    ):
-        change(CONFIG, "forge", [WIPE.tool])
-        observed = bench.settled(lambda: ask(bench, WIPE).status(WIPE), status)
-        compare_places(compared, WIPE, state, [observed])
-
-    bench.require(not bench.call(WIPE).reached, "lifting the config lock also lifted the user lock")
+    bench.require(
+        bench.reached(OPENED) and bench.reached(PEEK), "a tool that came back could not be called"
+    )
+    locked = {k: s for k, s in states.items() if _compare_returned(bench, compared, k, s)}
+    if is_counted:
+        _compare_counts(bench, compared, locked | HELD, OFFERED)
     compared.conclude()
 
 
@@ -265,8 +259,62 @@ def _stale(
     return {(str(key), moment): shown for moment, shown in stale if shown}
 
 
-def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> None:
-    """Compare calls and places of a locked tool that its server lists again.
+def _refresh(bench: Bench) -> None:
+    for name in OFFERED:
+        bench.operator.refresh(name)
+
+
+def _tallies(entries: Mapping[str, ServerEntry]) -> Tallies:
+    """The tally of each server's counts, None without a block."""
+    shown = {name: entries[name] for name in OFFERED if name in entries}
+    return {name: tally(entry) if entry.has_counts else None for name, entry in shown.items()}
+
+
+def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tallies:
+    """The tally of each server that offers so many tools, None for one without a locked tool."""
+    due: Tallies = {}
+    for name, number in offered.items():
+        own = [state for key, state in locked.items() if key.server == name]
+        words = Counter(word for state in own for word in allowed_statuses(state))
+        due[name] = {"callable": number - len(own), **words} if own else None
+    return due
+
+
+def _is_counted(bench: Bench, locked: Mapping[ToolKey, ToolState]) -> bool:
+    """Whether the listing counts these locked tools, as long as all tools are there."""
+    due = _due(locked, OFFERED)
+    return bench.settled(lambda: _tallies(bench.list().servers), due) == due
+
+
+def _compare_counts(
+    bench: Bench,
+    compared: Comparison,
+    locked: Mapping[ToolKey, ToolState],
+    offered: Mapping[str, int],
+) -> None:
+    """Compare the counts in the listing, and in the views of servers, with the tools offered."""
+    due = _due(locked, offered)
+    listed = bench.settled(lambda: _tallies(bench.list().servers), due)
+    for name, wanted in due.items():
+        breaks = ["FR-010.block", "SC-005.absent"] if wanted is None else ["FR-010.sum"]
+        compared.one_of(f"counts of {name}, some of whose tools went or came back",
+                        listed.get(name), [wanted], breaks=breaks)  # fmt: skip
+    if listed == due and "inspect" in bench.started.target.capabilities:
+        viewed = bench.settled(lambda: _tallies({n: bench.inspect(n) for n in offered}), due)
+        compared.one_of("counts in the views of servers, some of whose tools went or came back",
+                        viewed, [due], breaks=["FR-010.inspect"])  # fmt: skip
+
+
+def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
+    """Compare the places of locked tools that their server no longer lists."""
+    for key in gone:
+        for place in sorted(_settled_places(bench, key, {"absent"})):
+            compared.one_of(f"place of {key}, which its server no longer lists", place,
+                            ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
+
+
+def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:
+    """Compare calls and places of a locked tool that is listed again; return whether it is refused.
 
     A tool that the user disabled may be callable again if no answer lists it as locked.
     """
@@ -284,6 +332,7 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
         compared.truth(f"entries of {key}, which its server lists again", times,
                        holds=times <= 1, allowed="at most 1", breaks=["FR-004.once"],
                        shows=["FR-004.once"] if times else [])  # fmt: skip
+    return is_refused
 
 
 def _settled_places(

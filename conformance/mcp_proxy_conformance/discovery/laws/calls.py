@@ -53,6 +53,23 @@ def unreached(look: Look, findings: Findings) -> None:
             _count(bench, findings, key, agent, [lambda key=key, view=view: view.call(key)])  # type: ignore[misc]
 
 
+def unlifted(look: Look, findings: Findings) -> None:
+    """A tool whose locks once had its calls refused is refused while it has them alone again.
+
+    `held` has the locks that were proven of a tool since it was last callable.
+    """
+    bench, held = look.bench, look.memory.setdefault("held", {})
+    for key in bench.armed.unproven:
+        state = bench.states.get(key)
+        if state in held.get(key, ()) and key not in look.unsure:
+            reached = bench.call(key).reached
+            findings.truth(["FR-011.never-reaches"], _calling(key), "reached its upstream",
+                           holds=not reached, wanted="refused, as with these locks before",
+                           topic="locks that are left")  # fmt: skip
+    for key in look.proven:
+        held.setdefault(key, set()).add(bench.states[key])
+
+
 def _close_call(look: Look, key: ToolKey, turn: int) -> None:
     """Call the tool; on the last turn right after a call of a callable tool of its server."""
     beside = [sibling for sibling in look.free if sibling.server == key.server]

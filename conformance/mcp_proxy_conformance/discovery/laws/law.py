@@ -77,7 +77,10 @@ LAWS: dict[str, Law] = {
         (calls.policy, calls.unlike_users, calls.distinct, calls.pointing),
         ("FR-008.config", "FR-008.distinct", "FR-008.pointer", "SC-003.rejection"),
     ),
-    "calls": Law((calls.unreached, calls.kept), ("FR-011.never-reaches", "FR-011.not-unlocked")),
+    "calls": Law(
+        (calls.unreached, calls.unlifted, calls.kept),
+        ("FR-011.never-reaches", "FR-011.not-unlocked"),
+    ),
     "unknown": Law((statuses.undetermined,), ("FR-004.unknown",)),
 }  # fmt: skip
 """The laws by the names that checks use, in the order in which a look tries them."""

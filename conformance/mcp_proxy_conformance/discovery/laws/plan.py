@@ -129,7 +129,7 @@ def _fits_server(states: States, step: Step) -> bool:
 def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
     """Whether a lock by config or user can be laid on such a tool, or lifted from it."""
     if kind == "user":
-        return state == ToolState(user=True) if lift else state.callable
+        return state.user is lift and not state.config
     return state.config if lift else not state.config
 
 

@@ -125,6 +125,8 @@ class Player:
         if step.unlock == "approval":
             for tool in step.tools:
                 armed.entries.pop(ToolKey(step.server, tool), None)
+        if step.unlock in ("approval", "quarantine"):  # a release may approve
+            self._forget_held(key for key in armed.states if key.server == step.server)
         before = dict(armed.states)
         self._memory.pop("after restart", None)
         stepper.take(step)
@@ -141,6 +143,7 @@ class Player:
         """Expect a call to reach each tool that a step unlocked; otherwise mark it as unproven."""
         armed = prover.armed
         self._unsure.difference_update(opened)
+        self._forget_held(opened)
         for key in opened:
             armed.refused.pop(key, None)
             armed.unproven.pop(key, None)
@@ -148,6 +151,11 @@ class Player:
                 armed.unproven[key] = Unproven(
                     "unlocked, but no call reaches the upstream", "not_reached"
                 )
+
+    def _forget_held(self, keys: Iterable[ToolKey]) -> None:
+        """Forget which locks were proven of these tools."""
+        for key in keys:
+            self._memory.get("held", {}).pop(key, None)
 
     def _look(self, stepper: Stepper, number: int) -> None:
         """Prove the locks, try every law, and record what it observed and what it found broken.

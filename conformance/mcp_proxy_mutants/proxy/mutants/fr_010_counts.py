@@ -1,7 +1,8 @@
 """Mutants of the counts in the listing of servers."""
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +109,38 @@ def _zero_for_pending(block: Json, tools: Tally) -> Json:
 def _examples(block: Json, tools: Tally) -> Json:
     named = {status: facts.tool.name for facts, status in tools if status}
     return block | {"example": named[max(named)]}
+
+
+def _last_locked(gateway: Gateway) -> None:
+    """Keep the locked tools of each server by their last status, those that are gone included."""
+    statuses: dict[str, dict[str, Status]] = {}
+
+    def server_entry(entry: Json, tools: Sequence[Facts]) -> Json:
+        known = statuses.setdefault(entry["name"], {})
+        for facts in tools:
+            known.pop(facts.tool.name, None)
+            if not std.may_call(facts, "listing"):
+                known[facts.tool.name] = std.classify(facts)
+        free = sum(facts.tool.name not in known for facts in tools)
+        block: Json = {"callable": free} | Counter(map(str, known.values()))
+        return entry | {"tools": block} if known else entry
+
+    decide(gateway, server_entry=server_entry)
+
+
+def _by_the_longest_list() -> Callable[[Tally], Json | None]:
+    """Count as callable what a server listed before and does not list now."""
+    most: dict[str, int] = {}
+
+    def counts(tools: Tally) -> Json | None:
+        block = std.counts(tools)
+        if block is None:
+            return None
+        name = tools[0][0].tool.server
+        most[name] = max(len(tools), most.get(name, 0))
+        return block | {"callable": block["callable"] + most[name] - len(tools)}
+
+    return counts
 
 
 def _five_words(tools: Tally) -> Json | None:
@@ -223,6 +256,20 @@ def _servers_off_in_words(tools: Tally) -> Json | None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "gone-tools-are-counted",
+        "A locked tool is counted under its last status after its server no longer lists it.",
+        "FR-010.sum",
+        "FR-010.block",
+        "SC-005.absent",
+        swap=_last_locked,
+    ),
+    mutant(
+        "longest-list-is-counted",
+        "Tools that their server no longer lists are counted as callable.",
+        "FR-010.sum",
+        counts=Fresh(_by_the_longest_list),
+    ),
     mutant(
         "servers-off-counted-in-words",
         "The block of a switched-off server has a text in place of a number.",

@@ -3,19 +3,20 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
-from mcp_proxy_mutants.proxy.gateway_changes import decide
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, crowded, every_nth, is_call
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface
+from mcp_proxy_reference.config import Config
+from mcp_proxy_reference.facts import Agent, Approval, Facts, Json, Status, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.store import StoreError
+from mcp_proxy_reference.store import Record, StoreError
 from mcp_proxy_reference.upstream import UpstreamError
 
 OFTEN = 5
@@ -300,7 +301,96 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
     decide(gateway, scope=scope, may_call=may_call)
 
 
+def _turned_on_is_reviewed(gateway: Gateway) -> None:
+    """Take a tool that the user turned on again for approved, until the next start."""
+    store, approval = gateway.store, own(gateway, "_approval")
+    real = store.lock
+    turned_on: set[str] = set()
+
+    def lock(tool: Tool, *, locked: bool) -> None:
+        real(tool, locked=locked)
+        if not locked:
+            turned_on.add(tool.digest)
+
+    def reviewed(tool: Tool, record: Record | None) -> Approval:
+        return "approved" if tool.digest in turned_on else approval(tool, record)
+
+    put(store, lock=lock)
+    put(gateway, _approval=reviewed)
+
+
+def _undenied_is_turned_on(gateway: Gateway) -> None:
+    """Lift the user's lock of each tool that a new configuration no longer denies."""
+    real = own(gateway, "_apply")
+
+    def apply(config: Config) -> None:
+        denied = [facts.tool for tools in gateway.known().values() for facts in tools
+                  if facts.denied and facts.disabled_by_user]  # fmt: skip
+        real(config)
+        for tool in denied:
+            if not config.servers[tool.server].denies(tool.name):
+                gateway.store.lock(tool, locked=False)
+
+    put(gateway, _apply=apply)
+
+
+def _met_again(gateway: Gateway) -> None:
+    """Take the first contact with a server after it was switched on for the first of all."""
+    real, store = gateway.switch, gateway.store
+    contact = store.contact
+    switched: set[str] = set()
+
+    def switch(server: str, **changes: bool) -> None:
+        if changes.get("enabled"):
+            switched.add(server)
+        real(server, **changes)
+
+    def first(server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
+        contact(server, tools, trusted=trusted or server in switched)
+        switched.discard(server)
+
+    put(gateway, switch=switch)
+    put(store, contact=first)
+
+
+def _released_is_turned_on(gateway: Gateway) -> None:
+    """Lift the user's locks on the tools of a server that is released from quarantine."""
+    real = gateway.switch
+
+    def switch(server: str, **changes: bool) -> None:
+        if changes.get("quarantined") is False:
+            for facts in gateway.known()[server]:
+                gateway.store.lock(facts.tool, locked=False)
+        real(server, **changes)
+
+    put(gateway, switch=switch)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "turned-on-is-reviewed",
+        "A tool that awaits approval may be called once the user has turned it off and on again.",
+        "FR-011.never-reaches",
+        swap=_turned_on_is_reviewed,
+    ),
+    mutant(
+        "undenied-is-turned-on",
+        "The user's lock ends with the operator's denial of the same tool.",
+        "FR-011.never-reaches",
+        swap=_undenied_is_turned_on,
+    ),
+    mutant(
+        "switched-on-is-met-again",
+        "A server that is switched on again has all its tools approved.",
+        "FR-011.never-reaches",
+        swap=_met_again,
+    ),
+    mutant(
+        "released-is-turned-on",
+        "The user's locks end when the server is released from quarantine.",
+        "FR-011.never-reaches",
+        swap=_released_is_turned_on,
+    ),
     mutant(
         "call-passes-beside-another",
         "User locks are not checked while another call is running.",

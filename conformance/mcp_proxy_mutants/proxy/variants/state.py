@@ -91,7 +91,25 @@ def locks_leave_with_tools(gateway: Gateway) -> None:
     put(gateway, _record=recorded)
 
 
+def release_approves(gateway: Gateway) -> None:
+    """Approve the tools of a server that is released from quarantine."""
+    real = gateway.switch
+
+    def switch(server: str, **changes: bool) -> None:
+        if changes.get("quarantined") is False:
+            gateway.store.approve(gateway.tools(server).values())
+        real(server, **changes)
+
+    put(gateway, switch=switch)
+
+
 VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "release-approves",
+        "A server that is released from quarantine has all its tools approved.",
+        "locks-left",
+        swap=release_approves,
+    ),
     variant(
         "log-of-calls",
         "Every discovery is logged to a file, with its arguments and its answer.",

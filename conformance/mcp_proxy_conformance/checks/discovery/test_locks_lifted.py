@@ -1,0 +1,129 @@
+"""Locks that stay when another lock of their tool is lifted: FR-004, FR-011."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, ToolKey, ToolState
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.grounds import compare_places
+from mcp_proxy_conformance.discovery.locked import places
+from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
+from mcp_proxy_conformance.targets.adapter import Refused
+from mcp_proxy_conformance.verdict.comparison import Comparison
+
+COMBOS = stage("combos")
+LIFTS: Mapping[LockKind, Callable[[ToolState], ToolState]] = {
+    "server": lambda state: replace(state, server_off=False),
+    "quarantine": lambda state: replace(state, quarantined=False),
+    CONFIG: lambda state: replace(state, config=False),
+    USER: lambda state: replace(state, user=False),
+}
+"""The locks that are left, by the kind of the lock that is lifted, in the order of lifting."""
+WAITING = (ToolState(approval="pending"), ToolState(approval="changed"))
+
+States = Mapping[ToolKey, ToolState]
+
+
+@requirement(
+    "FR-001.reveals-config", "FR-001.reveals-user", "FR-001.reveals-pending",
+    "FR-001.reveals-changed", "FR-001.reveals-quarantined", "FR-003.withheld",
+    "FR-004.follows-state", "FR-004.precedence", "FR-011.never-reaches",
+)  # fmt: skip
+@on(COMBOS, fresh=True)
+def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
+    """A tool under several locks is refused, and listed for those left, until the last is lifted.
+
+    The control of an unlock is a tool that has no other lock. The release of a server from
+    quarantine may approve its tools.
+    """
+    states = {key: bench.states[key] for key in bench.armed.refused}
+    shown = {key: places(bench, key) for key in states}
+    bench.require(
+        any(not place <= UNLOCKED for place in shown.values()), "the flag revealed no locked tool"
+    )
+    compared = Comparison()
+
+    servers = dict.fromkeys(key.server for key in states)
+    for name, (kind, lift) in product(servers, LIFTS.items()):
+        own = {key: state for key, state in states.items() if key.server == name}
+        left = {key: lift(state) for key, state in own.items() if lift(state) != state}
+        states |= _lifted(bench, compared, kind, own, left)
+        if compared.findings:
+            break
+
+    compared.conclude()
+
+
+def _lifted(
+    bench: Bench, compared: Comparison, kind: LockKind, before: States, left: States
+) -> dict[ToolKey, ToolState]:
+    """Lift the locks of that kind, compare their tools with the locks left, and return those."""
+    accepted = _unlocked(bench, kind, left)
+    states = {key: left[key] for key in accepted}
+    free = [key for key, state in states.items() if state.callable]
+    if free:
+        bench.require(bench.reached(free[0]), f"the {kind} lock was not lifted")
+        if "refresh" in bench.started.target.capabilities:
+            bench.operator.refresh(free[0].server)
+    waiting = [key for key, state in states.items() if state in WAITING]
+    if kind == "quarantine" and any(bench.call(key).reached for key in waiting):
+        states = {key: replace(state, approval=None) for key, state in states.items()}
+    locked = {key: state for key, state in states.items() if not state.callable}
+    _compare_calls(bench, compared, locked)
+    _compare_entries(bench, compared, locked, {} if free else before)
+    return states
+
+
+def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
+    """Lift the locks of that kind from the tools; return those for which that was accepted."""
+    if not tools:
+        return []
+    (name,) = {key.server for key in tools}
+    if kind != USER:
+        names = [key.tool for key in tools] if kind == CONFIG else []
+        bench.operator.unlock(kind, name, names)
+        return list(tools)
+    accepted: list[ToolKey] = []
+    for key in tools:
+        with contextlib.suppress(Refused):
+            bench.operator.unlock(kind, name, [key.tool])
+            accepted.append(key)
+    return accepted
+
+
+def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
+    """Compare the calls of tools that are still locked; one that is reached is called again."""
+    reached = [key for key in locked if bench.call(key).reached]
+    if reached and bench.refused(reached[0]):
+        reached = [key for key in reached if bench.call(key).reached]
+    for key in locked:
+        compared.truth(f"a call of {key}, one of whose locks was lifted", "reached its upstream",
+                       holds=key not in reached, allowed="refused",
+                       breaks=["FR-011.never-reaches"])  # fmt: skip
+
+
+def _compare_entries(bench: Bench, compared: Comparison, locked: States, before: States) -> None:
+    """Compare places and texts of tools that are still locked; `before`: or as locked as that."""
+    allowed = {
+        key: allowed_statuses(state) | (allowed_statuses(before[key]) if before else set())
+        for key, state in locked.items()
+    }
+    shown = bench.until(
+        lambda: {key: places(bench, key) for key in locked},
+        lambda now: all(now[key] <= allowed[key] for key in locked),
+    )
+    for key, state in locked.items():
+        if not before or not shown[key] <= allowed[key]:
+            compare_places(compared, key, state, shown[key])
+        if state.approval:
+            entries = bench.discover(key.tool, include_disabled=True).disabled
+            members = str([dict(entry.members) for entry in entries if entry.key == key])
+            leaked = [word for word in bench.tools[key].canaries if word in members]
+            compared.truth(f"unapproved text in the entry of {key}", leaked, holds=not leaked,
+                           allowed=[], breaks=["FR-003.withheld"])  # fmt: skip
