@@ -1,10 +1,12 @@
-"""Descriptions after a quarantine that were shown before it: FR-003."""
+"""Descriptions after a quarantine or a change that were shown before it: FR-003."""
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.world import USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -14,6 +16,11 @@ PLAIN = world(
     server("vault", tool("tamupo_open")),
 )
 DROP = ToolKey("forge", "mobel_drop")
+APPROVED = structs.replace(
+    world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False)),
+    steps=(Step(unlock="approval", server="forge", tools=("zorvik_list", "mobel_drop")),),
+)
+SCHEMA = {"type": "object", "properties": {"tunrag": {"type": "string"}}}
 
 
 @requirement("FR-003.withheld")
@@ -34,6 +41,23 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
     text = _text(entry)
     leaked = {(str(DROP), "description"): text} if text else {}
     assert leaked == {}
+
+
+@requirement("FR-003.withheld~approved-text")
+@on(APPROVED, needs=("approval", "refresh"))
+def test_a_tool_whose_schema_alone_changed_is_listed_without_its_text(bench: Bench) -> None:
+    """A tool that waits for approval of its new schema does not show its unchanged description."""
+    before = bench.armed.entries.get(DROP)
+    bench.require(before and before.description, "the callable tool had no description")
+    bench.operator.change_upstream(Step(change=DROP.tool, server="forge", input_schema=SCHEMA))
+    bench.operator.refresh("forge")
+    if not bench.refused(DROP):
+        raise NotApplicable("the target holds back no tool of which only the schema changed")
+
+    entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda entry: not _text(entry))
+    bench.require(entry, "the flag did not reveal the changed tool")
+
+    assert {str(DROP): _text(entry)} == {str(DROP): ""}
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:

@@ -177,7 +177,7 @@ class Builder:
             self._lock(act.do, server.name, chosen)
         elif act.do in ("quarantine", "release", "off", "on"):
             self._switch(act.do, server.name)
-        elif act.do in ("add", "change", "approve"):
+        elif act.do in ("add", "change", "reshape", "approve"):
             self._renew(act.do, server, chosen[0])
         elif act.do == "ask":
             query = chosen[0].tool if act.flag is None else self.world_tool(chosen[0]).word
@@ -236,8 +236,9 @@ class Builder:
         if do == "approve" and state in APPROVABLE[1:]:
             approved = Step(unlock="approval", server=server.name, tools=(key.tool,))
             self._take(approved, *self._refreshed(server.name))
-        elif do == "change" and state.approval is None and key in initial(self.world):
-            self._take(_changed(self.world_tool(key), server.name), Step(refresh=server.name))
+        elif do != "add" and state.approval is None and key in initial(self.world):
+            change = _changed if do == "change" else _reshaped
+            self._take(change(self.world_tool(key), server.name), Step(refresh=server.name))
         elif do == "add" and len(self._taken) < len(CANARIES) - 1:
             new, sibling = self._new(), self._new()
             self._take(Step(add=new, server=server.name), Step(add=sibling, server=server.name))
@@ -249,6 +250,11 @@ class Builder:
         number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
         self._taken.add(WORDS[number])
         return a_tool(number, "", "", (), planted=True)
+
+
+def _reshaped(tool: Tool, server: str) -> Step:
+    (canary,) = tool.canaries
+    return Step(change=tool.name, server=server, input_schema=_schema(canary))
 
 
 def _changed(tool: Tool, server: str) -> Step:

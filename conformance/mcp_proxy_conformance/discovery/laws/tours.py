@@ -58,6 +58,7 @@ def _kinds(can: Collection[str]) -> Plan:
         None,
         WorldAct(do="change", server=1, tools=(1,)),
         WorldAct(do="change", server=1, tools=(5,)),
+        WorldAct(do="reshape", server=1, tools=(3,)),
         WorldAct(do="config", server=0, tools=(4,)),
         WorldAct(do="config", server=1, tools=(2, 4, 5)),
         WorldAct(do="config", server=2, tools=(0,)),

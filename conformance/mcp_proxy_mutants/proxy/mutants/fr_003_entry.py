@@ -237,7 +237,36 @@ def _approved_text_in_quarantine(facts: Facts, status: Status, withheld: bool) -
     return entry | {"description": facts.approved_description} if known else entry
 
 
+def _reshaped(facts: Facts) -> bool:
+    """Whether the tool changed, but its description did not."""
+    return facts.approval == "changed" and facts.tool.description == facts.approved_description
+
+
+def _searched_by_text(facts: Facts, surface: str) -> bool:
+    """Take a tool for approved in discovery, not in calls, if its description is."""
+    seen = surface == "discovery" and _reshaped(facts)
+    return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "new-schema-beside-known-text",
+        "A tool that changed in its schema alone is listed with the new schema.",
+        "FR-003.members",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_plus(
+            lambda facts, _s, _w: {"inputSchema": facts.tool.schema} if _reshaped(facts) else {}
+        ),
+    ),
+    mutant(
+        "new-schema-is-searched",
+        "Discovery lists a tool that changed in its schema alone as callable.",
+        "FR-003.canary",
+        "FR-004.follows-state",
+        indexed=lambda facts: std.indexed(facts) or (_reshaped(facts) and not facts.quarantined),
+        may_call=_searched_by_text,
+    ),
     mutant(
         "user-lock-brings-the-text-back",
         "A quarantined tool is listed with its description if the user disabled it, too.",

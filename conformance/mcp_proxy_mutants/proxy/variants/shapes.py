@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Approval, Facts, Json, Match, Status, Tool
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import callable_entry, locked_entry
+from mcp_proxy_reference.store import Record
 
 SHORT = 1000
 
@@ -94,6 +97,23 @@ def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
     return entry | ({"description": facts.approved_description} if withheld and indexed else {})
 
 
+def unchanged_text(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Describe a changed tool outside quarantine whose description did not change."""
+    same = facts.approval == "changed" and facts.tool.description == facts.approved_description
+    return locked_entry(facts, status, withheld and (facts.quarantined or not same))
+
+
+def approval_of_texts(gateway: Gateway) -> None:
+    """Have approvals be for a tool's description alone."""
+    approval = own(gateway, "_approval")
+
+    def of_text(tool: Tool, record: Record | None) -> Approval:
+        is_same = record is not None and record.description == tool.description
+        return "approved" if is_same else approval(tool, record)
+
+    put(gateway, _approval=of_text)
+
+
 def words_elsewhere(document: Json, _request: Request) -> Json:
     """Add a member about the index, in words of the feature."""
     return document | {"index": {"disabled": False, "remediation": None, "status": "ready"}}
@@ -159,6 +179,19 @@ VARIANTS: tuple[Variant, ...] = (
         "A withheld description is an empty string.",
         "withheld-empty",
         locked_entry=withheld_empty,
+    ),
+    variant(
+        "unchanged-text",
+        "The entry of a tool that changed in its schema alone shows its description.",
+        "approved-text-of-changed-tool",
+        "FR-003.withheld~approved-text",
+        locked_entry=unchanged_text,
+    ),
+    variant(
+        "approval-of-texts",
+        "A tool that changed in its schema alone needs no approval.",
+        "approved-text-of-changed-tool",
+        swap=approval_of_texts,
     ),
     variant(
         "approved-text",
