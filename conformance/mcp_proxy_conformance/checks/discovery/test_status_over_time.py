@@ -297,12 +297,14 @@ def _compare_counts(
     listed = bench.settled(lambda: _tallies(bench.list().servers), due)
     for name, wanted in due.items():
         breaks = ["FR-010.block", "SC-005.absent"] if wanted is None else ["FR-010.sum"]
-        compared.one_of(f"counts of {name}, some of whose tools went or came back",
-                        listed.get(name), [wanted], breaks=breaks)  # fmt: skip
+        compared.truth(f"counts of {name}, some of whose tools went or came back",
+                       listed.get(name), holds=listed.get(name) == wanted, allowed=wanted,
+                       breaks=breaks, described=False)  # fmt: skip
     if listed == due and "inspect" in bench.started.target.capabilities:
         viewed = bench.settled(lambda: _tallies({n: bench.inspect(n) for n in offered}), due)
-        compared.one_of("counts in the views of servers, some of whose tools went or came back",
-                        viewed, [due], breaks=["FR-010.inspect"])  # fmt: skip
+        compared.truth("counts in the views of servers, some of whose tools went or came back",
+                       viewed, holds=viewed == due, allowed=due,
+                       breaks=["FR-010.inspect"], described=False)  # fmt: skip
 
 
 def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:

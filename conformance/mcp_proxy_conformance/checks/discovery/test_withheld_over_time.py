@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -9,6 +11,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.locked import repeated
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 PLAIN = world(
@@ -16,11 +19,17 @@ PLAIN = world(
     server("vault", tool("tamupo_open")),
 )
 DROP = ToolKey("forge", "mobel_drop")
+SEAL = ToolKey("forge", "gatun_seal")
+NAMES = ("zorvik_list", "mobel_drop", "gatun_seal")
 APPROVED = structs.replace(
-    world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False)),
-    steps=(Step(unlock="approval", server="forge", tools=("zorvik_list", "mobel_drop")),),
+    world(server("forge", *map(tool, NAMES), trusted=False)),
+    steps=(Step(unlock="approval", server="forge", tools=NAMES),),
 )
 SCHEMA = {"type": "object", "properties": {"tunrag": {"type": "string"}}}
+CHANGES = (
+    Step(change="mobel_drop", server="forge", description="Drop all, mobel, at once."),
+    Step(change="gatun_seal", server="forge", input_schema=SCHEMA),
+)
 
 
 @requirement("FR-003.withheld")
@@ -45,19 +54,38 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 
 @requirement("FR-003.withheld~approved-text")
 @on(APPROVED, needs=("approval", "refresh"))
-def test_a_tool_whose_schema_alone_changed_is_listed_without_its_text(bench: Bench) -> None:
-    """A tool that waits for approval of its new schema does not show its unchanged description."""
-    before = bench.armed.entries.get(DROP)
-    bench.require(before and before.description, "the callable tool had no description")
-    bench.operator.change_upstream(Step(change=DROP.tool, server="forge", input_schema=SCHEMA))
+def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench) -> None:
+    """A changed tool does not show its approved description, whether that or its schema changed."""
+    before = {step.change: bench.armed.entries.get(ToolKey("forge", step.change or ""))
+              for step in CHANGES}  # fmt: skip
+    for step in CHANGES:
+        bench.operator.change_upstream(step)
     bench.operator.refresh("forge")
-    if not bench.refused(DROP):
-        raise NotApplicable("the target holds back no tool of which only the schema changed")
+    waiting = [key for key in (DROP, SEAL) if bench.refused(key)]
+    if not waiting:
+        raise NotApplicable("the target holds back no changed tool")
 
-    entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda entry: not _text(entry))
-    bench.require(entry, "the flag did not reveal the changed tool")
+    texts = {key: _text(before[key.tool]) for key in waiting}
+    entries = bench.until(
+        lambda: {key: _entry(bench, key.tool, key) for key in waiting},
+        lambda now: not any(_repeats(texts, now).values()),
+    )
+    bench.require(
+        any(texts[key] and entry for key, entry in entries.items()),
+        "the flag revealed no changed tool that was callable before",
+    )
 
-    assert {str(DROP): _text(entry)} == {str(DROP): ""}
+    assert _repeats(texts, entries) == {str(key): () for key in waiting}
+
+
+def _repeats(
+    texts: Mapping[ToolKey, str], entries: Mapping[ToolKey, Entry | None]
+) -> dict[str, tuple[str, ...]]:
+    """The text of each tool, if its entry has it."""
+    return {
+        str(key): repeated([texts[key]], entry.members if entry is not None else {})
+        for key, entry in entries.items()
+    }
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
