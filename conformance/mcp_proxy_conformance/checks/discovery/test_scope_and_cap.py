@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
@@ -25,6 +27,15 @@ TWINS = world(
         *(tool(f"{n}_dig", groups=(WORD,), locked=CONFIG) for n in SOUTH),
     ),
     agents={"north": ("upland",), "south": ("harbor",)},
+)
+WARDS = msgspec.structs.replace(
+    world(
+        server("ward", *(tool(f"{WORD}_{name}", groups=(WORD,)) for name in (*NORTH, *SOUTH))),
+        server("yard", *(tool(f"{WORD}_{name}", groups=(WORD,)) for name in SOUTH[:3])),
+        server("home", tool("bexram_open")),
+        agents={"keeper": ("yard", "home")},
+    ),
+    steps=(Step(lock="quarantine", server="yard"),),
 )
 UPLAND = tuple(ToolKey("upland", f"{name}_dig") for name in NORTH)
 HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
@@ -55,6 +66,23 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     places = [("agent north", WORD), ("agent south", WORD)]
     shown = dict(zip(places, both, strict=True))
     assert shown == dict(zip(places, map(max, both, alone), strict=True))
+
+
+@requirement("FR-007.before-cap")
+@on(WARDS, needs=("agents", "quarantine"))
+def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
+    """An agent sees its own quarantined tools, however many of another server are quarantined."""
+    keeper = scoped(bench, "keeper")
+    own = tuple(key for key in bench.tools if key.server == "yard")
+    others = [key for key in bench.tools if key.server == "ward"]
+    alone = bench.settled(lambda: _own_locked(keeper, own), len(own))
+    bench.require(alone, "the agent saw none of its own quarantined tools")
+
+    bench.operator.lock("quarantine", "ward")
+
+    bench.require(bench.refused(others[0]), "the quarantine of ward had no effect", "no_effect")
+    both = bench.settled(lambda: _own_locked(keeper, own), alone)
+    assert {("agent keeper", WORD): both} == {("agent keeper", WORD): alone}
 
 
 @requirement("FR-007.listing")

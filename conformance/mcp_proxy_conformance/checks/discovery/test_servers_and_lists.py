@@ -27,6 +27,20 @@ TRIPLETS = world(
 )
 TRIPLET = tuple(ToolKey(name, DROP) for name in ("forge", "vault", "barn"))
 LOCKED, FREE = ToolKey("forge", DROP), ToolKey("vault", DROP)
+WITHHELD = structs.replace(
+    world(
+        server("forge", tool("zorvik_list"), tool(DROP)),
+        server("attic", tool("wibnot_show"), tool(DROP)),
+        server("shed", tool("tarnix_push"), tool(DROP), trusted=False),
+    ),
+    steps=(
+        Step(unlock="approval", server="shed", tools=("tarnix_push", DROP)),
+        Step(change=DROP, server="shed", description="Drop mobel, at once."),
+        Step(refresh="shed"),
+        Step(lock=CONFIG, server="forge", tools=(DROP,)),
+        Step(lock="quarantine", server="attic"),
+    ),
+)
 EMPTIED = world(
     server(
         "forge",
@@ -99,6 +113,24 @@ def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> N
     for key in TRIPLET:
         places = {answer.status(key) for answer in answers}
         compare_places(compared, key, bench.states[key], places)
+    compared.conclude()
+
+
+@requirement("FR-001.reveals-quarantined", "FR-001.reveals-changed", "FR-001.reveals-config")
+@on(WITHHELD)
+def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> None:
+    """A quarantined and a changed tool are revealed beside a config-locked one of the same name."""
+    locked = [key for key in bench.armed.refused if key.tool == DROP]
+    bench.require(len(locked) > 1, "fewer than 2 of the namesakes were locked", "no_effect")
+
+    answer = bench.until(
+        lambda: bench.discover(DROP, include_disabled=True),
+        lambda now: set(locked) <= now.statuses().keys(),
+    )
+
+    compared = Comparison()
+    for key in locked:
+        compare_places(compared, key, bench.states[key], {answer.status(key)})
     compared.conclude()
 
 

@@ -12,12 +12,16 @@ from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, t
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import repeated
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 PLAIN = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER)),
     server("vault", tool("tamupo_open")),
 )
+PLANTED = "krelumdo"
+"""A word that stands only in the description of the tool that the quarantined server adds."""
+LATE = Step(add=tool("fegadu_seal", f"Fegadu seal, {PLANTED}.", word="fegadu")[0], server="vault")
 DROP = ToolKey("forge", "mobel_drop")
 SEAL = ToolKey("forge", "gatun_seal")
 NAMES = ("zorvik_list", "mobel_drop", "gatun_seal")
@@ -49,6 +53,32 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 
     text = _text(entry)
     leaked = {(str(DROP), "description"): text} if text else {}
+    assert leaked == {}
+
+
+@requirement("FR-003.canary")
+@on(PLAIN, needs=("quarantine", "server_off", "restart"))
+def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench) -> None:
+    """The text of a tool first met in quarantine is in no answer once its server is off."""
+    bench.operator.lock("quarantine", "vault")
+    bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")
+    bench.operator.change_upstream(LATE)
+    bench.operator.restart()
+    bench.require(bench.ready(ToolKey("forge", "zorvik_list")), "nothing could be called again")
+    shown = bench.until(lambda: bench.revealed("fegadu_seal"), bool)
+    bench.require(shown, "the flag revealed no tool first met in quarantine")
+
+    bench.operator.lock("server", "vault")
+    bench.settle()
+
+    answers = {
+        in_words({"query": query, "include_disabled": flag}): bench.discover(
+            query, include_disabled=flag
+        ).text_without_echo()
+        for query in ("fegadu_seal", "fegadu", PLANTED)
+        for flag in (True, False)
+    }
+    leaked = {place: PLANTED for place, text in answers.items() if PLANTED in text}
     assert leaked == {}
 
 

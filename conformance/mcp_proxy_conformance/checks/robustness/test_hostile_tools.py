@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     HOSTILE,
@@ -60,23 +62,26 @@ def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
 @requirement("ROB.owner")
 @on(HOSTILE)
 def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Bench) -> None:
-    """A locked tool whose name contains a colon is listed with its own server, and refused."""
+    """A locked tool whose name contains a colon is listed with it and its server, and refused."""
     if LOCKED_STRANGE in bench.armed.skipped:
         raise NotApplicable("no tool is denied by config")
     bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
 
     answer = bench.discover(STRANGE_WORD, include_disabled=True)
 
-    servers = {
-        f"server of {entry.name}": entry.members.get("server")
-        for entry in answer.disabled
-        if entry.name.endswith(LOCKED_STRANGE.tool)
-    }
-    if not servers:  # a name that a proxy cannot address may be left out
+    if not answer.disabled:  # a name that a proxy cannot address may be left out
         raise NotApplicable(f"{LOCKED_STRANGE} is not listed")
-    observed = servers | {f"call of {LOCKED_STRANGE}": bench.refused(LOCKED_STRANGE)}
-    allowed = dict.fromkeys(servers, LOCKED_STRANGE.server)
-    assert observed == allowed | {f"call of {LOCKED_STRANGE}": True}
+    observed = {
+        f"{entry.name}, server {entry.members.get('server')}": _names_in_full(entry)
+        for entry in answer.disabled
+    } | {f"refused call of {LOCKED_STRANGE}": bench.refused(LOCKED_STRANGE)}
+    assert observed == dict.fromkeys(observed, True)
+
+
+def _names_in_full(entry: Entry) -> bool:
+    """Whether an entry has the strange tool's server and whole name, signs between words aside."""
+    name, whole = (re.sub(r"[\W_]", "", text) for text in (entry.name, LOCKED_STRANGE.tool))
+    return entry.members.get("server") == LOCKED_STRANGE.server and name.endswith(whole)
 
 
 @requirement("ROB.tools~themselves")

@@ -9,10 +9,12 @@ from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import (
     FLAG,
+    WITHHELD,
     Chosen,
     Windows,
     by_allow_list,
     by_name,
+    flagged,
     left_out,
     on_later_pages,
     viewed_as,
@@ -268,7 +270,25 @@ def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
     return callables, list({hit.facts.tool.name: hit for hit in rest}.values())
 
 
+def _withheld_namesakes_dropped(document: Json, _request: Request) -> Json:
+    """Drop withheld entries whose bare name an indexed locked tool of the answer has as well."""
+    entries = document.get("disabled", [])
+    names = {e["name"].rpartition(":")[2] for e in entries if e["status"] not in WITHHELD}
+    kept = [
+        entry
+        for entry in entries
+        if entry["status"] not in WITHHELD or entry["name"].rpartition(":")[2] not in names
+    ]
+    return document | {"disabled": kept} if len(kept) < len(entries) else document
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "withheld-namesakes-dropped",
+        "Withheld tools are left out beside an indexed locked tool of the same name.",
+        "FR-001.reveals-quarantined",
+        answer=flagged(_withheld_namesakes_dropped),
+    ),
     mutant(
         "locked-namesakes-merged",
         "Of locked tools with one name on several servers, the first is listed.",

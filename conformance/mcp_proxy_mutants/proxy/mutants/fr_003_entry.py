@@ -250,6 +250,14 @@ def _searched_by_text(facts: Facts, surface: str) -> bool:
 
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
+        "quarantine-ends-with-the-server",
+        "Tools of a quarantined server are in the index once it is switched off.",
+        "FR-003.canary",
+        indexed=lambda facts: std.indexed(
+            replace(facts, quarantined=facts.quarantined and facts.enabled)
+        ),
+    ),
+    mutant(
         "new-schema-beside-known-text",
         "A tool that changed in its schema alone is listed with the new schema.",
         "FR-003.members",

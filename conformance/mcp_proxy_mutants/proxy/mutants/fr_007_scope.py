@@ -462,6 +462,13 @@ MUTANTS: tuple[Mutant, ...] = (
         swap=_first_ten_of_all(lambda hit: hit.facts.tool.key),
     ),
     mutant(
+        "withheld-scoped-last",
+        "Withheld tools beyond the agent's scope are removed only from the finished answer.",
+        "FR-007.before-cap",
+        scope=_open_for("quarantine"),
+        answer=_filtered_last,
+    ),
+    mutant(
         "scope-last",
         "Entries beyond the agent's scope are removed only from the finished answer.",
         "FR-007.before-cap",

@@ -203,6 +203,15 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     mutant(
+        "names-end-at-a-colon",
+        "A locked entry's name ends at the colon in it.",
+        "ROB.owner",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld)
+            | {"name": ":".join(facts.tool.key.split(":")[:2])}
+        ),
+    ),
+    mutant(
         "locks-end-at-a-colon",
         "Tools with a colon in their names are listed as locked, but can be called.",
         "ROB.owner",
