@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
-from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import USERS, of_users, shut, states_of
 from mcp_proxy_conformance.discovery.locked import (
@@ -27,10 +27,18 @@ from mcp_proxy_conformance.discovery.rejections import (
     texts_of_server,
 )
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
-from mcp_proxy_conformance.verdict.result import Unread
+from mcp_proxy_conformance.verdict.result import NotApplicable, Unread
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
+COLON = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=USER),
+        tool("gatun:wipe", word="gatun", locked=(USER, CONFIG)),
+    )
+)
 POLICY = "disabled_by_config"
 LEAN = ("name", "server", "description", "status")
 
@@ -110,6 +118,18 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
     """Whatever else locks the tool or its server, the rejection asks for no act on the tool."""
+    wrong = _wrong_rejections(bench)
+
+    assert wrong == {}
+
+
+@requirement("SC-003.rejection")
+@on(COLON)
+def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench) -> None:
+    """The rejection of a denied tool whose name contains a colon asks for no act on the tool."""
+    key = ToolKey("forge", "gatun:wipe")
+    if key not in bench.armed.refused:  # a name that a proxy cannot address may be left out
+        raise NotApplicable(f"{key} is not locked")
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}

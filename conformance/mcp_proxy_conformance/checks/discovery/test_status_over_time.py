@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked import own_query, places
+from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
@@ -56,6 +57,8 @@ RETURNING = world(
     ),
     server("barn", tool("tifka_show"), tool("rovani_peek"), tool("lurbin_pick", locked=USER)),
 )
+BOTH = f"{WIPE.tool} sumiga_hold"
+"""A query for a tool that will be gone and one that stays, both locked by the user."""
 OFFERED, LEFT = {"forge": 5, "barn": 3}, {"forge": 2, "barn": 1}
 """How many tools each of these servers offers, before and while some are gone."""
 ASKED_AGAIN = 5
@@ -160,7 +163,8 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
 
 @requirement(
     "FR-001.reveals-config", "FR-001.reveals-user", "FR-004.follows-state", "FR-004.once",
-    "FR-010.block", "FR-010.inspect", "FR-010.sum", "FR-011.never-reaches", "SC-005.absent",
+    "FR-009.count", "FR-010.block", "FR-010.inspect", "FR-010.sum", "FR-011.never-reaches",
+    "SC-005.absent",
 )  # fmt: skip
 @on(RETURNING, needs=("refresh",))
 def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: Bench) -> None:
@@ -179,12 +183,14 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     )
     compared = Comparison()
     is_counted = _is_counted(bench, states | HELD)
+    bench.discover(BOTH)
 
     for key in (OPENED, PEEK, *states):
         bench.operator.remove_upstream_tool(key)
     _refresh(bench)
     if all(_settled_places(bench, key, {"absent"}) == {"absent"} for key in (OPENED, PEEK)):
         _compare_gone(bench, compared, states)
+        _compare_note(bench, compared)
         if is_counted:
             _compare_counts(bench, compared, HELD, LEFT)
     for key in (OPENED, PEEK, *states):
@@ -313,6 +319,17 @@ def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -
         for place in sorted(_settled_places(bench, key, {"absent"})):
             compared.one_of(f"place of {key}, which its server no longer lists", place,
                             ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
+
+
+def _compare_note(bench: Bench, compared: Comparison) -> None:
+    """Compare the number of a note, due for a tool that is gone and one that is not, to entries."""
+    answer, flagged = bench.discover(BOTH), bench.discover(BOTH, include_disabled=True)
+    numbers = numbers_in(answer.note or "")
+    if answer.tools or not numbers or not flagged.disabled:
+        return
+    compared.truth("note for tools of which one is gone", answer.note or "",
+                   holds=len(flagged.disabled) in numbers, allowed=str(len(flagged.disabled)),
+                   breaks=["FR-009.count"], shows=["FR-009.count"])  # fmt: skip
 
 
 def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:

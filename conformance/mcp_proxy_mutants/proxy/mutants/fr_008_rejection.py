@@ -99,6 +99,14 @@ def _policy_for(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
 
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
+        "policy-ends-at-a-colon",
+        "Rejections of tools with a colon in their names leave the operator's denial out.",
+        "SC-003.rejection",
+        rejection=lambda facts, texts: std.rejection(
+            replace(facts, denied=facts.denied and ":" not in facts.tool.name), texts
+        ),
+    ),
+    mutant(
         "unapproved-user-lock-told-as-policy",
         "A tool that the user disabled and nobody approved is rejected as operator policy.",
         "FR-008.distinct",

@@ -136,6 +136,21 @@ def _one_of_one(document: Json, request: Request) -> Json:
     return _mute(document) if more else document
 
 
+def _highest_note() -> Callable[[Json, Request], Json]:
+    """Show of all notes that were due for a query the one with the highest number."""
+    highest: dict[str, str] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if "notice" not in document:
+            return document
+        due = highest.setdefault(request.query, document["notice"])
+        notes = (due, document["notice"])
+        highest[request.query] = max(notes, key=lambda note: int(note.partition(" ")[0]))
+        return document | {"notice": highest[request.query]}
+
+    return answer
+
+
 def _status(facts: Facts) -> Status | None:
     return std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
 
@@ -322,6 +337,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note counts a locked tool of a quarantined server once more if it has another lock.",
         "FR-009.count",
         swap=_quarantine_counts_anew,
+    ),
+    mutant(
+        "note-never-counts-down",
+        "The note keeps the highest number that was due for its query.",
+        "FR-009.count",
+        answer=Fresh(_highest_note),
     ),
     mutant(
         "note-one-more",
