@@ -36,7 +36,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The facts that decide if a tool may be called; `approval` is None if unreadable."""
+    """The facts that decide if a tool may be called; `approval` is None if unreadable.
+
+    `enabled` and `quarantined` are its server's; `denied`: by the config, for this tool.
+    """
 
     tool: Tool
     enabled: bool

@@ -1,4 +1,4 @@
-"""Byte comparison of answers, without the members that are measured to move by themselves."""
+"""Calibration: bytes of answers compared without the members that move by themselves."""
 
 from __future__ import annotations
 

@@ -460,16 +460,20 @@ def _sent(load: Load, server_id: str) -> Iterator[str]:
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
-    """Compare the second load: a recovered server is available, one that failed since is not."""
+    """Compare a server's second load with `expected`: it is available now, or not available.
+
+    Under an X. clause, about faults that the source text does not name, its status must equal the
+    first load's. Its tools must be empty unless available, its claimed attempts those of this load.
+    """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
     recounted = "O6.claimed" in load.case.clauses
     if not load.case.heals and not _went_as_expected(load, name):
         return  # its script is at another step than the case assumes
-    recorded = [clause for clause in load.case.clauses if clause.startswith("X.")]
-    if recorded:
+    unnamed = [clause for clause in load.case.clauses if clause.startswith("X.")]
+    if unnamed:
         before = _shown_status(load.loaded.outcome(name), says)
-        compared.one_of(f"status of {name} in the second load", status, (before,), breaks=recorded)
+        compared.one_of(f"status of {name} in the second load", status, (before,), breaks=unnamed)
     elif (is_well := {word == "available" for word in expected.status}) != {True, False}:
         compared.truth(f"status of {name} in the second load", status,
                        holds=(status == "available") in is_well, allowed=list(expected.status),

@@ -21,19 +21,19 @@ class Interruption:
 
     def __init__(self) -> None:
         """Begin as if no signal had been received."""
-        self._came: float | None = None
+        self._raised_at: float | None = None
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise KeyboardInterrupt, unless a signal came in the last `AGAIN_S` seconds."""
+        """Raise KeyboardInterrupt, unless it did so less than `AGAIN_S` seconds ago."""
         del number, frame
         now = time.monotonic()
-        if self._came is None or now - self._came >= AGAIN_S:
-            self._came = now
+        if self._raised_at is None or now - self._raised_at >= AGAIN_S:
+            self._raised_at = now
             raise KeyboardInterrupt
 
     def again(self) -> None:
         """Raise KeyboardInterrupt once more if any signal was received."""
-        if self._came is not None:
+        if self._raised_at is not None:
             raise KeyboardInterrupt
 
     @pytest.hookimpl(wrapper=True)

@@ -144,7 +144,11 @@ class CommandAdapter:
         self._agents: frozenset[str] = frozenset()
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the adapter program, and through it the target; return how it is reached."""
+        """Start the adapter program, and through it the target; return how it is reached.
+
+        TargetNotStarted if the program breaks the protocol, refuses, or leaves out url or agents;
+        AdapterError if it answers with an error. The folder `state` in `folder` must not exist.
+        """
         state = folder / "state"
         state.mkdir(mode=0o700, parents=True)
         self._program = LineProgram(self._command, log=folder / "adapter.log")

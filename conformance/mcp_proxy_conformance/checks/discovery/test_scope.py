@@ -1,4 +1,4 @@
-"""Discovery by a scoped agent, with locked tools beyond its scope: FR-007."""
+"""Discovery answers to a scoped agent tell nothing of locked tools beyond its scope: FR-007."""
 
 from __future__ import annotations
 
@@ -158,9 +158,9 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
 @requirement("FR-007.hidden")
 @on(WITHHELD, needs=("agents",))
 def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
-    """Pending, changed and quarantined tools of other servers are not revealed to the agent.
+    """Withheld tools beyond agent north's server, forge, are not revealed to it under the flag.
 
-    The name of one of these servers begins with the name of the agent's own server.
+    They are pending, changed and quarantined ones; the server forgery begins with forge's name.
     """
     bench.needs_one_of("approval", "quarantine")
     view = scoped(bench, "north")

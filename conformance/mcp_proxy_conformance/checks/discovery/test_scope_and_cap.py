@@ -1,4 +1,4 @@
-"""A scoped agent's answers while tools beyond its scope are locked: FR-007."""
+"""Cap and counts of a scoped agent while tools beyond its scope are locked: FR-007."""
 
 from __future__ import annotations
 

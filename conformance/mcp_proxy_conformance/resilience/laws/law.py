@@ -1,4 +1,4 @@
-"""Laws that hold for every load, whatever the servers do."""
+"""Every law of loads by name: what holds for any servers, with any scripts, in any order."""
 
 from __future__ import annotations
 
@@ -42,10 +42,13 @@ class Declared:
         return str(outcome.status) if known else "failed"
 
     def words(self, server: LoadServer, most: int) -> set[str]:
-        """Return the values of `word` that the source allows for a load of that server."""
-        allowed = walk(server, most, reads=self.reads).statuses
+        """Return the values of `word` that the source text allows for a load of that server.
+
+        `most`: the bound of attempts. A behaviour that the text leaves open allows every word.
+        """
         if any(map(is_open, server.script)):
             return {*WORDS, "failed"}
+        allowed = walk(server, most, reads=self.reads).statuses
         return {
             status if self.reads.classifies or status == "available" else "failed"
             for status in allowed

@@ -130,7 +130,7 @@ class Controller:
             self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
 
     def pytest_handlecrashitem(self, crashitem: str) -> None:
-        """Remember the check that a lost worker was running."""
+        """Remember the address of the check that a lost worker was running, for `_loss`."""
         self._crashed = crashitem.rpartition("/")[2]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -112,7 +112,7 @@ class Corpus:
 
 
 def corpus(own: Iterable[Document]) -> Corpus:
-    """Return the corpus of the shipped files, with these documents in place of their namesakes."""
+    """Return the corpus to lint: these documents, and the shipped ones that they do not replace."""
     mine = {document.key: document for document in own}
     read_already = {document.path.absolute() for document in mine.values()}
     others = [path for path in installed() if path.absolute() not in read_already]

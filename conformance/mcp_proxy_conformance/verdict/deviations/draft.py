@@ -12,7 +12,7 @@ from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 WIDTH = 120
 PRESENCE = "presence"
-"""The result of a run that ended before its first check."""
+"""Name of the probe's result: a run that has it ended before its first check."""
 HEAD = """\
 # Known failures. Each entry excuses its own failure until its date, and nothing else.
 # Say in each why it is not fixed yet (reason) and give its link (issue): a run needs both.
@@ -20,7 +20,7 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Map each required clause that fails and can be waived to its first reason.
+    """Map each required clause that fails, and that a deviation may waive, to its first reason.
 
     Failures before the first check cannot be waived: nothing is known of the rest then.
     """

@@ -96,7 +96,7 @@ def user_first(facts: Facts) -> Status | None:
 
 
 def user_before_quarantine(facts: Facts) -> Status:
-    """Return a tool's reason, with the user's lock before quarantine."""
+    """Classify as usual, but report a user's lock before quarantine."""
     if facts.enabled and not facts.denied and facts.disabled_by_user:
         return "disabled_by_user"
     return classify(facts)
