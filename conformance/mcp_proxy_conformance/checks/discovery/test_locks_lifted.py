@@ -40,7 +40,7 @@ def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
     """A tool under several locks is refused, and listed for those left, until the last is lifted.
 
     The control of an unlock is a tool that has no other lock. The release of a server from
-    quarantine may approve its tools.
+    quarantine may approve its tools, and so may turning a tool on again.
     """
     states = {key: bench.states[key] for key in bench.armed.refused}
     shown = {key: places(bench, key) for key in states}
@@ -72,7 +72,7 @@ def _lifted(
         if "refresh" in bench.started.target.capabilities:
             bench.operator.refresh(free[0].server)
     waiting = [key for key, state in states.items() if state in WAITING]
-    if kind == "quarantine" and any(bench.call(key).reached for key in waiting):
+    if kind in ("quarantine", USER) and any(bench.call(key).reached for key in waiting):
         states = {key: replace(state, approval=None) for key, state in states.items()}
     locked = {key: state for key, state in states.items() if not state.callable}
     _compare_calls(bench, compared, locked)

@@ -127,6 +127,9 @@ class Player:
                 armed.entries.pop(ToolKey(step.server, tool), None)
         if step.unlock in ("approval", "quarantine"):  # a release may approve
             self._forget_held(key for key in armed.states if key.server == step.server)
+        if step.unlock == "user":  # to turn a tool on again may approve it
+            turned_on = (ToolKey(step.server, tool) for tool in step.tools)
+            self._forget_held(key for key in turned_on if armed.states[key].approval)
         before = dict(armed.states)
         self._memory.pop("after restart", None)
         stepper.take(step)

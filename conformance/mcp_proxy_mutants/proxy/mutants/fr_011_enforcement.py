@@ -14,9 +14,9 @@ from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, crowded, every_nth, is_call
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.config import Config
-from mcp_proxy_reference.facts import Agent, Approval, Facts, Json, Status, Surface, Tool
+from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.store import Record, StoreError
+from mcp_proxy_reference.store import StoreError
 from mcp_proxy_reference.upstream import UpstreamError
 
 OFTEN = 5
@@ -301,24 +301,6 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
     decide(gateway, scope=scope, may_call=may_call)
 
 
-def _turned_on_is_reviewed(gateway: Gateway) -> None:
-    """Take a tool that the user turned on again for approved, until the next start."""
-    store, approval = gateway.store, own(gateway, "_approval")
-    real = store.lock
-    turned_on: set[str] = set()
-
-    def lock(tool: Tool, *, locked: bool) -> None:
-        real(tool, locked=locked)
-        if not locked:
-            turned_on.add(tool.digest)
-
-    def reviewed(tool: Tool, record: Record | None) -> Approval:
-        return "approved" if tool.digest in turned_on else approval(tool, record)
-
-    put(store, lock=lock)
-    put(gateway, _approval=reviewed)
-
-
 def _undenied_is_turned_on(gateway: Gateway) -> None:
     """Lift the user's lock of each tool that a new configuration no longer denies."""
     real = own(gateway, "_apply")
@@ -367,12 +349,6 @@ def _released_is_turned_on(gateway: Gateway) -> None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    mutant(
-        "turned-on-is-reviewed",
-        "A tool that awaits approval may be called once the user has turned it off and on again.",
-        "FR-011.never-reaches",
-        swap=_turned_on_is_reviewed,
-    ),
     mutant(
         "undenied-is-turned-on",
         "The user's lock ends with the operator's denial of the same tool.",

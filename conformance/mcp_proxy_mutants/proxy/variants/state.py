@@ -103,7 +103,26 @@ def release_approves(gateway: Gateway) -> None:
     put(gateway, switch=switch)
 
 
+def turning_on_approves(gateway: Gateway) -> None:
+    """Approve a tool that the user turns on again."""
+    store = gateway.store
+    real = store.lock
+
+    def lock(tool: Tool, *, locked: bool) -> None:
+        real(tool, locked=locked)
+        if not locked:
+            store.approve([tool])
+
+    put(store, lock=lock)
+
+
 VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "turning-on-approves",
+        "A tool that the user turns on again is approved.",
+        "locks-left",
+        swap=turning_on_approves,
+    ),
     variant(
         "release-approves",
         "A server that is released from quarantine has all its tools approved.",
