@@ -129,8 +129,8 @@ def _in_words(keyword: str, value: Any) -> str:
     """Return in words which values a keyword of a schema allows."""
     if keyword == "required":
         return "present"
-    if keyword == "not" and not value:
-        return "absent"
+    if keyword == "not":
+        return "not null" if value == {"type": "null"} else "absent"
     return f"{keyword} {json.dumps(value, ensure_ascii=False)}"
 
 
