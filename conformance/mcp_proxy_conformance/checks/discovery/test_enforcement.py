@@ -71,7 +71,8 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
     """No call surface reaches a locked tool, although at least one reaches a callable tool.
 
-    They are called in a session, and in the stateless revision where it is spoken.
+    They are called in a session, and in the stateless revision where it is spoken, by their names
+    and by names that differ only in blanks or case.
     """
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
@@ -85,6 +86,9 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
             for way in ways:
                 for key in keys:
                     view.call(key, surface=way)
+        for key in keys:
+            for name in (f"{key.tool} ", f" {key.tool}", f"{key.tool}\n", key.tool.upper()):
+                bench.call(ToolKey(key.server, name), surface=proven[0])
 
 
 @requirement("FR-011.never-reaches")

@@ -55,7 +55,26 @@ def _lost_for_good() -> Callable[[Facts], Status]:
     return classify
 
 
+def _lost_counts_kept() -> Callable[[Tally], Json | None]:
+    """Return a `counts` decision that keeps the counts made while approvals were unreadable."""
+    kept: dict[frozenset[str], Json | None] = {}
+
+    def counts(tools: Tally) -> Json | None:
+        names = frozenset(facts.tool.key for facts, _ in tools)
+        if any(_is_lost(facts) for facts, _ in tools):
+            kept[names] = std.counts(tools)
+        return kept.get(names, std.counts(tools))
+
+    return counts
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "lost-counts-are-kept",
+        "Counts made while approvals could not be read are shown from then on.",
+        "FR-010.sum",
+        counts=Fresh(_lost_counts_kept),
+    ),
     mutant(
         "lost-reasons-stay-lost",
         "A user's lock whose reason was lost once is told as unknown from then on.",

@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -348,7 +349,45 @@ def _released_is_turned_on(gateway: Gateway) -> None:
     put(gateway, switch=switch)
 
 
+def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
+    """Return a swap that finds called tools by a cleaned name, and locks by the name as sent."""
+    is_cleaned = ContextVar("is_cleaned", default=False)
+
+    def swap(gateway: Gateway) -> None:
+        async def reply(
+            _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+        ) -> Json:
+            params = message.get("params") or {}
+            arguments = params.get("arguments") if is_call(str(params.get("name"))) else None
+            if isinstance(arguments, dict) and isinstance(sent := arguments.get("name"), str):
+                arguments["name"] = clean(sent)
+                is_cleaned.set(clean(sent) != sent)
+            return await respond()
+
+        decide(
+            gateway,
+            reply=reply,
+            may_call=lambda facts, surface: (
+                std.may_call(facts, surface) or (is_call(surface) and is_cleaned.get())
+            ),
+        )
+
+    return swap
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "blanks-pass",
+        "A locked tool may be called by its name with a blank after it.",
+        "FR-011.never-reaches",
+        swap=_unlocked_as(str.strip),
+    ),
+    mutant(
+        "capitals-pass",
+        "A locked tool may be called by its name in capitals.",
+        "FR-011.never-reaches",
+        swap=_unlocked_as(str.lower),
+    ),
     mutant(
         "undenied-is-turned-on",
         "The user's lock ends with the operator's denial of the same tool.",
