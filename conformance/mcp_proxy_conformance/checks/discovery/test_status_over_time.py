@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import (
@@ -46,7 +48,8 @@ LOCKED = world(
 OPENED, PEEK = ToolKey("forge", "fegadu_open"), ToolKey("barn", "rovani_peek")
 PICK = ToolKey("barn", "lurbin_pick")
 HELD = {ToolKey("forge", "sumiga_hold"): ToolState(user=True)}
-RETURNING = world(
+LENT = ToolKey("shed", "bitoko_lend")
+LEAVING = world(
     server(
         "forge",
         tool("zorvik_list"),
@@ -56,7 +59,10 @@ RETURNING = world(
         tool("sumiga_hold", locked=USER),
     ),
     server("barn", tool("tifka_show"), tool("rovani_peek"), tool("lurbin_pick", locked=USER)),
+    server("shed", tool("fegadu_seal"), tool("bitoko_lend"), trusted=False),
 )
+APPROVED = Step(unlock="approval", server="shed", tools=("fegadu_seal", LENT.tool))
+RETURNING = structs.replace(LEAVING, steps=(APPROVED, *LEAVING.steps))
 BOTH = f"{WIPE.tool} sumiga_hold"
 """A query for a tool that will be gone and one that stays, both locked by the user."""
 OFFERED, LEFT = {"forge": 5, "barn": 3}, {"forge": 2, "barn": 1}
@@ -171,7 +177,8 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     """A locked tool is not listed or counted while its server lacks it, and is locked once back.
 
     The control is a callable tool of each server that goes and comes back with it: where that one
-    stays listed, nothing is judged of the time between. A user lock may end with its tool.
+    stays listed, nothing is judged of the time between. A user lock may end with its tool. An
+    approved tool that goes is not listed as locked either.
     """
     states = {DROP: ToolState(config=True), WIPE: ToolState(user=True), PICK: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
@@ -185,11 +192,12 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     is_counted = _is_counted(bench, states | HELD)
     bench.discover(BOTH)
 
-    for key in (OPENED, PEEK, *states):
+    for key in (OPENED, PEEK, LENT, *states):
         bench.operator.remove_upstream_tool(key)
     _refresh(bench)
     if all(_settled_places(bench, key, {"absent"}) == {"absent"} for key in (OPENED, PEEK)):
-        _compare_gone(bench, compared, states)
+        lent_stays = "callable" in _settled_places(bench, LENT, {"absent"})
+        _compare_gone(bench, compared, [*states, *([] if lent_stays else [LENT])])
         _compare_note(bench, compared)
         if is_counted:
             _compare_counts(bench, compared, HELD, LEFT)
@@ -266,7 +274,7 @@ def _stale(
 
 
 def _refresh(bench: Bench) -> None:
-    for name in OFFERED:
+    for name in (*OFFERED, LENT.server):
         bench.operator.refresh(name)
 
 
