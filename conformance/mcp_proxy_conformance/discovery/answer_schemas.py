@@ -131,6 +131,8 @@ def _in_words(keyword: str, value: Any) -> str:
         return "present"
     if keyword == "not":
         return "not null" if value == {"type": "null"} else "absent"
+    if keyword == "enum":
+        return " or ".join(map(str, value))
     return f"{keyword} {json.dumps(value, ensure_ascii=False)}"
 
 

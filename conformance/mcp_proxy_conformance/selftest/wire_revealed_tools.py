@@ -101,7 +101,7 @@ def _refused(x: WireExchange, result: Json) -> Json | None:
 
 
 def _in_two_items(x: WireExchange, result: Json) -> Json | None:
-    more = {"type": "text", "text": "Locked tools are listed too."}
+    more = {"type": "text", "text": '{"locked": "Locked tools are listed too."}'}
     return result | {"content": [*result["content"], more]} if x.flagged else None
 
 
@@ -197,7 +197,7 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire("flag-refused", "A request with the flag true is answered with an error.",
          "FR-001.accepts", result=_refused),
-    wire("flag-of-two-items", "With the flag true, the answer has one more content item.",
+    wire("flag-of-two-items", "With the flag true, the answer has two JSON documents.",
          "FR-001.accepts",
          result=_in_two_items),
     wire(

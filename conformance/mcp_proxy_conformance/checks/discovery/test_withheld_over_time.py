@@ -75,7 +75,7 @@ def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench)
         in_words({"query": query, "include_disabled": flag}): bench.discover(
             query, include_disabled=flag
         ).text_without_echo()
-        for query in ("fegadu_seal", "fegadu", PLANTED)
+        for query in ("fegadu_seal", "fegadu")
         for flag in (True, False)
     }
     leaked = {place: PLANTED for place, text in answers.items() if PLANTED in text}
