@@ -502,6 +502,9 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
                 raise NotApplicable(reason)
         for tool in bench.armed.unproven:
             bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
+        own = [state for tool, state in bench.states.items() if tool.server == server]
+        if wanted is not None and all(state.callable for state in own):
+            raise NotApplicable(f"no declared capability locks a tool of {server}")
         shown = server in listing.servers
         bench.require(shown, f"the listing does not show {server}", "not_listed")
         entry = listing.servers[server]

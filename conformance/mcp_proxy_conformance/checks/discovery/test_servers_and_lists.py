@@ -120,6 +120,7 @@ def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> N
 @on(WITHHELD)
 def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> None:
     """A quarantined and a changed tool are revealed beside a config-locked one of the same name."""
+    bench.needs_one_of("approval", "quarantine")
     locked = [key for key in bench.armed.refused if key.tool == DROP]
     bench.require(len(locked) > 1, "fewer than 2 of the namesakes were locked", "no_effect")
 
