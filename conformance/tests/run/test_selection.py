@@ -103,6 +103,15 @@ def test_a_choice_that_cannot_be_meant_is_refused(
     assert done.stderr.count("\n") == 1
 
 
+def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) -> None:
+    """Without `config`, no tool of the server in this case is locked, so no block is due."""
+    case = "test_the_listing_counts_tools_by_reason[counts-five-hundred]"
+
+    _, report = run(tmp_path, f"--check={case}", "--capabilities=user,quarantine")
+
+    assert {result["verdict"] for result in report["results"]} == {"not_applicable"}
+
+
 def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
     """Each named one is run, a case of a loader by its own name too."""
     names = ["denied-forbidden", DECLARED]
