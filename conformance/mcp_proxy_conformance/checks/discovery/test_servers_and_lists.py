@@ -22,7 +22,7 @@ NAMESAKES = world(
 )
 TRIPLETS = world(
     server("forge", tool("zorvik_list"), tool(DROP, locked=CONFIG)),
-    server("vault", tool("tarnix_push"), tool(DROP, locked=CONFIG)),
+    server("vault", tool("tarnix_push"), tool(DROP, locked=(USER, CONFIG))),
     server("barn", tool("tifka_show"), tool(DROP, locked=USER)),
 )
 TRIPLET = tuple(ToolKey(name, DROP) for name in ("forge", "vault", "barn"))
