@@ -33,7 +33,7 @@ LOCKED = world(
 )
 FREE = ToolKey("forge", "zorvik_list")
 READERS = world(
-    server("forge", tool("zorvik_list"), tool("mobel_drop", locked=CONFIG)),
+    server("forge", tool("zorvik_list"), tool("mobel_drop")),
     server("barn", tool("tifka_show")),
     agents={"smith": ("forge",), "farmer": ("barn",)},
 )
@@ -275,22 +275,29 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
 
 
 @requirement("FR-014.described")
-@on(READERS, needs=("agents",))
+@on(READERS, needs=("agents", "user"))
 def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
-    """Each agent that is offered the tool reads of the flag, with locked tools in its scope or not.
+    """Whoever is offered the tool reads of the flag, whether a tool in its scope is locked or not.
 
-    It does so before and after a request with the flag.
+    That holds before the first lock, with a lock, and after a request with the flag.
     """
-    views = {name: bench.as_agent(name) for name in bench.world.agents}
+    views = {"": bench} | {f" as agent {name}": bench.as_agent(name) for name in bench.world.agents}
+    observed: dict[str, bool] = {}
 
-    observed = dict[str, bool]()
-    for moment in ("before", "after"):
+    def look(moment: str) -> None:
         for name, view in views.items():
-            observed |= {
-                f"{place} as agent {name}, {moment} a request with the flag": _describes_flag(tool)
-                for place, tool in offered_anywhere(view).items()
-            }
-            view.discover("mobel", include_disabled=True)
+            for place, entry in offered_anywhere(view).items():
+                observed[f"{place}{name}, {moment}"] = _describes_flag(entry)
+
+    look("before the first lock")
+    bench.operator.lock(USER, "forge", ["mobel_drop"])
+    bench.require(
+        bench.refused(ToolKey("forge", "mobel_drop")), "the lock had no effect", "no_effect"
+    )
+    look("with a lock")
+    for view in views.values():
+        view.discover("mobel", include_disabled=True)
+    look("after a request with the flag")
 
     assert observed == dict.fromkeys(observed, True)
 
