@@ -24,6 +24,7 @@ Chosen = Callable[[Facts], bool]
 Texts = Mapping[Status, str]
 Tally = Sequence[tuple[Facts, Status | None]]
 Counts = Callable[[Tally], Any]
+Entry = Callable[[Facts, Status, bool], Json]
 Windows = tuple[Sequence[Match], Sequence[Match]]
 FLAG = "include_disabled"
 HOLDS: Mapping[str, Callable[[Facts], bool]] = {
@@ -158,6 +159,13 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
         )
 
     return swap
+
+
+def plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
+    """Return a `locked_entry` decision that adds or replaces members."""
+    return lambda facts, status, withheld: (
+        std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
+    )
 
 
 def then(change: Callable[[Json, Tally], Any]) -> Counts:

@@ -31,7 +31,7 @@ LOOKS = 20
 
 
 def _hide(gateway: Gateway, hidden: Chosen) -> None:
-    """Leave the locked hits that `hidden` selects out of every answer."""
+    """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
         callables, rest = std.window(hits, limit)
@@ -68,16 +68,6 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
     gateway.tools = tools  # type: ignore[method-assign]
 
 
-def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
-    """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
-
-    def without(hits: Sequence[Match], limit: int) -> Windows:
-        callables, rest = std.window(hits, limit)
-        return callables, [hit for hit in rest if not hidden(hit.facts)]
-
-    decide(gateway, window=without)
-
-
 def _long_deny_list_hidden(gateway: Gateway) -> None:
     """Hide the denied tools of servers that deny more than one."""
 
@@ -85,7 +75,7 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
         server = gateway.config.servers[facts.tool.server]
         return facts.denied and len(server.disabled_tools) > 1
 
-    _hiding(gateway, hidden)
+    _hide(gateway, hidden)
 
 
 def _refresh_forgets(gateway: Gateway) -> None:
@@ -100,7 +90,7 @@ def _refresh_forgets(gateway: Gateway) -> None:
         return outcome
 
     gateway.refresh = refresh  # type: ignore[method-assign]
-    _hiding(gateway, lambda facts: facts.disabled_by_user and facts.tool.key in forgotten)
+    _hide(gateway, lambda facts: facts.disabled_by_user and facts.tool.key in forgotten)
 
 
 def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import Tally, Texts, as_, then
+from mcp_proxy_mutants.proxy.pieces import Entry, Tally, Texts, as_, plus, then
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
@@ -16,7 +16,6 @@ from mcp_proxy_reference.gateway import Gateway
 LONG = 1000
 LINE = 24
 THEIRS = std.REMEDIATION["disabled_by_user"]
-Entry = Callable[[Facts, Status, bool], Json]
 
 
 def _user_text_for_agents(document: Json, request: Request) -> Json:
@@ -171,13 +170,6 @@ def _user_hint(block: Json, _tools: Tally) -> Json:
     return block | {"hint": "Ask the user to enable these tools in the UI."}
 
 
-def _plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
-    """Return a `locked_entry` decision that adds or replaces members."""
-    return lambda facts, status, withheld: (
-        std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
-    )
-
-
 def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry:
     """Return a `locked_entry` decision that leaves a member out, for some tools."""
 
@@ -190,7 +182,7 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
 
 def _described_as(change: Callable[[str], str]) -> Entry:
     """Return a `locked_entry` decision that changes the description where there is one."""
-    return _plus(
+    return plus(
         lambda facts, _, withheld: (
             {} if withheld else {"description": change(facts.tool.description)}
         )
@@ -199,7 +191,7 @@ def _described_as(change: Callable[[str], str]) -> Entry:
 
 def _shown(when: Callable[[Facts], bool], text: Callable[[Facts], Any]) -> Entry:
     """Return a `locked_entry` decision that adds a description to some withheld tools."""
-    return _plus(
+    return plus(
         lambda facts, _, withheld: {"description": text(facts)} if withheld and when(facts) else {}
     )
 
@@ -220,7 +212,7 @@ def _last_described() -> Entry:
             {"description": descriptions[facts.tool.key]} if facts.tool.key in descriptions else {}
         )
 
-    return _plus(members)
+    return plus(members)
 
 
 def _text(facts: Facts) -> str:
@@ -263,7 +255,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-003.members",
         "FR-003.withheld",
         "FR-003.canary",
-        locked_entry=_plus(
+        locked_entry=plus(
             lambda facts, _s, _w: {"inputSchema": facts.tool.schema} if _reshaped(facts) else {}
         ),
     ),
@@ -304,7 +296,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "withheld-annotations",
         "Withheld entries have the tool's annotations.",
         "FR-003.canary",
-        locked_entry=_plus(
+        locked_entry=plus(
             lambda facts, _s, withheld: {"annotations": facts.tool.annotations} if withheld else {}
         ),
     ),
@@ -328,7 +320,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "entry-blank-description",
         "Descriptions of denied tools are empty.",
         "FR-003.description",
-        locked_entry=_plus(
+        locked_entry=plus(
             lambda facts, _, withheld: {"description": ""} if facts.denied and not withheld else {}
         ),
     ),
@@ -368,9 +360,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "The status of a tool with two locks is a list with one word.",
         "FR-003.members",
         "FR-004.enum",
-        locked_entry=lambda facts, status, withheld: (
-            std.locked_entry(facts, status, withheld)
-            | ({"status": [status]} if facts.denied and facts.disabled_by_user else {})
+        locked_entry=plus(
+            lambda facts, status, _: (
+                {"status": [status]} if facts.denied and facts.disabled_by_user else {}
+            )
         ),
     ),
     mutant(
@@ -383,7 +376,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "entry-schema",
         "Locked entries have the input schema that callable ones have.",
         "FR-003.members",
-        locked_entry=_plus(
+        locked_entry=plus(
             lambda facts, _, withheld: {} if withheld else {"inputSchema": facts.tool.schema}
         ),
     ),
@@ -391,7 +384,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "entry-status-list",
         "The status of an entry is a list with one word.",
         "FR-003.members",
-        locked_entry=_plus(lambda _f, status, _w: {"status": [status]}),
+        locked_entry=plus(lambda _f, status, _w: {"status": [status]}),
     ),
     mutant(
         "entry-reason",
@@ -436,9 +429,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "user-locked-servers-capitalised",
         "User-locked entries spell the server with a capital letter.",
         "FR-003.server",
-        locked_entry=lambda facts, status, withheld: (
-            std.locked_entry(facts, status, withheld)
-            | ({"server": facts.tool.server.title()} if status == "disabled_by_user" else {})
+        locked_entry=plus(
+            lambda facts, status, _: (
+                {"server": facts.tool.server.title()} if status == "disabled_by_user" else {}
+            )
         ),
     ),
     mutant(
@@ -514,7 +508,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-003.withheld",
         "FR-003.canary",
         "FR-003.members",
-        locked_entry=_plus(
+        locked_entry=plus(
             lambda facts, _s, withheld: {"inputSchema": facts.tool.schema} if withheld else {}
         ),
     ),

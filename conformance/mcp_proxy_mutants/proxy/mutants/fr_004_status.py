@@ -20,6 +20,7 @@ from mcp_proxy_mutants.proxy.pieces import (
     Windows,
     by_allow_list,
     crowded,
+    is_call,
     ordered,
     viewed_as,
 )
@@ -405,7 +406,7 @@ def _back_and_undenied(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        passes = surface.startswith("call_tool_") and facts.tool.key in back
+        passes = is_call(surface) and facts.tool.key in back
         return std.may_call(replace(facts, denied=False) if passes else facts, surface)
 
     decide(gateway, may_call=may_call)

@@ -17,13 +17,6 @@ ALL = 1000
 Window = Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]]]
 
 
-def _flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    def answer(document: Json, request: Request) -> Json:
-        return change(document, request) if request.flag else document
-
-    return answer
-
-
 def _by_name(document: Json, _request: Request) -> Json:
     return document | {"tools": sorted(document["tools"], key=lambda entry: str(entry["name"]))}
 
@@ -208,13 +201,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "flag-sorts-by-name",
         "With the flag, callable results are sorted by name.",
         "FR-006.callables",
-        answer=_flagged(_by_name),
+        answer=flagged(_by_name),
     ),
     mutant(
         "withheld-turn-callables",
         "With the flag, callable results are in reverse order beside five withheld tools.",
         "FR-006.callables",
-        answer=_flagged(_turned_beside_withheld),
+        answer=flagged(_turned_beside_withheld),
     ),
     mutant(
         "callables-displaced-at-1",

@@ -21,13 +21,6 @@ Scope = Callable[[Agent, str, Surface], bool]
 KEPT_S = 2
 
 
-def _open(*surfaces: Surface) -> Callable[[Agent, str, Surface], bool]:
-    def opened(agent: Agent, server: str, surface: Surface) -> bool:
-        return surface in surfaces or std.scope(agent, server, surface)
-
-    return opened
-
-
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
     """Return a maker of an `answer` change: agents get the administrator's `member` for a query."""
 
@@ -66,7 +59,7 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
         texts = {status: text for status, text in std.REMEDIATION.items() if status in shown}
         return document | {"disabled": entries, "remediation": texts}
 
-    decide(gateway, scope=_open("quarantine"), answer=answer)
+    decide(gateway, scope=_open_for("quarantine"), answer=answer)
 
 
 def _own_callables(document: Json, request: Request) -> Json:
@@ -481,7 +474,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "pass-ignores-the-scope",
         "Withheld tools of every server are listed, whatever the agent's scope.",
         "FR-007.hidden",
-        scope=_open("quarantine"),
+        scope=_open_for("quarantine"),
     ),
     mutant(
         "maps-kept-by-query",
@@ -499,7 +492,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "scope-of-callables-only",
         "The scope applies to callable results, not to locked ones.",
         "FR-007.hidden",
-        scope=_open("search"),
+        scope=_open_for("search"),
         answer=_own_callables,
     ),
     mutant(
@@ -569,7 +562,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "note-ignores-the-scope",
         "The note counts matches of every server.",
         "FR-007.note",
-        scope=_open("note"),
+        scope=_open_for("note"),
     ),
     mutant(
         "notes-kept-by-query",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import is_call
 from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Json
@@ -299,7 +300,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-011.never-reaches",
         over_stdio=True,
         may_call=lambda facts, surface: std.may_call(
-            replace(facts, denied=facts.denied and not surface.startswith("call_tool")), surface
+            replace(facts, denied=facts.denied and not is_call(surface)), surface
         ),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import FLAG, is_call
+from mcp_proxy_mutants.proxy.pieces import FLAG, is_call, plus
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
@@ -197,19 +197,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "owner-up-to-the-last-colon",
         "A locked entry names everything before the last colon of the address as the server.",
         "ROB.owner",
-        locked_entry=lambda facts, status, withheld: (
-            std.locked_entry(facts, status, withheld)
-            | {"server": facts.tool.key.rpartition(":")[0]}
-        ),
+        locked_entry=plus(lambda facts, *_: {"server": facts.tool.key.rpartition(":")[0]}),
     ),
     mutant(
         "names-end-at-a-colon",
         "A locked entry's name ends at the colon in it.",
         "ROB.owner",
-        locked_entry=lambda facts, status, withheld: (
-            std.locked_entry(facts, status, withheld)
-            | {"name": ":".join(facts.tool.key.split(":")[:2])}
-        ),
+        locked_entry=plus(lambda facts, *_: {"name": ":".join(facts.tool.key.split(":")[:2])}),
     ),
     mutant(
         "locks-end-at-a-colon",
@@ -223,9 +217,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "owner-between-the-colons",
         "A locked entry names the last but one part of the address as the server.",
         "ROB.owner",
-        locked_entry=lambda facts, status, withheld: (
-            std.locked_entry(facts, status, withheld) | {"server": facts.tool.key.split(":")[-2]}
-        ),
+        locked_entry=plus(lambda facts, *_: {"server": facts.tool.key.split(":")[-2]}),
     ),
     mutant(
         "open-schema-loses-the-server",
