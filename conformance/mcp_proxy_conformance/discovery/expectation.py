@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry, as_json
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
+from mcp_proxy_conformance.discovery.contents import masked, schemas
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
 from mcp_proxy_conformance.discovery.grounds import (
     OF_USERS,
@@ -23,7 +24,7 @@ from mcp_proxy_conformance.discovery.grounds import (
     reveals,
     shown_by,
 )
-from mcp_proxy_conformance.discovery.locked import masked, own_entries, schemas
+from mcp_proxy_conformance.discovery.locked_entries import own_entries
 from mcp_proxy_conformance.discovery.note import most_matches
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE

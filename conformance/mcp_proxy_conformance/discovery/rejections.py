@@ -9,7 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.bench import Bench, Called
-from mcp_proxy_conformance.discovery.locked import masked
+from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.remediation import (
     Judgement,
     claims_operator_policy,

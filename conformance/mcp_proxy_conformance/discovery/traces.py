@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
-from mcp_proxy_conformance.targets.stored import Places, changed, spelled, stored, traced
+from mcp_proxy_conformance.targets.stored_content import Places, changed, spelled, stored, traced
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 AGENT = "wicketbrim"

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.resilience.loader import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS
-from mcp_proxy_conformance.wire.held import Held
+from mcp_proxy_conformance.wire.held_answers import Held
 
 SERVER_ID = "{server_id}"
 """The placeholder, in a declared prefix, for the id of the tool's server."""

@@ -33,7 +33,7 @@ from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS, BadTarget, Description
 from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.written import written
+from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.record import RunState
 
 PROFILE = "discovery"

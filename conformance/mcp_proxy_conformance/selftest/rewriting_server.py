@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
 from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
-from mcp_proxy_conformance.selftest.rewritten import events_rewritten, rewritten
+from mcp_proxy_conformance.selftest.rewritten_body import events_rewritten, rewritten
 from mcp_proxy_conformance.targets.adapter import Access, Adapter, Target, UpstreamAddress
 
 __all__ = ["RewritingAdapter", "WireExchange", "WireFault", "rewriting"]

@@ -12,7 +12,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.targets.written import Written
+from mcp_proxy_conformance.targets.target_lines import Written
 
 CAPABILITIES = frozenset(
     {

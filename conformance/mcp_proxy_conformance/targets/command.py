@@ -21,7 +21,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.lines import LineProgram, ProgramEnded
+from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.http import check_header
 from mcp_proxy_conformance.wire.transcript import Transcript

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.targets.description import (
 )
 from mcp_proxy_conformance.targets.launch import REFERENCE, mcpproxy
 from mcp_proxy_conformance.targets.operator import OperatorAdapter
-from mcp_proxy_conformance.targets.warm import WarmHost
+from mcp_proxy_conformance.targets.warm_host import WarmHost
 
 DIRECT = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}", endpoint="/mcp/all")
 CODE = ToolTemplate(

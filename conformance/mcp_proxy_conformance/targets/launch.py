@@ -67,14 +67,14 @@ def mcpproxy(binary: str) -> Launch:
     )
 
 
-HOST = "mcp_proxy_conformance.targets.warm_host"
+HOST = "mcp_proxy_conformance.targets.warm_host_program"
 REFERENCE = Launch(
     command=(sys.executable, "-m", "mcp_proxy_reference"),
     says_address=True,
     has_counter=True,
     breakable_store="proxy.db",
     serves_stdio=True,
-    host=(sys.executable, "-m", "mcp_proxy_conformance.targets.warm_host")
+    host=(sys.executable, "-m", "mcp_proxy_conformance.targets.warm_host_program")
     if hasattr(os, "fork")
     else (),
 )

@@ -25,8 +25,8 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.folder import keep_logs, remove
-from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.targets.state_folder import keep_logs, remove
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
@@ -34,7 +34,7 @@ from mcp_proxy_conformance.verdict.result import Finding
 from mcp_proxy_conformance.wire.client import Client, Way, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import Unreachable
-from mcp_proxy_conformance.wire.held import Held
+from mcp_proxy_conformance.wire.held_answers import Held
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
 

@@ -1,83 +1,74 @@
-"""The program of a warm host: it forks an instance of the reference for each input line.
+"""A warm host of the reference: one process that has imported everything and forks instances."""
 
-A line on standard input is `{"arguments": [...], "environment": {...}, "output": F, "log": F}`;
-the answer is one line `{"pid": N}`. Each instance is a process and a process group of its own.
-"""
+from __future__ import annotations
 
-import asyncio
-import contextlib
-import gc
-import importlib
 import json
-import os
-import signal
-import sys
-from typing import Any
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-import anyio.lowlevel
-import httpx2
-
-from mcp_proxy_reference.__main__ import main
+from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.targets.process import Process, expect_groups, output_beside
 
 
-def host() -> None:
-    """Fork a reference proxy for each input line; at the input's end, end those that still run."""
-    running: set[int] = set()
+class WarmHost:
+    """Starts reference proxies in milliseconds, instead of a third of a second each.
 
-    def reap(*_: object) -> None:
-        with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                running.discard(ended)
+    Every proxy is a separate process, with its own session, files, port and state; only the
+    imports are shared. The host is started with the first instance.
+    """
 
-    signal.signal(signal.SIGCHLD, reap)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_the_late()
-    gc.freeze()
-    for line in sys.stdin:
-        wanted = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            _become(wanted)
-        running.add(pid)
-        sys.stdout.write(json.dumps({"pid": pid}) + "\n")
-        sys.stdout.flush()
-    for pid in list(running):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGTERM)
+    def __init__(self, command: Sequence[str]) -> None:
+        """Keep the host's command line; the host is started with the first instance."""
+        self._command = list(command)
+        self._child: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
 
+    def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """Have the host fork a proxy with these arguments and exactly this environment; return it.
 
-def _import_the_late() -> None:
-    """Import here, once, the modules that each instance would import at its first connection."""
-    importlib.import_module("uvicorn.lifespan.off")
-    asyncio.run(anyio.lowlevel.checkpoint())
-    asyncio.run(httpx2.AsyncClient(verify=False).aclose())
+        Raises:
+            TargetNotStarted: The host has ended.
+        """
+        wanted = {
+            "arguments": list(arguments),
+            "environment": dict(env),
+            "output": str(output_beside(log)),
+            "log": str(log),
+        }
+        for path in (output_beside(log), log):
+            path.touch()
+        with self._lock:
+            if self._child is None or self._child.poll() is not None:
+                self._child = self._spawn(env)
+            child = self._child
+            assert child.stdin is not None
+            assert child.stdout is not None
+            try:
+                child.stdin.write(json.dumps(wanted) + "\n")
+                child.stdin.flush()
+                answer = child.stdout.readline()
+                return Process(int(json.loads(answer)["pid"]), log)
+            except (OSError, ValueError, KeyError) as error:
+                raise TargetNotStarted(
+                    f"the process that starts the reference has ended: {error}"
+                ) from None
 
+    def close(self) -> None:
+        """End the host process; its instances are ended by their starters."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.communicate()
 
-def _become(wanted: dict[str, Any]) -> None:
-    """Run the reference in this forked process, in a session of its own; never return."""
-    os.setsid()
-    for number in (signal.SIGCHLD, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    for descriptor, name in ((1, "output"), (2, "log")):
-        try:
-            opened = os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError:  # the requesting process is gone, and its folder too
-            os._exit(1)
-        os.dup2(opened, descriptor)
-    os.environ.clear()
-    os.environ.update(wanted["environment"])
-    try:
-        main(wanted["arguments"])
-        os._exit(0)
-    except SystemExit as ended:
-        os._exit(ended.code if isinstance(ended.code, int) else 1)
-    except BaseException:  # noqa: BLE001 - printed as the interpreter would, then the process ends
-        sys.excepthook(*sys.exc_info())
-        sys.stderr.flush()
-        os._exit(1)
-
-
-if __name__ == "__main__":
-    host()
+    def _spawn(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
+        expect_groups()
+        return subprocess.Popen(  # noqa: S603 - our own reference
+            self._command,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+        )

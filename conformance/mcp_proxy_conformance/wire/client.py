@@ -13,7 +13,7 @@ from mcp_proxy_conformance.wire.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_proxy_conformance.wire.held import Held
+    from mcp_proxy_conformance.wire.held_answers import Held
     from mcp_proxy_conformance.wire.http import HttpResponse
     from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript

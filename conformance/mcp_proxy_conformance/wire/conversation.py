@@ -11,7 +11,7 @@ from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_proxy_conformance.wire.held import Held
+    from mcp_proxy_conformance.wire.held_answers import Held
 
 MAX_PAGES = 1000
 

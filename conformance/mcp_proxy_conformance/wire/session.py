@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import jsonrpc, revisions
-from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.awaited_answer import Awaited
 from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
 from mcp_proxy_conformance.wire.conversation import refused
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import jsonrpc
-from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.awaited_answer import Awaited
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.program import Program

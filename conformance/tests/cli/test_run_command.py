@@ -14,9 +14,9 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.targets.adapter import (
     TargetNotStarted,
 )
-from mcp_proxy_conformance.targets.folder import keep_logs
-from mcp_proxy_conformance.targets.lines import LineProgram
+from mcp_proxy_conformance.targets.line_program import LineProgram
 from mcp_proxy_conformance.targets.process import Spawned
+from mcp_proxy_conformance.targets.state_folder import keep_logs
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 

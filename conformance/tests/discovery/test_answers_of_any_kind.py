@@ -16,7 +16,7 @@ from mcp_proxy_conformance.catalogue.world import Tool, ToolKey
 from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.comparison import of_sides, plain, same
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.verdict.result import Finding

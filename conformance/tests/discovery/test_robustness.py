@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.hostile.clean import TRACE, readable, uncleanly
+from mcp_proxy_conformance.discovery.hostile.clean_answer import TRACE, readable, uncleanly
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE
 from mcp_proxy_conformance.discovery.hostile.payloads import BODIES, FLAGS, NAMES, TEXTS
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable

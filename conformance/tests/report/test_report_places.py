@@ -20,7 +20,7 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
 from mcp_proxy_conformance.report import badge, junit, markdown, sarif
 from mcp_proxy_conformance.targets import kinds
-from mcp_proxy_conformance.targets.written import Written, written
+from mcp_proxy_conformance.targets.target_lines import Written, written
 
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 TEXT = '''\

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linted import LOAD, SOUND, lint_output
+from sound_case import LOAD, SOUND, lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 

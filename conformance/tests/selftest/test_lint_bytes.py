@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from linted import LOAD, SOUND
+from sound_case import LOAD, SOUND
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.selftest.authoring.linter import lint

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from linted import lint_output
+from sound_case import lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 

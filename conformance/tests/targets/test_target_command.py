@@ -25,7 +25,7 @@ from mcp_proxy_conformance.targets.adapter import (
     UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.command import CommandAdapter
-from mcp_proxy_conformance.targets.lines import WAITING_MOST
+from mcp_proxy_conformance.targets.line_program import WAITING_MOST
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
 PLACES = {"forge": UpstreamAddress(url="http://127.0.0.1:1/mcp")}

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_proxy_conformance.upstream.faults import BadScript, FaultServers, read_scripts, seen
+from mcp_proxy_conformance.upstream.faults import BadScript, FaultServers, read_scripts, server_log
 
 UNAVAILABLE = {"do": "status", "code": 503}
 HEALTHY = {"do": "healthy"}
@@ -206,13 +206,13 @@ def test_a_log_keeps_the_first_entries_and_counts_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A peer's texts are cut, too."""
-    monkeypatch.setattr(seen, "MOST", 2)
+    monkeypatch.setattr(server_log, "MOST", 2)
     with serving(HEALTHY) as servers:
         for _ in range(5):
             ask(servers.url("a"), "initialize", {"Authorization": "x" * 5000})
         entries = servers.log("a")
 
-    assert [len(entry.authorization or "") for entry in entries] == [seen.LONGEST] * 2
+    assert [len(entry.authorization or "") for entry in entries] == [server_log.LONGEST] * 2
     assert (servers.dropped("a"), servers.attempts("a")) == (3, 5)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from mcp_proxy_conformance.upstream import Upstreams
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
-from mcp_proxy_conformance.upstream.faults.seen import MOST
+from mcp_proxy_conformance.upstream.faults.server_log import MOST
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 DARWIN = sys.platform == "darwin"

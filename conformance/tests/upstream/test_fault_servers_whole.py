@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_proxy_conformance.upstream.faults import FaultServers, names, read_scripts
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts, reserved_name
 
 LINUX_ONLY = pytest.mark.skipif(
     sys.platform != "linux", reason="a queue of length 0 is filled for certain on Linux only"
@@ -119,7 +119,7 @@ def test_the_precondition_of_an_unknown_name_is_no_such_name(
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    assert sentence in str(names.why_resolvable.__wrapped__("x.invalid"))
+    assert sentence in str(reserved_name.why_resolvable.__wrapped__("x.invalid"))
 
 
 @pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])

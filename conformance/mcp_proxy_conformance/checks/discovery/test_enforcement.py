@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.locked import ask
+from mcp_proxy_conformance.discovery.locked_entries import ask
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 
 MIXED, SCOPE = stage("mixed"), stage("scope")

@@ -10,14 +10,12 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.locked import (
+from mcp_proxy_conformance.discovery.contents import remedies, repeated, schemas
+from mcp_proxy_conformance.discovery.locked_entries import (
     every_answer,
     every_entry,
     named,
     own_answer,
-    remedies,
-    repeated,
-    schemas,
 )
 from mcp_proxy_conformance.discovery.requests import in_words
 

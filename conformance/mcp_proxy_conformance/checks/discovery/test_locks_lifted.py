@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, ToolKey, ToolState
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import places
+from mcp_proxy_conformance.discovery.locked_entries import places
 from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
 from mcp_proxy_conformance.targets.adapter import Refused
 from mcp_proxy_conformance.verdict.comparison import Comparison

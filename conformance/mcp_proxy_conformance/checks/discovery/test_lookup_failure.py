@@ -23,9 +23,10 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.contents import masked, strings
 from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, strings
+from mcp_proxy_conformance.discovery.locked_entries import ask, own_texts
 from mcp_proxy_conformance.discovery.note import leads_on
 from mcp_proxy_conformance.discovery.oracle import (
     ABSENT,

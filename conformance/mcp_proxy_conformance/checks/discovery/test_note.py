@@ -19,7 +19,7 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.locked import repeated
+from mcp_proxy_conformance.discovery.contents import repeated
 from mcp_proxy_conformance.discovery.note import (
     counts_right,
     leads_on,

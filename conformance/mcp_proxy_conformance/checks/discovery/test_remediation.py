@@ -12,15 +12,8 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.locked import (
-    advice,
-    every_answer,
-    every_entry,
-    masked,
-    other_maps,
-    own_texts,
-    repeated,
-)
+from mcp_proxy_conformance.discovery.contents import advice, masked, other_maps, repeated
+from mcp_proxy_conformance.discovery.locked_entries import every_answer, every_entry, own_texts
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
 from mcp_proxy_conformance.discovery.requests import in_words

@@ -20,9 +20,10 @@ from mcp_proxy_conformance.catalogue.world import (
     world,
 )
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import broken_by
-from mcp_proxy_conformance.discovery.locked import ask, masked
+from mcp_proxy_conformance.discovery.locked_entries import ask
 from mcp_proxy_conformance.discovery.oracle import ABSENT, allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import has_sentence, texts_of_server
 from mcp_proxy_conformance.discovery.remediation import judge

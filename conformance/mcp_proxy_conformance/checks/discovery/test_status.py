@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS, compare_places
-from mcp_proxy_conformance.discovery.locked import (
+from mcp_proxy_conformance.discovery.locked_entries import (
     ask,
     every_answer,
     own_answer,

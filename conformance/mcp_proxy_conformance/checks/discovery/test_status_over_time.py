@@ -25,7 +25,7 @@ from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import compare_places
-from mcp_proxy_conformance.discovery.locked import own_query, places
+from mcp_proxy_conformance.discovery.locked_entries import own_query, places
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison

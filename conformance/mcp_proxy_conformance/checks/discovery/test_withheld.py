@@ -10,12 +10,8 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.locked import (
-    every_entry,
-    own_entries,
-    schemas,
-    strings,
-)
+from mcp_proxy_conformance.discovery.contents import schemas, strings
+from mcp_proxy_conformance.discovery.locked_entries import every_entry, own_entries
 from mcp_proxy_conformance.discovery.oracle import is_withheld
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import Breach

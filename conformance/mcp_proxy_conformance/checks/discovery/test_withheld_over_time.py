@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.locked import repeated
+from mcp_proxy_conformance.discovery.contents import repeated
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 

@@ -8,9 +8,9 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.contents import strings
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral, tally
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.locked import strings
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.discovery.contents import other_maps, repeated, schemas
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.locked import other_maps, repeated, schemas
 from mcp_proxy_conformance.discovery.oracle import cap, remediation_keys
 from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
 from mcp_proxy_conformance.verdict.result import NotApplicable

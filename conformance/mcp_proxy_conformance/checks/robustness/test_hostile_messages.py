@@ -7,7 +7,7 @@ from functools import partial
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.hostile.clean import finds, readable, uncleanly
+from mcp_proxy_conformance.discovery.hostile.clean_answer import finds, readable, uncleanly
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE, ORDINARY, WORD
 from mcp_proxy_conformance.discovery.hostile.payloads import BODIES
 

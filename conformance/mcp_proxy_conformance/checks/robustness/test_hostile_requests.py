@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.hostile.clean import finds, uncleanly
+from mcp_proxy_conformance.discovery.hostile.clean_answer import finds, uncleanly
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE, LOCKED, ORDINARY, WORD
 from mcp_proxy_conformance.discovery.hostile.payloads import FLAGS, NAMES, TEXTS
 from mcp_proxy_conformance.discovery.requests import ABSENT

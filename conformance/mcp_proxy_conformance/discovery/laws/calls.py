@@ -9,8 +9,9 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import masked, own_query
+from mcp_proxy_conformance.discovery.locked_entries import own_query
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import (
     is_policy_first,

@@ -10,6 +10,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.contents import strings
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
@@ -23,7 +24,6 @@ from mcp_proxy_conformance.discovery.counts import (
     tally,
 )
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
-from mcp_proxy_conformance.discovery.locked import strings
 from mcp_proxy_conformance.discovery.oracle import counted_as
 from mcp_proxy_conformance.discovery.remediation import tells_user_act
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT
-from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import (
+from mcp_proxy_conformance.discovery.contents import (
     advice,
     masked,
     other_maps,
@@ -17,6 +16,7 @@ from mcp_proxy_conformance.discovery.locked import (
     repeated,
     schemas,
 )
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.oracle import is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge
 

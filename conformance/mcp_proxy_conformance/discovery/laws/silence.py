@@ -6,8 +6,8 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.contents import repeated
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import repeated
 from mcp_proxy_conformance.discovery.note import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, may_have_note, must_have_note

@@ -7,9 +7,10 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked import masked, own_query
+from mcp_proxy_conformance.discovery.locked_entries import own_query
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
 from mcp_proxy_conformance.discovery.remediation import judge

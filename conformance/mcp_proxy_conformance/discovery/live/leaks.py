@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.contents import strings
 from mcp_proxy_conformance.discovery.live.live_bench import LiveBench
 from mcp_proxy_conformance.discovery.live.words import NOWHERE
-from mcp_proxy_conformance.discovery.locked import strings
 
 LEAST_NAME, LEAST_TEXT = 6, 20
 """Characters; shorter texts occur in others by chance."""

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudg
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable

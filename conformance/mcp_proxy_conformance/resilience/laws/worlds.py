@@ -23,8 +23,8 @@ from mcp_proxy_conformance.catalogue.load_case import (
 )
 from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
-from mcp_proxy_conformance.upstream.faults.names import why_resolvable
 from mcp_proxy_conformance.upstream.faults.port import LINUX
+from mcp_proxy_conformance.upstream.faults.reserved_name import why_resolvable
 
 Script = tuple[Behaviour, ...]
 Recipe = tuple[list[list[Behaviour]], int]

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.run.subjects.proxy import not_asked
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.written import written
+from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.outcome import (
     CONFORMANT,
     DECLARATION,

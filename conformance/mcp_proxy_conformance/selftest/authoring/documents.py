@@ -17,8 +17,8 @@ from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
+from mcp_proxy_conformance.selftest.authoring.json_lines import JsonLines, line_at, pointer
 from mcp_proxy_conformance.selftest.authoring.kinds import KINDS, Kind
-from mcp_proxy_conformance.selftest.authoring.lines import JsonLines, line_at, pointer
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
 
 FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)

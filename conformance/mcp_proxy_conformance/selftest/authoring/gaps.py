@@ -10,6 +10,7 @@ from mcp_proxy_conformance.selftest import shipped
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
 from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, finding
+from mcp_proxy_conformance.selftest.authoring.json_lines import JsonLines
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
     INTERPRETATIONS,
@@ -18,7 +19,6 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     PROOFS,
     REQUIREMENTS,
 )
-from mcp_proxy_conformance.selftest.authoring.lines import JsonLines
 
 OF = {
     "clause": (REQUIREMENTS,),

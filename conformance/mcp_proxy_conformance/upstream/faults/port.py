@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
 from mcp_proxy_conformance.upstream.faults.connections import play_whole, send
-from mcp_proxy_conformance.upstream.faults.faulty import LOOPBACK, FaultyServer, prefix
+from mcp_proxy_conformance.upstream.faults.faulty_server import LOOPBACK, FaultyServer, prefix
 from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, read_request
 
 LINUX = sys.platform == "linux"

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Unresolvable
-from mcp_proxy_conformance.upstream.faults.faulty import FaultyServer
-from mcp_proxy_conformance.upstream.faults.names import why_resolvable
+from mcp_proxy_conformance.upstream.faults.faulty_server import FaultyServer
 from mcp_proxy_conformance.upstream.faults.port import LINUX, Port
+from mcp_proxy_conformance.upstream.faults.reserved_name import why_resolvable
 from mcp_proxy_conformance.upstream.faults.script import ServerScript, checked
-from mcp_proxy_conformance.upstream.faults.seen import Seen
+from mcp_proxy_conformance.upstream.faults.server_log import Seen
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.script import Eras
 from mcp_proxy_conformance.wire.transcript import Transcript

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.faults.attempts import AttemptCount, Call, read_call
-from mcp_proxy_conformance.upstream.faults.names import NOBODY
 from mcp_proxy_conformance.upstream.faults.replies import Right, ScriptedReply, reply, whole
+from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
-from mcp_proxy_conformance.upstream.faults.seen import ServerLog
+from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
 from mcp_proxy_conformance.upstream.script import Eras, Script, shim
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_proxy_conformance.wire import jsonrpc
 from mcp_proxy_conformance.wire.faults import ProtocolFault
-from mcp_proxy_conformance.wire.held import MOST, SMALL, Held
+from mcp_proxy_conformance.wire.held_answers import MOST, SMALL, Held
 
 
 def answer(size: int) -> jsonrpc.Envelope:

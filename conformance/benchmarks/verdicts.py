@@ -1,11 +1,11 @@
 """Verdict of every clause on every available target, written to a file; two files compared.
 
-`python yardstick.py write now.json --binary ./mcpproxy` judges the reference (as a process, with
+`python verdicts.py write now.json --binary ./mcpproxy` judges the reference (as a process, with
 two capabilities, and as a live endpoint), the JavaScript proxy, proxies of other authors, the
 loaders, and the real Go proxy where its binary is named. `--only NAME` picks targets, `--seed` the
 generated worlds. A target that cannot be had here is written with the reason why, in one line.
 
-`python yardstick.py compare before.json now.json` prints a line for each clause whose verdict, or
+`python verdicts.py compare before.json now.json` prints a line for each clause whose verdict, or
 whose cause, is another, and for each target that is in one file only. It ends with 1 when there
 is such a line, with 0 when there is none.
 """

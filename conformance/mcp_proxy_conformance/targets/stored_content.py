@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.targets.folder import BESIDE, SQLITE, files, is_printed, masked
+from mcp_proxy_conformance.targets.state_folder import BESIDE, SQLITE, files, is_printed, masked
 
 MOST_FILE, MOST_ALL, MOST_ROWS = 32 * 1024 * 1024, 128 * 1024 * 1024, 50_000
 """Bytes that are read of one file and of a folder, and rows of one table; the rest is not read."""

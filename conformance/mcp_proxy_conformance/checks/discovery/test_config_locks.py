@@ -1,4 +1,4 @@
-"""Texts for config locks, which no user can lift: SC-003."""
+"""Texts and counts of config-locked tools, which no act of a user can unlock: SC-003."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.contents import masked, repeated, strings
 from mcp_proxy_conformance.discovery.counts import USERS, of_users, shut, states_of
-from mcp_proxy_conformance.discovery.locked import (
-    every_answer,
-    every_entry,
-    masked,
-    own_texts,
-    repeated,
-    strings,
-)
+from mcp_proxy_conformance.discovery.locked_entries import every_answer, every_entry, own_texts
 from mcp_proxy_conformance.discovery.rejections import (
     ACT_OF_USERS,
     OWN_OF_USERS,

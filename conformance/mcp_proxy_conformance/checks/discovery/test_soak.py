@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.locked import ask
+from mcp_proxy_conformance.discovery.locked_entries import ask
 
 MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 

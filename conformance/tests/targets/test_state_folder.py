@@ -10,8 +10,8 @@ import pytest
 from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.command import CommandAdapter
-from mcp_proxy_conformance.targets.folder import keep_logs, marks, remove, things
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.state_folder import keep_logs, marks, remove, things
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 DEEP = 3000
