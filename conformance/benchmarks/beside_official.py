@@ -1,4 +1,4 @@
-"""Checks per second of this suite and of the official MCP conformance suite on its own server.
+"""Checks per second of this suite beside the official MCP conformance suite, on its own server.
 
 Start their server first, `everything-server.ts` of their repository's `examples/servers/typescript`
 (`npm install && npx tsx everything-server.ts`). Then `python beside_official.py --url

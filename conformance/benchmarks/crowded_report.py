@@ -1,4 +1,4 @@
-"""Memory, transcript and report of a run in a world of many tools.
+"""Memory, transcript and report of a run in a crowded world: one of many tools.
 
 `python crowded_report.py 100 100000` judges the reference, with so many locked tools, by one check
 that asks for all of them many times and then fails, so that the report cites what crossed the wire.

@@ -1,4 +1,4 @@
-"""Kill rate of the laws of discovery with no other check beside them.
+"""Kill rate of the laws of discovery alone, with no other check beside them.
 
 `python laws_alone.py` tries them on every mutant of discovery, one process each, and on every fair
 variant, and prints one line of JSON: how many are killed, which survive (`unlisted`: those that

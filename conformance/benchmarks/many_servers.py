@@ -1,4 +1,4 @@
-"""Hundreds of servers of mixed faults in one load, repeatedly: time, memory, outcomes.
+"""Many servers of mixed faults in one load, hundreds, repeatedly: time, memory, outcomes.
 
 `python many_servers.py --servers 200 --rounds 5` has the reference's own loader load them, after
 one load that does not count, and prints one line of JSON. It ends with 1 when a server gets in each

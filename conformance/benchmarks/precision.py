@@ -1,4 +1,4 @@
-"""Number of clauses reported as broken that a mutant does not break.
+"""Precision of verdicts: the number of clauses reported as broken that a mutant does not break.
 
 `python precision.py` runs every check on each mutant of two fixed samples, 100 proxies and 60
 loaders, and counts the F clauses that the report says are broken though neither precision.toml nor

@@ -1,4 +1,4 @@
-"""Verdict of every clause on every available target, written to a file; two files compared.
+"""Verdicts of every clause on every available target, written to a file; two files compared.
 
 `python verdicts.py write now.json --binary ./mcpproxy` judges the reference (as a process, with
 two capabilities, and as a live endpoint), the JavaScript proxy, proxies of other authors, the

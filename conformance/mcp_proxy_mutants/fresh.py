@@ -1,4 +1,4 @@
-"""Replaced members with state of their own, created at each start."""
+"""Fresh state for replaced members, created at each start."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Collection of the mutants or variants that the modules of a package list."""
+"""Members of a package of mutants or variants: the lists of its modules, gathered."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""Secrets planted somewhere, and every trace of them in output and files."""
+"""Canaries: secrets planted somewhere, and every trace of them in output and files."""
 
 from __future__ import annotations
 

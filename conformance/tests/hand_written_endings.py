@@ -1,4 +1,4 @@
-"""Hand-written reports, one for each way in which a run can end."""
+"""Hand-written reports of endings, one for each way in which a run can end."""
 
 from __future__ import annotations
 

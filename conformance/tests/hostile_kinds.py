@@ -1,4 +1,4 @@
-"""Kinds of hostile targets: each is well-behaved but for one way of answering."""
+"""Kinds of hostile targets by name: each is well-behaved but for one way of answering."""
 
 from __future__ import annotations
 

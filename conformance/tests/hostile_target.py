@@ -1,4 +1,4 @@
-"""Targets that harm their client by their answers, on a real socket."""
+"""Hostile targets, which harm their client by their answers, served on a real socket."""
 
 from __future__ import annotations
 

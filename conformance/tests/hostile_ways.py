@@ -1,4 +1,4 @@
-"""Ways of answering that hurt a client."""
+"""Hostile ways of answering, which hurt a client: building blocks of hostile targets."""
 
 from __future__ import annotations
 

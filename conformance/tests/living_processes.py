@@ -1,4 +1,4 @@
-"""Processes that are alive."""
+"""Living processes whose command lines name a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-written reports for pages: forty failures, words without end, deviations."""
+"""Runs shown on pages, as hand-written reports: forty failures, words without end, deviations."""
 
 from __future__ import annotations
 

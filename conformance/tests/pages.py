@@ -1,4 +1,4 @@
-"""The fenced blocks of a documentation page, as files of their language."""
+"""Pages of the documentation: their fenced blocks, as files of their language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of `lint`: a sound case, and the command."""
+"""A sound case and the command `lint`, for tests that spoil the one and run the other."""
 
 from __future__ import annotations
 

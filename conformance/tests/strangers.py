@@ -1,4 +1,4 @@
-"""Published proxies of other authors: how each is installed and started here."""
+"""Strangers: published proxies of other authors, how each is installed and started here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue values as readable JSON files, without members at their default."""
+"""JSON files of catalogue values, readable: members at their default are left out."""
 
 from __future__ import annotations
 

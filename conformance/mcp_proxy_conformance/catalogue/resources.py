@@ -1,4 +1,4 @@
-"""Locations of fixtures and schemas: inside the installed package, or at the top of a checkout."""
+"""Resources of the package: where fixtures and schemas lie, installed or in a checkout."""
 
 from __future__ import annotations
 

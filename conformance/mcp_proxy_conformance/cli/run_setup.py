@@ -1,4 +1,4 @@
-"""Set-up and exit code of a run: known failures, lock of its folder, processes."""
+"""Set-up and exit code of a run: known failures, lock of its folder, test of the option -n."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request with the flag absent, false or true: its exact answers, and their differences."""
+"""The forms of one request (flag absent, false or true): exact answers, and their differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The discovery tool's own entry in tools/list, at each place where a target offers it."""
+"""The discovery tool as offered: its entry in tools/list, at each place where a target has it."""
 
 from __future__ import annotations
 

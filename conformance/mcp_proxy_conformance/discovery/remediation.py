@@ -79,7 +79,7 @@ def claims_operator_policy(text: str) -> bool:
 @lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
     """Whether the text asks the user or the agent to enable, approve or review something."""
-    acts = Reading(text[:LONGEST_READ]).live
+    acts = Reading(text[:LONGEST_READ]).ordered
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
 
 
@@ -166,10 +166,10 @@ def _of_config(read: Reading) -> bool:
     Every act in it is denied or the operator's; to edit the configuration counts as one.
     """
     named = read.says(r"\b(?:operator|policy)\b") and not read.says(_DISCLAIMED, _LOOPHOLE)
-    edit = any(act.on == "policy" for act in read.live) and read.says(_POLICY_TOLD)
+    edit = any(act.on == "policy" for act in read.ordered) and read.says(_POLICY_TOLD)
     theirs = all(
         act.doer == "operator" or (edit and act.doer == "nobody" and act.verb == "change")
-        for act in read.live
+        for act in read.ordered
     )
     return named and theirs and (bool(read.acts) or read.says(_LEFT_TO_OPERATOR))
 
@@ -185,17 +185,22 @@ def _of_user(read: Reading) -> bool:
 
 
 def _of_pending(read: Reading) -> bool:
-    """Whether the text conveys a pending approval: the tool waits for the user's."""
+    """Whether the text conveys a pending approval: it orders just that, or no act and names one."""
     prescribed = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
-    awaited = prescribed or (not read.live and read.says(_APPROVAL))
+    awaited = prescribed or (not read.ordered and read.says(_APPROVAL))
     return awaited and not read.denies(f"{APPROVE}|{REVIEW}") and _is_no_other(read)
 
 
 def _of_quarantined(read: Reading) -> bool:
-    """Whether the text conveys a quarantine: the tool waits for a review of the server."""
+    """Whether the text conveys a quarantine: it names the server, and orders nothing but a review.
+
+    Or it orders no act, and names the approval or the review that is pending.
+    """
     prescribed = read.tells_only(f"{APPROVE}|{REVIEW}")
-    awaited = prescribed or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
-    on_tool = any(act.on == "tool" and act.verb not in ("review", "inspect") for act in read.live)
+    awaited = prescribed or (not read.ordered and read.says(_APPROVAL, _SECURITY_REVIEW))
+    on_tool = any(
+        act.on == "tool" and act.verb not in ("review", "inspect") for act in read.ordered
+    )
     denied = read.denies(f"{APPROVE}|{REVIEW}")
     named = read.says(_SERVER)
     return awaited and named and not on_tool and not denied and _is_not_policy(read)
@@ -203,8 +208,8 @@ def _of_quarantined(read: Reading) -> bool:
 
 def _of_server_off(read: Reading) -> bool:
     """Whether the text conveys that the server is off and must be enabled first."""
-    off = read.says(_SERVER_OFF) or any(act.on == "server" for act in read.live)
-    on_server = all(act.on == "server" or (off and act.on != "tool") for act in read.live)
+    off = read.says(_SERVER_OFF) or any(act.on == "server" for act in read.ordered)
+    on_server = all(act.on == "server" or (off and act.on != "tool") for act in read.ordered)
     denied = any(
         act.is_denied and act.on != "tool" and re.fullmatch(ENABLE, act.verb) for act in read.acts
     )
@@ -213,7 +218,7 @@ def _of_server_off(read: Reading) -> bool:
 
 def _of_unknown(read: Reading) -> bool:
     """Whether the text conveys an unknown reason: it blames no one and orders no act."""
-    return read.says(_UNDETERMINED) and not read.live and not read.says(_BLAMED)
+    return read.says(_UNDETERMINED) and not read.ordered and not read.says(_BLAMED)
 
 
 def _affirms(read: Reading, word: str) -> bool:
@@ -228,7 +233,7 @@ def _is_not_policy(read: Reading) -> bool:
 
 def _is_no_other(read: Reading) -> bool:
     """Whether the text describes neither an operator's nor a server's lock."""
-    on_server = any(act.on == "server" for act in read.live)
+    on_server = any(act.on == "server" for act in read.ordered)
     return _is_not_policy(read) and not on_server and not _affirms(read, "operator")
 
 
@@ -265,7 +270,7 @@ def _is_wrong(read: Reading, status: str) -> bool:
     """Whether the text orders a wrong act for this status, or gives only another's remedy."""
     acts = [
         act
-        for act in read.live
+        for act in read.ordered
         if re.fullmatch(_TOLD_PLAINLY, act.verb)
         and act.doer in ("user", "you", "nobody")
         and act.is_outright
@@ -278,13 +283,13 @@ def _is_wrong(read: Reading, status: str) -> bool:
     if status == "disabled_unknown":
         ordered = not policy and any(act.verb != "review" for act in acts)
         return not denies and (ordered or edit)
-    if read.says(_POLICY_TOLD) and all(act.doer == "operator" for act in read.live):
+    if read.says(_POLICY_TOLD) and all(act.doer == "operator" for act in read.ordered):
         return _is_of_config_alone(read)
     if denies:
         return False
     if edit and status in ("disabled_by_user", "pending_approval"):
         return not read.says(r"\block\S* by user", rf"\b(?:{ENABLE}|{APPROVE}|{REVIEW})\b")
-    sure = bool(acts) and len(acts) == len(read.live) and not policy
+    sure = bool(acts) and len(acts) == len(read.ordered) and not policy
     return sure and _is_other_enabling(read, status)
 
 
@@ -297,11 +302,11 @@ def _is_of_config_alone(read: Reading) -> bool:
 
 def _is_other_enabling(read: Reading, status: str) -> bool:
     """Whether the text only has the server, or the tool, enabled, where that is not the remedy."""
-    if any(act.verb not in ("enable", "reenable") for act in read.live):
+    if any(act.verb not in ("enable", "reenable") for act in read.ordered):
         return False
-    if all(act.on == "server" for act in read.live):
+    if all(act.on == "server" for act in read.ordered):
         return status != "server_disabled"
     if status == "pending_approval":
-        once_more = all(act.verb == "reenable" for act in read.live)
+        once_more = all(act.verb == "reenable" for act in read.ordered)
         return once_more and not read.says(rf"\b(?:approval|{APPROVE}|{REVIEW})\b")
-    return status == "server_quarantined" and all(act.on == "tool" for act in read.live)
+    return status == "server_quarantined" and all(act.on == "tool" for act in read.ordered)

@@ -67,7 +67,16 @@ class Act:
 
 
 class Reading:
-    """One text in canonical words, with its acts; mere pointers to discovery are left out."""
+    """One text in canonical words, with its acts; mere pointers to discovery are left out.
+
+    Attributes:
+        plain: The text without markup and formatting, as `remediation_words.plain` returns it.
+        whole: Its canonical words, pointers to discovery included.
+        text: The canonical words of the clauses that are not such pointers.
+        bare: The same without articles, for patterns.
+        acts: All acts in `text`.
+        ordered: The acts that it tells somebody to do: not denied, and not for after the remedy.
+    """
 
     def __init__(self, text: str) -> None:
         self.plain = plain(text)
@@ -76,7 +85,7 @@ class Reading:
         self.text = " . ".join(clause for clause in clauses if not _points_to_discovery(clause))
         self.bare = self.text.replace("the ", "")
         self.acts = tuple(_acts(self.text))
-        self.live = tuple(act for act in self.acts if not (act.is_denied or act.comes_after))
+        self.ordered = tuple(act for act in self.acts if not (act.is_denied or act.comes_after))
 
     def says(self, *patterns: str) -> bool:
         """Whether any of the patterns matches the canonical words, articles left out."""
@@ -84,7 +93,7 @@ class Reading:
 
     def tells_only(self, verbs: str, doers: str = DOERS) -> bool:
         """Whether the text orders acts, all of them with such a verb and doer."""
-        return bool(self.live) and all(act.fits(verbs, doers) for act in self.live)
+        return bool(self.ordered) and all(act.fits(verbs, doers) for act in self.ordered)
 
     def denies(self, verbs: str, doers: str = DOERS) -> bool:
         """Whether such an act is denied to such a doer."""

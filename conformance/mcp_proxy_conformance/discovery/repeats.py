@@ -1,4 +1,4 @@
-"""Members that occur more than once in an object of an answer: readers may take either value."""
+"""Repeated members of an object in an answer: readers may take either value."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Trial:
 
     @property
     def in_logs(self) -> set[Kept]:
-        """The flag and what it revealed in a log that holds the queries of default calls."""
+        """The flag, or a status it revealed, in a log of all calls, which ought to hold neither."""
         traced = {(place, what) for place, what in self.kept if what in (SET, STATUS)}
         return traced - self.beside_logs
 

@@ -1,4 +1,4 @@
-"""Other views from which a case is judged: another endpoint, call surface or agent."""
+"""Other views of a target from which a case is judged: another endpoint, call surface or agent."""
 
 from __future__ import annotations
 

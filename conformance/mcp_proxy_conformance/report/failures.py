@@ -1,4 +1,4 @@
-"""Failures on the terminal: by clause, the first with its evidence, the others counted."""
+"""Failures on the terminal: by clause, the first whole, a few in brief, the others counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ LONGEST_REQUEST = 2000
 
 
 def failures(report: Report, path: Path) -> list[Line]:
-    """List every required failure under the first clause it breaks; `path` is the report's."""
+    """List required failures under the first clause each breaks: a few shown, the rest counted.
+
+    `path`: the report's file, which hints name for the rest.
+    """
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
     for clause in report.clauses:

@@ -1,4 +1,4 @@
-"""Runs of a selftest's trials, and their JSON document: a row each, and each check's kills."""
+"""Document of a selftest, in JSON, of trials that it runs: a row each, and each check's kills."""
 
 from __future__ import annotations
 

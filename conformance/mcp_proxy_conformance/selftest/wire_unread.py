@@ -1,4 +1,4 @@
-"""Mutants of the wire in answers to unreadable bodies, which are not requests."""
+"""Mutants of the wire in answers to unread bodies: those that are not requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One running target in its world: operator actions and clients; `close` ends all of it."""
+"""One started target in its world: operator actions and clients; `close` ends all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target file as written in a report: its path, and the lines of its members."""
+"""Lines of the members of a target file, and its path, as a report cites them."""
 
 from __future__ import annotations
 

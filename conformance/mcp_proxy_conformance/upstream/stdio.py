@@ -1,4 +1,4 @@
-"""The shim: a stdio MCP server's process, which only copies bytes to and from the suite."""
+"""The shim of stdio servers: a process that only copies bytes to and from the suite."""
 
 from __future__ import annotations
 

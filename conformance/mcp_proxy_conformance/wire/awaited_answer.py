@@ -1,4 +1,4 @@
-"""Recognition of the answer to a request among the messages that arrive."""
+"""The awaited answer to a request, recognised among the messages that arrive."""
 
 from __future__ import annotations
 

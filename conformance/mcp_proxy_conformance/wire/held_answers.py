@@ -1,4 +1,4 @@
-"""Memory held by large answers while they are referenced; too much of it is a fault."""
+"""Held answers: the memory of large ones while they are referenced; too much of it is a fault."""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ class HttpResponse:
         headers: The response headers, as sent.
         body: The exact bytes, chunking undone; of a stream, all that was read of it.
         events: The events of a `text/event-stream`, else empty.
-        unended: The incomplete event at the end of a stream.
         seconds: From the start of the request to the last byte that mattered.
         sent: The request in the transcript.
         received: The response in the transcript.
@@ -46,7 +45,6 @@ class HttpResponse:
     headers: tuple[tuple[str, str], ...]
     body: bytes
     events: tuple[Event, ...]
-    unended: bytes
     seconds: float
     sent: Message
     received: Message
@@ -257,7 +255,6 @@ class Http:
             headers=headers,
             body=raw,
             events=tuple(body.events),
-            unended=body.reader.pending(),
             last_id=body.reader.last_id,
             retry_s=body.reader.retry_s,
             seconds=body.seconds,

@@ -64,10 +64,6 @@ class EventReader:
         self._searched = max(0, len(self._buffer) - 1)
         return events
 
-    def pending(self) -> bytes:
-        """Return the data of an event that no blank line has ended."""
-        return b"\n".join([*self._data, bytes(self._buffer)])
-
     def _line(self, line: bytes) -> Event | None:
         if not self._begun:
             self._begun = True

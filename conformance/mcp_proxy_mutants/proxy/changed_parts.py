@@ -1,4 +1,4 @@
-"""Decisions of changed proxies only, and the parts of a proxy that apply them."""
+"""Changed parts of a proxy, and the decisions that only changed proxies have."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The reference without locked-tool discovery: the baseline of byte comparisons."""
+"""The featureless proxy: the reference without locked-tool discovery, for baselines of bytes."""
 
 from mcp_proxy_mutants.proxy.changed import Changed
 

@@ -1,4 +1,4 @@
-"""Two interpretations of the source, made independently: the hand-written cases and the oracle."""
+"""Cases and oracle: two interpretations of the source, made independently, that must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Go and TypeScript programs of the page on cases, run on stages that the suite prepares."""
+"""The case programs of the page on cases, in Go and TypeScript, run on stages of the suite."""
 
 from __future__ import annotations
 

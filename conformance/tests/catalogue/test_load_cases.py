@@ -1,4 +1,4 @@
-"""Two interpretations of the resilience text: the hand-written cases, and the walk."""
+"""Load cases and the walk: two interpretations of the resilience text, which must agree."""
 
 from __future__ import annotations
 

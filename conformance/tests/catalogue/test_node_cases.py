@@ -1,4 +1,4 @@
-"""The JSON cases, run from JavaScript against the reference: they need no Python."""
+"""The JSON cases, run from Node (JavaScript) against the reference: they need no Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known failures of loaders, of endpoints and under plain pytest; the selftest heeds none."""
+"""Reach of known failures: loaders, endpoints, plain pytest; the selftest heeds none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run endpoint` at a wrong path, transport or credential, or a poor listing: one sentence each."""
+"""Sentences of `run endpoint`, one each: wrong path, transport or credential, poor listing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile targets behind an adapter: the run ends in time and with a verdict."""
+"""Hostile targets driven by an adapter: the run ends in time and with a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile endpoints: a verdict in bounded time and memory; their output is inert."""
+"""Hostile targets as endpoints: a verdict in bounded time and memory; their output is inert."""
 
 from __future__ import annotations
 

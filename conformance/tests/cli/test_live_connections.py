@@ -1,4 +1,4 @@
-"""Ways to a live endpoint: redirects, certificates, proxies; and the scope of credentials."""
+"""Connections to a live endpoint: redirects, certificates, proxies; scope of credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A busy endpoint is asked again, at the time it names; nothing is sent to a redirect's target."""
+"""Patience with a busy live endpoint: asked again when it says; redirects are sent nothing."""
 
 from __future__ import annotations
 

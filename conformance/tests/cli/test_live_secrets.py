@@ -1,4 +1,4 @@
-"""Credentials given for a live endpoint are printed nowhere, whatever the endpoint does."""
+"""Secrets of a live endpoint, its credentials, are printed nowhere, whatever it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials that adapters and loaders were given are printed nowhere, whatever they do."""
+"""Secrets that adapters and loaders were given are printed nowhere, whatever they do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published proxies of other authors: none knows the flag, and each gets a clear verdict."""
+"""Strangers, published proxies of other authors: none knows the flag, each gets a clear verdict."""
 
 from __future__ import annotations
 

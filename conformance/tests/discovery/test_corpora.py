@@ -1,4 +1,4 @@
-"""Texts written independently of the rules: none is misjudged, and half of them are read."""
+"""Corpora of texts written independently of the rules: none is misjudged, half of them are read."""
 
 from __future__ import annotations
 

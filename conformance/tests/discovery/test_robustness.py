@@ -1,4 +1,4 @@
-"""Clean behaviour of the robustness checks: fair answers to hostile input, and leaked internals."""
+"""Clean behaviour in the robustness checks: fair answers to hostile input, and leaked internals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def answer(status: int, body: bytes, media: str = "application/json") -> HttpRes
     """Return an answer of that status and body, without events."""
     none: Any = None
     return HttpResponse(
-        status=status, headers=(("content-type", media),), body=body, events=(), unended=b"",
+        status=status, headers=(("content-type", media),), body=body, events=(),
         seconds=0.0, sent=none, received=none,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The reference as a process: its command line, stdio on both sides, and the stock SDK client."""
+"""The reference as a process, asked by the stock SDK client; its command line and stdio."""
 
 from __future__ import annotations
 

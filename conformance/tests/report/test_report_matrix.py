@@ -1,4 +1,4 @@
-"""Reports side by side: the clauses they judge, and where and why they differ."""
+"""The matrix of several reports: the clauses they judge, and where and why they differ."""
 
 from __future__ import annotations
 

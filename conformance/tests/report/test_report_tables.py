@@ -1,4 +1,4 @@
-"""A run as JUnit XML and as SARIF: the form of each verdict, and well-formedness."""
+"""Tables of results for CIs, JUnit XML and SARIF: the form of each verdict, well-formedness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats for CIs, validated: SARIF against its schema, JUnit XML against Jenkins's form."""
+"""Validators of other authors on CI formats: SARIF's schema, Jenkins's form of JUnit XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run rendered from its report: the same bytes each time, and inert words of the target."""
+"""Reports rendered again: the same bytes, inert words of the target; unusable ones are refused."""
 
 from __future__ import annotations
 

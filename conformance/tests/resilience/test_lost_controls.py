@@ -1,4 +1,4 @@
-"""Loaders that lose all servers to one: the clauses that are judged nevertheless, and the rest."""
+"""Lost controls: loaders that lose all servers to one; clauses judged nevertheless, the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level of loads: traces of secrets, the basis of a pass, and when a failure counts."""
+"""The verdict on a load: traces of secrets, the basis of a pass, when a failure counts."""
 
 from __future__ import annotations
 

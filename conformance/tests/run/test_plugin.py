@@ -1,4 +1,4 @@
-"""The same checks under plain pytest, with a user's own tests left alone."""
+"""The pytest plugin in plain pytest: the same checks, and a user's own tests left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of a part of a profile, runs that end early, and the verbosity of a run."""
+"""Selection of a part of a profile, runs that end early, and the verbosity of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving a target up: only for silence, in several checks in a row."""
+"""Silence, in several checks in a row, for which alone a target is given up."""
 
 from __future__ import annotations
 

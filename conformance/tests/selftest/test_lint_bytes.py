@@ -1,4 +1,4 @@
-"""Linting a file of any content ends in findings."""
+"""Linting of files of any bytes: it ends in findings."""
 
 from __future__ import annotations
 

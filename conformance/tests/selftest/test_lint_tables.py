@@ -1,4 +1,4 @@
-"""Requirements, profiles, interpretations and proofs are linted in place of the shipped ones."""
+"""Lint of tables of authors (requirements, profiles, interpretations, proofs), not the shipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live verdicts are equal from run to run, and a target that changes is not accused for it."""
+"""Agreement of live verdicts from run to run; a target that changes is not accused for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every judge is itself judged: clauses, checks and interpretations without proof are named."""
+"""Proof for every judge: clauses, checks and interpretations without it are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems without POSIX: every module can be imported, and unsupported commands say so."""
+"""Platforms without POSIX: every module can be imported, and unsupported commands say so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a target: its content is searched, whatever it is, and removed."""
+"""The state folder of a target: its content is searched, whatever it is, and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real loaders against the fault servers: the reference's own, and the stock SDK client."""
+"""Real loaders against fault servers: the reference's own, and the stock SDK client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults below HTTP and before it, each observed by a raw client, without privileges."""
+"""Faults of whole fault servers, below HTTP and before it, seen by a raw client, unprivileged."""
 
 from __future__ import annotations
 

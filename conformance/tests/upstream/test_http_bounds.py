@@ -1,4 +1,4 @@
-"""Bounds on what one request, and all together, make the suite's own servers hold."""
+"""Bounds on the suite's own HTTP servers: what one request, and all together, make them hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large answers count for as long as something holds them."""
+"""Held answers: large ones count for as long as something references them."""
 
 from __future__ import annotations
 

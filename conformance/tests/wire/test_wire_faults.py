@@ -1,4 +1,4 @@
-"""The client against servers that send anything, byte by byte."""
+"""The client against faults of the wire: servers that send anything, byte by byte."""
 
 from __future__ import annotations
 

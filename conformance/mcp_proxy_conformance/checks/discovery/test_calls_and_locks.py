@@ -1,4 +1,4 @@
-"""Locks during refused calls and after a restart: FR-011."""
+"""Calls and locks: a refused call leaves no lock behind, and a restart opens none: FR-011."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appearance of the counts block with the first lock, removal with the last: FR-010, SC-005."""
+"""The counts block comes with the first lock and goes with the last: FR-010, SC-005."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silence about locked tools without the flag, or where there are none: FR-002."""
+"""Default answers are silent about locked tools; so is the flag where there are none: FR-002."""
 
 from __future__ import annotations
 

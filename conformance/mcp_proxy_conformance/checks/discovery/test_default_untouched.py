@@ -1,4 +1,4 @@
-"""Byte equality of answers with the flag false and absent: FR-002."""
+"""Default answers are untouched by the flag: false and absent are equal by the byte: FR-002."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The members of a locked entry: FR-003."""
+"""The shape of a locked entry: its members: FR-003."""
 
 from __future__ import annotations
 

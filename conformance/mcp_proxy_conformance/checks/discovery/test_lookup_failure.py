@@ -1,4 +1,4 @@
-"""Locks whose reasons cannot be looked up, on every surface: the second edge case."""
+"""Failed lookup of the reasons of locks, on every surface: the second edge case."""
 
 from __future__ import annotations
 

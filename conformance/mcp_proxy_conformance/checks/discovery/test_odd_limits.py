@@ -1,4 +1,4 @@
-"""Limits that are not whole numbers above zero: FR-006, SC-004."""
+"""Odd limits, which are not whole numbers above zero: FR-006, SC-004."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opt-in flag: accepted, declared, described, and off by default: FR-001, FR-014."""
+"""Opting in by the flag: accepted, declared, described, and off by default: FR-001, FR-014."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that the flag reveals, by kind of lock: FR-001."""
+"""Opting in by the flag reveals tools with each kind of lock: FR-001."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of refused calls: FR-008."""
+"""Rejections: the texts of refused calls: FR-008."""
 
 from __future__ import annotations
 

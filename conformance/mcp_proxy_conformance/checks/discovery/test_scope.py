@@ -1,4 +1,4 @@
-"""Discovery answers to a scoped agent tell nothing of locked tools beyond its scope: FR-007."""
+"""Scope: discovery tells an agent nothing of locked tools beyond its own servers: FR-007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cap and counts of a scoped agent while tools beyond its scope are locked: FR-007."""
+"""Scope and cap: an agent's cap and counts while tools beyond its scope are locked: FR-007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listings and rejections for a scoped agent, with tools beyond its scope: FR-007."""
+"""Scope elsewhere than in discovery: what listings and rejections tell an agent: FR-007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks beside namesakes, on stdio servers and by allow lists: FR-001, FR-004, FR-006."""
+"""Servers (namesakes, stdio) and allow lists: their locked tools: FR-001, FR-004, FR-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Absence of stored state, and the in-memory use counter: FR-012, FR-013."""
+"""State and privacy: opt-ins leave nothing on disk, and are counted in memory: FR-012, FR-013."""
 
 from __future__ import annotations
 

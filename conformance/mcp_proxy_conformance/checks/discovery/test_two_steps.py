@@ -1,4 +1,4 @@
-"""Notes and rejections lead to the flag, and its answer to the remedy: SC-002, SC-006."""
+"""Two steps to a remedy: note or rejection to the flag, its answer to the act: SC-002, SC-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions after a quarantine or a change that were shown before it: FR-003."""
+"""Withheld descriptions after a quarantine or a change, which were shown before it: FR-003."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes of a fully callable server's entry while something else is locked: SC-005."""
+"""Zero bytes added to a fully callable server's entry while something else is locked: SC-005."""
 
 from __future__ import annotations
 

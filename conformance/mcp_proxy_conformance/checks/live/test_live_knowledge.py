@@ -1,4 +1,4 @@
-"""Expectations that the user names: locks, a narrower credential, a call to be rejected."""
+"""Knowledge that a user names: expected locks, a narrower credential, a call to be rejected."""
 
 from __future__ import annotations
 

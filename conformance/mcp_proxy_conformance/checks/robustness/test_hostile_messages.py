@@ -1,4 +1,4 @@
-"""Message bodies that are not requests, or requests that nobody would send."""
+"""Hostile messages: bodies that are not requests, or requests that nobody would send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile queries, flags, arguments and names of calls."""
+"""Hostile requests: queries, flags, arguments and names of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools with strange but legal names, texts and schemas."""
+"""Hostile tools: strange but legal names, texts and schemas."""
 
 from __future__ import annotations
 

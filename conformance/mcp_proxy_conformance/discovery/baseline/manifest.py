@@ -1,4 +1,4 @@
-"""Reading and writing of a recording: its manifest, and each answer in a file of its own."""
+"""Manifest of a recording and its answers, each in a file of its own: read and written."""
 
 from __future__ import annotations
 

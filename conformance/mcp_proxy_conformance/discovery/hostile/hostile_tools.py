@@ -1,4 +1,4 @@
-"""The world of the robustness checks: tools that are strange but legal, beside ordinary ones."""
+"""Hostile tools, strange but legal, beside ordinary ones: the world of the robustness checks."""
 
 from __future__ import annotations
 

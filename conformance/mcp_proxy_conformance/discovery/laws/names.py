@@ -1,4 +1,4 @@
-"""Made-up words for generated worlds: letters only, none similar to or inside another."""
+"""Made-up names and words for generated worlds: letters only, none similar to or inside another."""
 
 from __future__ import annotations
 

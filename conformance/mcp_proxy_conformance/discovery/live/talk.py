@@ -177,7 +177,7 @@ class Talk:
 
         Raises:
             Unreachable: No answer, or one that a gateway gave in the target's place.
-            OverBudget: Nothing was sent.
+            OverBudget: Nothing was sent, or its answer was cut off by the deadline or is not kept.
         """
 
         def answered() -> ToolReply:

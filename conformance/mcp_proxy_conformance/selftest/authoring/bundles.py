@@ -1,4 +1,4 @@
-"""Schemas with copies of those that they refer to; run as a program, it renews the copies."""
+"""Bundles: schemas with copies of those that they refer to; run as a program, it renews them."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
 
 
 def _doubled(root: Node) -> tuple[str, int] | None:
-    """Return (name, offset) of the first member that its object has twice; None without one."""
+    """Return (name, offset) of a member that its object has twice; None if there is none."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Lookup for the `explain` command: a clause with its source, checks, cases and mutants."""
+"""A clause explained, for `explain`: its source, checks, cases and mutants looked up."""
 
 from __future__ import annotations
 

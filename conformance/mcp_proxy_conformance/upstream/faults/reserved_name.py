@@ -1,4 +1,4 @@
-"""Check that a reserved host name does not resolve on this machine."""
+"""The reserved host name of a server that nobody can reach: the check that it does not resolve."""
 
 from __future__ import annotations
 

@@ -103,7 +103,10 @@ def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]])
 
 
 def why_not(wanted: str) -> str:
-    """Return why nothing of that name can be waived, with the repair; empty if it can be."""
+    """Return why this id cannot be waived, with the repair, or ""; of CHECK[CASE], judges CHECK.
+
+    `strays` finds unknown cases, once the checks are collected.
+    """
     cited = _cited(wanted)
     if cited is None:
         near = get_close_matches(wanted[:SHOWN], _known(), 1, 0.0)

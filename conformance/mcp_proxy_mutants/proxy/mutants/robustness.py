@@ -1,4 +1,4 @@
-"""Mutants that fail on hostile input: they leak internals, do not answer, or stay poisoned."""
+"""Mutants of robustness: on hostile input they leak internals, do not answer, or stay poisoned."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Variants of the answer: its members, their order and their spelling."""
+"""Variants of the answer as a whole: its members, their order and their spelling."""
 
 import json
 import re

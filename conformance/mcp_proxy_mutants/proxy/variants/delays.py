@@ -1,4 +1,4 @@
-"""Variants of when an operator's change is enforced and shown: later, or after a refresh."""
+"""Variants that delay: an operator's change is enforced or shown later, or after a refresh."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Variants of entries and answers, where the source leaves their members open."""
+"""Variants of the shapes of entries and answers, whose members the source leaves open."""
 
 from collections.abc import Mapping
 
