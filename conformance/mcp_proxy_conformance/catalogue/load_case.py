@@ -16,8 +16,9 @@ from mcp_proxy_conformance.catalogue.resources import case_files
 Status = Literal["available", "transient", "permanent", "denied"]
 """Outcome of the load of one server."""
 
-Request = Literal["initialize", "notifications/initialized", "tools/list", "any"]
-"""The request of an attempt that a behaviour concerns; the first one is `initialize` in any era."""
+Request = Literal["initialize", "notifications/initialized", "tools/list", "later page", "any"]
+"""The request of an attempt that a behaviour concerns; the first one is `initialize` in any era,
+`later page` a tools/list with a cursor."""
 
 ExchangeWord = Literal[
     "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
@@ -32,7 +33,9 @@ ConnectionWord = Literal[
 """Condition that holds for every attempt; it must be the only behaviour of a script."""
 
 CONNECTION_WORDS: frozenset[str] = frozenset(ConnectionWord.__args__)  # type: ignore[attr-defined]
-HEALTHY_PATH = "healthy path"
+LATER_PAGE: Literal["later page"] = "later page"
+HEALTHY_PATH, MISSING_PATH = "healthy path", "missing path"
+"""Targets of a redirect that are paths of the same server."""
 BASE_BACKOFF_S = 0.05
 """The pause before a second attempt, the same in every case."""
 
@@ -45,7 +48,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "jsonrpc_error": ("code", "message"),
     "malformed": ("connection",),
 }
-MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by")}
+MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by"), "stream": ("after",)}
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
 """Behaviours that can clear while a loader keeps the connection that it was handed."""
 
@@ -58,7 +61,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The behaviour of a fault server in one attempt, or a condition of its connection in all.
 
     `NEEDS` lists the members that each word needs. `seconds` is a delay, `code` a code of HTTP or
-    JSON-RPC, `connection` the malformed connection that is handed to the loader.
+    JSON-RPC, `connection` the malformed connection that is handed to the loader, `after` the
+    notifications that a stream has before the answer.
     """
 
     do: ExchangeWord | ConnectionWord
@@ -72,6 +76,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     by: Literal["fin", "rst", "silence", "drip"] | None = None
     message: str | None = None
     connection: dict[str, Any] | None = None
+    after: tuple[Literal["log", "progress"], ...] | None = None
 
     @property
     def is_of_connection(self) -> bool:
@@ -254,5 +259,6 @@ def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[st
         yield f"{behaviour.do} takes no {', '.join(sorted(more))}; leave it out"
     if behaviour.is_of_connection and length > 1:
         yield f"{behaviour.do} must be alone in a script; take the others out"
-    if behaviour.to not in {None, HEALTHY_PATH, *ids}:
-        yield (f"{behaviour.do} leads to {behaviour.to!r}; write {HEALTHY_PATH!r} or a server's id")
+    if behaviour.to not in {None, HEALTHY_PATH, MISSING_PATH, *ids}:
+        paths = f"{HEALTHY_PATH!r}, {MISSING_PATH!r}"
+        yield f"{behaviour.do} leads to {behaviour.to!r}; write {paths} or a server's id"

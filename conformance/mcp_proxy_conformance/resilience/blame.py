@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer
+from mcp_proxy_conformance.catalogue.load_case import LATER_PAGE, Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.walk import (
     AVAILABLE,
-    MARKS,
-    TIES,
     TRANSIENT,
     Reads,
+    has_tie,
+    is_signature,
     signal_of,
     walk,
 )
@@ -38,9 +38,11 @@ OF_STATUS = frozenset({
     "T2.cut~notification", "T4.authorization-timeout~single-phrase", "P3.not-found~later",
     "P4.malformed~transport", "D1.denied~notification", "D1.denied~timed-out", "R2.heals~later",
     "O3.loaded~none", "N2.beside-disconnect", "X.other-codes", "X.redirect", "X.not-mcp",
-    "X.rpc-error", "X.stdio",
+    "X.rpc-error", "X.stdio", "X.failed", "O3.later-page", "T4.authorization-timeout~spelling",
 })  # fmt: skip
 """The clauses about the status of a server."""
+OF_ANY_FAILURE = ("X.failed", "O3.later-page")
+"""The clauses that only a server told as available can break; the table alone blames them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
     """
     if signal_of(behaviour, timeout_s).classes == AVAILABLE:
         return Clauses("O3.loaded", "R1.once", "R1.once")
+    if behaviour.on == LATER_PAGE:
+        return Clauses()
     if behaviour.do == "status":
         return _by_code(behaviour, signatures)
     if behaviour.on == NOTIFICATION:
@@ -89,7 +93,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
 
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
     """Return the clauses for a server that answers with this status code."""
-    code, body = behaviour.code or 0, (behaviour.body or "").lower()
+    code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:
         return Clauses()
     if behaviour.on == NOTIFICATION:
@@ -97,20 +101,33 @@ def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
         return Clauses("T3.notification") if is_error else Clauses()
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Clauses("T3.server-error", "T3.retried")
-    if code == HTTPStatus.FORBIDDEN and all(mark in body for mark in MARKS):
+    if code == HTTPStatus.FORBIDDEN and is_signature(body):
         return Clauses("T4.authorization-timeout", "T4.retried")
-    if code == HTTPStatus.FORBIDDEN and any(mark.lower() in body for mark in signatures):
+    if code == HTTPStatus.FORBIDDEN and any(mark.lower() in body.lower() for mark in signatures):
         return Clauses("T4.declared")
     if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        if any(tie in body for tie in TIES):
+        if has_tie(body):
             return Clauses()
-        is_said = code == HTTPStatus.UNAUTHORIZED or not body or "polic" in body
+        is_said = code == HTTPStatus.UNAUTHORIZED or not body or "polic" in body.lower()
         return Clauses(
             *(("D1.denied", "", "D1.once") if is_said else ("D2.ambiguous", "", "D2.once"))
         )
     if code == HTTPStatus.NOT_FOUND and behaviour.on != "tools/list":
         return Clauses("P3.not-found", "", "P3.once")
     return Clauses()
+
+
+def _of_status(behaviour: Behaviour, timeout_s: float, reads: Reads, status: object) -> str:
+    """Return the clause that this status breaks by such a behaviour; empty if none does.
+
+    A failure told as available breaks its clause of the table, if the loader classifies and there
+    is one, else one about any failure.
+    """
+    clause = clauses_of(behaviour, timeout_s, reads.signatures).status
+    fails = not signal_of(behaviour, timeout_s, reads).classes & AVAILABLE
+    if not fails or status != "available" or (clause and reads.classifies):
+        return clause
+    return "O3.later-page" if behaviour.on == LATER_PAGE else "X.failed"
 
 
 def is_open(behaviour: Behaviour) -> bool:
@@ -130,7 +147,13 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
         and not reads.signatures
     ):
         held.discard(clauses.status)
-    return held
+    return held | ({_of_failure(server, reads)} - {""} if status != "available" else set())
+
+
+def _of_failure(server: LoadServer, reads: Reads) -> str:
+    """Return the clause about any failure that the server's first behaviour can show, or empty."""
+    clause = _of_status(server.behaviour(1), server.timeout_s, reads, "available")
+    return clause if clause in OF_ANY_FAILURE else ""
 
 
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
@@ -167,7 +190,7 @@ def blamed(
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
-        clauses = [clauses_of(behaviour, server.timeout_s, reads.signatures).status
+        clauses = [_of_status(behaviour, server.timeout_s, reads, status)
                    for behaviour in server.script[:most]]  # fmt: skip
         known = status in allowed.statuses or not all(clauses)
         firm = clauses[:1] + [clause for clause in clauses[1:] if clause != "O3.loaded"]
@@ -182,7 +205,7 @@ def blamed(
     else:
         blames = [_went_on(server, number)]
         if status not in allowed.statuses:
-            blames.append(_misread(server, number, reads))
+            blames.append(_misread(server, number, status, reads))
     kept = [Blame(blame.topic, tuple(filter(None, blame.clauses))) for blame in blames]
     return tuple(blame for blame in kept if blame.clauses)
 
@@ -209,12 +232,12 @@ def _went_on(server: LoadServer, number: int) -> Blame:
     return Blame("attempts", (further, "R4.stops"))
 
 
-def _misread(server: LoadServer, number: int, reads: Reads) -> Blame:
+def _misread(server: LoadServer, number: int, status: object, reads: Reads) -> Blame:
     """Return the blame for a status that does not fit what that attempt met."""
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
         return Blame("status", (_of_health(server, number, "O3.loaded"),))
-    return Blame("status", (clauses_of(behaviour, server.timeout_s, reads.signatures).status,))
+    return Blame("status", (_of_status(behaviour, server.timeout_s, reads, status),))
 
 
 def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: Reads) -> Blame:
@@ -226,7 +249,7 @@ def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: 
     if status == "transient" and signal_of(last, server.timeout_s).classes & TRANSIENT:
         heals = "R2.heals" if _is_well(following, server) and most > 1 else ""
         return Blame("attempts", (clauses.alone, heals))
-    return _misread(server, attempts, reads)
+    return _misread(server, attempts, status, reads)
 
 
 def _of_health(server: LoadServer, number: int, at_once: str) -> str:

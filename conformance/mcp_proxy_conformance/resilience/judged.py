@@ -17,10 +17,10 @@ from mcp_proxy_conformance.catalogue.load_case import (
     LoadServer,
 )
 from mcp_proxy_conformance.resilience.blame import (
+    OF_ANY_FAILURE,
     OF_ATTEMPTS,
     OF_STATUS,
     Topic,
-    blamed,
     shown,
     shown_by,
 )
@@ -29,6 +29,7 @@ from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
@@ -158,6 +159,8 @@ def _status(
     due = allowed(expected, classifies=says.classifies)
     if outcome is not None and says.classifies and outcome.status not in WORDS:
         return  # O2.word reports it
+    if is_unasked(load, server):
+        return  # its failure was not met
     breaks: Iterable[str] = ()
     if status not in due:
         breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
@@ -199,12 +202,10 @@ def _of_topic(
 
     Where the table names none, they are those of the case that are in `known`.
     """
-    most = load.case.given.max_attempts
-    attempts = load.attempts.get(server.server_id)
-    blames = blamed(server, most, status, attempts, says.reads)
+    blames = blames_of(load, server, status, says.reads)
     if blames:
         return [clause for blame in blames if blame.topic == topic for clause in blame.clauses]
-    return [clause for clause in load.case.clauses if clause in known]
+    return [clause for clause in load.case.clauses if clause in known.difference(OF_ANY_FAILURE)]
 
 
 def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, says: Says) -> str:
@@ -318,8 +319,7 @@ def _tools(
                         shows=["O3.no-tools",
                                *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
         return
-    compared.one_of(f"error of {name}, which is available", outcome.error, (None,),
-                    breaks=["O4.error~null"])  # fmt: skip
+    _no_error(compared, f"error of {name}, which is available", outcome)
     if (listed := expected.tools) is None or "available" not in expected.status:
         return
     failed = [tool for other in load.case.given.servers if other is not server
@@ -327,15 +327,20 @@ def _tools(
               for tool in other.tools]  # fmt: skip
     strange = [tool for tool in tools if not _is_one_of(tool, listed, name, says)]
     strangers = [tool for tool in strange if _is_one_of(tool, failed, name, says)]
-    pages = ["O3.loaded~pages"] if server.page_size else ["O3.loaded"]
     shows = ["O3.own-tools", *(["S2.no-tools"] if failed else [])] if tools else []
     compared.one_of(f"tools of {name} that it did not list", strange, ([],),
                     breaks=["O3.own-tools", *(["S2.no-tools"] if strangers else [])],
                     shows=shows)  # fmt: skip
     lost = [own for own in listed if not any(_is_one_of(tool, [own], name, says) for tool in tools)]
     lost = lost[: max(0, len(listed) - len(tools))]  # the others are there by another name
-    compared.one_of(f"tools of {name} that were not loaded", lost, ([],), breaks=pages,
-                    shows=pages if listed else ["O3.loaded~none"])  # fmt: skip
+    first = listed[: server.page_size]
+    compared.one_of(f"tools of {name} that were not loaded", [own for own in lost if own in first],
+                    ([],), breaks=["O3.loaded"],
+                    shows=["O3.loaded"] if listed else ["O3.loaded~none"])  # fmt: skip
+    if later := listed[len(first) :]:
+        compared.one_of(f"tools of later pages of {name} that were not loaded",
+                        [own for own in lost if own in later], ([],),
+                        breaks=["O3.loaded~pages"])  # fmt: skip
     if not lost and not strange:
         whole = are_tools_of(name, tools, listed, says.prefix)
         compared.truth(f"tools of {name}", tools, holds=whole, allowed=sorted(listed),
@@ -351,6 +356,11 @@ def _listed(tools: Any) -> list[Any]:
     if isinstance(tools, list):
         return tools
     return [tools] if tools else []
+
+
+def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
+    """Compare the error of an available server: none, or an empty text."""
+    compared.one_of(path, outcome.error, (None, ""), breaks=["O4.none"])
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
@@ -478,7 +488,9 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
         compared.truth(f"status of {name} in the second load", status,
                        holds=(status == "available") in is_well, allowed=list(expected.status),
                        breaks=["I5.clears"])  # fmt: skip
-    if second is not None and status != "available":
+    if second is not None and status == "available":
+        _no_error(compared, f"error of {name}, which is available in the second load", second)
+    elif second is not None:
         compared.one_of(f"tools of {name} in the second load", second.tools or [], ([],),
                         breaks=["O3.no-tools"])  # fmt: skip
     if second is not None and says.claims and recounted and name in load.attempts_again:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer, Status
+from mcp_proxy_conformance.catalogue.load_case import (
+    HEALTHY_PATH,
+    LATER_PAGE,
+    MISSING_PATH,
+    Behaviour,
+    LoadServer,
+    Status,
+)
 
 AVAILABLE: frozenset[Status] = frozenset({"available"})
 TRANSIENT: frozenset[Status] = frozenset({"transient"})
@@ -15,7 +23,8 @@ PERMANENT: frozenset[Status] = frozenset({"permanent"})
 DENIED: frozenset[Status] = frozenset({"denied"})
 FAILED = TRANSIENT | PERMANENT | DENIED
 MARKS = ("ext_authz", "timeout")
-"""A 403 with both in its body comes from an authorization service that timed out."""
+"""The words of an authorization service that timed out, in the body of a 403."""
+METHOD_NOT_FOUND = -32601
 SIGNATURE = "{signature}"
 """The placeholder, in a body, for a timeout signature that the loader declares."""
 TIES = (
@@ -100,7 +109,8 @@ def walk(
         before = frozenset(start + number for start, (_, number) in paths)
     signals = [signal_of(behaviour, server.timeout_s, reads) for behaviour in server.script]
     led_away = any(
-        behaviour.do == "redirect" and behaviour.to != "healthy path" for behaviour in server.script
+        behaviour.do == "redirect" and behaviour.to not in (HEALTHY_PATH, MISSING_PATH)
+        for behaviour in server.script
     )
     tools = server.tools if any(status == "available" for status, _ in ends) else ()
     return Allowed(
@@ -133,8 +143,11 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
     """Return how an attempt that meets this behaviour may be classified.
 
     If it meets the notification of the handshake a client may go on, so `available` is allowed too.
+    A failure of a later page may have any class of failure.
     """
     signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
+    if behaviour.on == LATER_PAGE and not signal.classes & AVAILABLE:
+        return Signal(classes=FAILED)
     if behaviour.on != "notifications/initialized" or behaviour.do == "malformed":
         return signal
     return Signal(classes=signal.classes | AVAILABLE, counted=signal.counted)
@@ -152,12 +165,13 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             is_inside = behaviour.where == "inside"
             return Signal(classes=TRANSIENT, retried=is_inside, counted=is_inside)
         case "status":
-            by_code = _by_code(
-                behaviour.code or 0, (behaviour.body or "").lower(), behaviour.on, signatures
-            )
+            by_code = _by_code(behaviour.code or 0, behaviour.body or "", behaviour.on, signatures)
             return by_code if behaviour.by is None else Signal(classes=by_code.classes | TRANSIENT)
         case "redirect":
-            return Signal(classes=FAILED | AVAILABLE, counted=False)
+            works = frozenset[Status]() if behaviour.to == MISSING_PATH else AVAILABLE
+            return Signal(classes=FAILED | works, counted=False)
+        case "jsonrpc_error" if (behaviour.on, behaviour.code) == ("tools/list", METHOD_NOT_FOUND):
+            return Signal(classes=FAILED | AVAILABLE)  # such a server may have no tools
         case "refused" | "unresolvable":
             return Signal(classes=PERMANENT, counted=False)
         case "backlog":
@@ -172,19 +186,30 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
 
 def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
     """Return how an answer with this status code to the request `on` may be classified."""
-    declared = any(text.lower() in body for text in (SIGNATURE, *signatures))
-    is_marked = all(mark in body for mark in MARKS) or declared
+    declared = any(text.lower() in body.lower() for text in (SIGNATURE, *signatures))
+    is_marked = is_signature(body) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Signal(classes=TRANSIENT, retried=True)
     if code == HTTPStatus.NOT_FOUND:
         return Signal(classes=PERMANENT if on in {"initialize", "any"} else PERMANENT | TRANSIENT)
     if code == HTTPStatus.UNAUTHORIZED:
-        return Signal(classes=DENIED | TRANSIENT if is_marked else DENIED)
+        marked = is_marked or all(mark in body.lower() for mark in MARKS)
+        return Signal(classes=DENIED | TRANSIENT if marked else DENIED)
     if code != HTTPStatus.FORBIDDEN:
         return Signal(classes=FAILED)
     if is_marked:
         return Signal(classes=TRANSIENT, retried=True)
-    return Signal(classes=DENIED | TRANSIENT if any(tie in body for tie in TIES) else DENIED)
+    return Signal(classes=DENIED | TRANSIENT if has_tie(body) else DENIED)
+
+
+def is_signature(body: str) -> bool:
+    """Whether a body of a 403 is plain text that says `ext_authz`, then `timeout`, in one line."""
+    return body[:1] not in ("{", "[", '"') and re.search(".*".join(MARKS), body) is not None
+
+
+def has_tie(body: str) -> bool:
+    """Whether a body of a 403 has a word that may relate it to a timeout or to a connection."""
+    return any(tie in body.lower() for tie in TIES)
 
 
 def _by_connection(connection: dict[str, object]) -> Signal:

@@ -55,9 +55,13 @@ def warnings(compared: Comparison, load: Load) -> None:
         silent = not any(lines.values())
         compared.truth("", lines, holds=silent, allowed="none",
                        breaks=["I6.silent"])  # fmt: skip
+    if {"transient", "permanent"} <= statuses and any(lines.values()):
+        given = [word for word in ("transient", "permanent") if lines.get(word)]
+        compared.one_of("classes with a warning, of the two that failed", given,
+                        (["transient", "permanent"],), breaks=["W1.both"])  # fmt: skip
     for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
         is_worded = any(word in text.lower() for word in sense)
-        if text:
+        if _wording(text, by_status) - {""}:
             compared.truth("warning", text, holds=is_worded,
                            allowed=f"a text that contains one of {', '.join(sense)}",
                            breaks=["W1.lines~wording"])  # fmt: skip

@@ -34,11 +34,15 @@ _CACHING = b',"ttlMs":0,"cacheScope":"private"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted:
-    """The answer to one message; without a body if none is due."""
+    """The answer to one message; without a body if none is due.
+
+    `stateless`: it is in the revision without a handshake.
+    """
 
     method: str
     status: int = 200
     body: bytes = b""
+    stateless: bool = False
 
 
 class _Refusal(Exception):
@@ -52,10 +56,16 @@ class _Refusal(Exception):
 class Script:
     """Answers JSON-RPC messages from a server's tools; keeps no state of connections."""
 
-    def __init__(self, state: ServerState, eras: Eras, *, list_changed: bool) -> None:
+    def __init__(
+        self, state: ServerState, eras: Eras, *, list_changed: bool, logging: bool = False
+    ) -> None:
         self._state = state
         self._eras = eras
-        self._capabilities = {"tools": {"listChanged": True} if list_changed else {}}
+        self._capabilities: dict[str, Any] = {
+            "tools": {"listChanged": True} if list_changed else {}
+        }
+        if logging:
+            self._capabilities["logging"] = {}
 
     def answer(self, raw: bytes, revision: str | None = None) -> Scripted:
         """Return the answer to one message; `revision` is that of the HTTP header, if any."""
@@ -80,7 +90,8 @@ class Script:
             status = _STATUS.get(refusal.code, 200) if stateless else 200
             return _refused(method, message["id"], refusal, status)
         head = b'{"jsonrpc":"2.0","id":' + dumps(message["id"])
-        return Scripted(method=method, body=head + b',"result":{' + result + b"}}")
+        body = head + b',"result":{' + result + b"}}"
+        return Scripted(method=method, body=body, stateless=stateless)
 
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
         """Return the encoded members of the result, without braces; raises _Refusal."""

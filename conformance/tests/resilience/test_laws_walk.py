@@ -120,8 +120,9 @@ def test_the_walk_ends_where_the_source_does(
         (("healthy",), "transient", 1, [Blame("status", ("O3.loaded",))]),
         (("healthy",), "available", 2, [Blame("attempts", ("R1.once",))]),
         (("reset",), "transient", 5, [Blame("attempts", ("O5.bounded",))]),
-        (("html",), "available", 1, []),
-        (("503", "html"), "available", 2, []),
+        (("html",), "available", 1, [Blame("status", ("X.failed",))]),
+        (("html",), "denied", 1, []),
+        (("503", "html"), "available", 2, [Blame("status", ("X.failed",))]),
         (("429", "healthy"), "transient", 2, []),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
@@ -133,6 +134,48 @@ def test_the_blame_is_laid_on_the_clause(
     server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
     assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "clauses"),
+    [
+        (Behaviour(do="status", on="later page", code=503), "available", ["O3.later-page"]),
+        (Behaviour(do="status", on="later page", code=503), "permanent", []),
+        (Behaviour(do="redirect", code=307, to="missing path"), "available", ["X.failed"]),
+        (Behaviour(do="redirect", code=307, to="healthy path"), "available", []),
+        (Behaviour(do="jsonrpc_error", on="tools/list", code=-32601, message="?"), "available", []),
+        (Behaviour(do="stdio_exits"), "available", ["X.failed"]),
+        (Behaviour(do="status", code=401, body="ext_authz timeout"), "available", ["X.failed"]),
+        (Behaviour(do="status", code=403, body="ext_authz\ntimeout"), "denied", []),
+        (Behaviour(do="status", code=403, body="Ext_Authz timeout"), "denied", []),
+        (Behaviour(do="status", code=403, body="{ext_authz timeout}"), "denied", []),
+        (
+            Behaviour(do="status", code=403, body="ext_authz: a timeout"),
+            "denied",
+            ["T4.authorization-timeout"],
+        ),
+        (Behaviour(do="status", code=403, body="It took too long"), "transient", ["D2.ambiguous"]),
+    ],
+    ids=str,
+)
+def test_only_what_the_source_leaves_no_word_for_is_blamed(
+    behaviour: Behaviour, status: str, clauses: list[str]
+) -> None:
+    """There is one attempt."""
+    server = LoadServer(server_id="alpha", tools=("add",), script=(behaviour,))
+
+    blames = blamed(server, 1, status, 1, Reads())
+
+    assert [clause for blame in blames for clause in blame.clauses] == clauses
+
+
+def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_classes() -> None:
+    """It is not to blame for a class that it does not declare."""
+    reads = Reads(classifies=False, retries=False)
+    server = LoadServer(server_id="alpha", tools=("add",), script=script("503"))
+
+    assert blamed(server, 1, "available", 1, reads) == (Blame("status", ("X.failed",)),)
+    assert blamed(server, 1, "transient", 1, reads) == ()
 
 
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:

@@ -13,8 +13,10 @@ from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_mutants.loader.mutants import load_mutants
+from mcp_proxy_mutants.loader.variants import load_variants
 
 HELD = "pass-Lt6GhD3qYu1"
 MARKED = "p%40ss%2F-Ku7RnE2x"
@@ -89,6 +91,37 @@ def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool
     fault = next(mutant for mutant in load_mutants() if mutant.id == "501-is-permanent")
 
     assert verdict in verdicts(tmp_path, fault, "T3.server-error", confirm=confirm)
+
+
+def test_a_loader_that_reads_one_page_is_not_judged_by_later_ones(tmp_path: Path) -> None:
+    """It does not meet their failures."""
+    variant = next(each for each in load_variants() if each.id == "one-page")
+
+    assert verdicts(tmp_path, variant, "O3.later-page", confirm=False) == {"not_applicable"}
+
+
+def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
+    tmp_path: Path,
+) -> None:
+    """The basic profile has one clause for all failures."""
+
+    def well(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        internal: dict[str, Any] = {"status": "available", "error": None, "tools": []}
+        return answer | {
+            "outcomes": [
+                outcome | (internal if "internal" in str(outcome["error"]) else {})
+                for outcome in answer["outcomes"]
+            ]
+        }
+
+    changed_trial = trial(
+        embedded_target(ChangedLoad(id="well", text="5xx is well.", tell=well), OF_LOADERS),
+        profile="resilience-basic",
+        selection=Selection(checks=("test_every_server_has_one_outcome_of_the_right_form",)),
+        confirm=False,
+    )
+
+    assert tried(changed_trial, tmp_path).clauses["X.failed"] == "fail"
 
 
 def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:

@@ -169,6 +169,52 @@ def test_pages_are_as_long_as_the_script_says() -> None:
     assert page["nextCursor"]
 
 
+def test_a_later_page_fails_by_itself() -> None:
+    """The first one is answered well, and the log tells the two apart."""
+    played = {"do": "status", "code": 503, "on": "later page"}
+    script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": [played]}
+    with FaultServers(read_scripts([script])) as servers:
+        raw, _ = exchange(servers.url("a"), call("tools/list"))
+        cursor = json.loads(parts(raw)[2])["result"]["nextCursor"]
+        later, _ = exchange(servers.url("a"), call("tools/list", cursor=cursor))
+        paged = [(entry.paged, entry.played) for entry in servers.log("a")]
+
+    assert parts(later)[0][:3] == "503"
+    assert paged == [(False, "healthy"), (True, "status")]
+
+
+@pytest.mark.parametrize(
+    ("params", "methods"),
+    [
+        ({}, ["notifications/message", None]),
+        (
+            {"_meta": {"progressToken": 3}},
+            ["notifications/message", "notifications/progress", None],
+        ),
+        ({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}, [None]),
+    ],
+    ids=["plain", "with progress", "stateless"],
+)
+def test_a_stream_has_the_notifications_that_are_allowed_before_the_answer(
+    params: dict[str, Any], methods: list[str | None]
+) -> None:
+    """Progress needs a token, and a stateless request is answered without log messages."""
+    played = {"do": "stream", "on": "any", "after": ["log", "progress"]}
+    raw, _ = met(played, call("tools/list", **params))
+    events = parts(raw)[2].strip().split(b"\n\n")
+    messages = [json.loads(event.partition(b"\ndata: ")[2]) for event in events]
+
+    assert [message.get("method") for message in messages] == methods
+    assert messages[-1]["id"] == 7
+
+
+def test_a_server_that_logs_says_so() -> None:
+    """Its capabilities have logging."""
+    raw, _ = met({"do": "stream", "on": "tools/list", "after": ["log"]})
+
+    assert "logging" in json.loads(parts(raw)[2])["result"]["capabilities"]
+
+
 def test_many_threads_may_read_scripts_at_once() -> None:
     """The types of scripts are built beforehand."""
     code = (
@@ -260,6 +306,15 @@ def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
 
     assert (first, second, json.loads(body)["id"]) == ("308", JSON_200, 7)
     assert (entries, servers.attempts("a")) == ([(1, "redirect"), (1, "healthy")], 1)
+
+
+def test_a_redirect_leads_to_nothing() -> None:
+    """A request there is no attempt."""
+    with server_of({"do": "redirect", "to": "missing path", "on": "any"}) as servers:
+        _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
+        second = parts(exchange(headers["location"], INITIALIZE)[0])[0]
+
+    assert (second, servers.attempts("a")) == ("404", 1)
 
 
 def test_a_redirect_leads_to_another_server() -> None:

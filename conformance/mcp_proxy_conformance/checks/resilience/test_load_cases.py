@@ -48,6 +48,18 @@ def test_what_the_text_does_not_name_is_told_alike_twice(bench: LoadBench, case:
     bench.judged(case).conclude()
 
 
+@each_load("failed")
+def test_a_server_that_fails_is_not_available(bench: LoadBench, case: LoadCase) -> None:
+    """Whatever the failure, named by the mapping or not, the server is not available."""
+    bench.judged(case).conclude()
+
+
+@each_load("page")
+def test_a_list_that_breaks_off_is_a_failure(bench: LoadBench, case: LoadCase) -> None:
+    """A server whose second page of tools fails, where it is asked for, is not available."""
+    bench.judged(case).conclude()
+
+
 @each_load("outcome")
 def test_every_server_has_one_outcome_of_the_right_form(bench: LoadBench, case: LoadCase) -> None:
     """Ids, statuses, tools, errors and reported attempts match what each server did."""

@@ -20,6 +20,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 FAILING = Behaviour(do="status", on="any", code=503)
 SLOW_S, MANY = 0.4, 6
 CLAIMED = "attempts reported for oak"
+NONE_OR_ONE = "0 or 1"
 LEAST_S = 0.001
 """Seconds; pauses of equal length differ by less in a measurement."""
 
@@ -51,7 +52,13 @@ WELL = a_load("well", a_server("oak"), a_server("elm"))
 SLOW = a_load(
     "slow", *(a_server(f"tree{n}", Behaviour(do="slow", seconds=SLOW_S)) for n in range(MANY))
 )
-ORDERED = a_load("ordered", *(a_server(name) for name in ("yew", "oak", "fir", "ash", "elm")))
+ORDERED = a_load(
+    "ordered",
+    *(
+        a_server(name, Behaviour(do="slow", on="tools/list", seconds=seconds))
+        for name, seconds in (("yew", 0.4), ("oak", 0.3), ("fir", 0.2), ("ash", 0.1), ("elm", 0.0))
+    ),
+)
 LOST = a_load("lost", a_server("oak", Behaviour(do="unresolvable")), a_server("elm"))
 SHUT = a_load("shut", a_server("oak", Behaviour(do="refused")), a_server("elm"))
 
@@ -86,20 +93,19 @@ def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
 @requirement("R1.once~delay")
 @on(LOADS)
 def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
-    """A load of healthy servers makes all its requests without a pause."""
+    """A healthy server, which answers at once, gets each request right after the one before."""
     load = bench.load(WELL)
     _expect_available(load)
 
-    requests = [
-        request.at for server in WELL.servers() for request in load.servers.log(server.server_id)
-    ]
-    if not requests:
-        raise Inconclusive("healthy servers are reported as available, but received no request")
+    logs = [load.servers.log(server.server_id) for server in WELL.servers()]
+    pauses = [after.at - before.at for log in logs for before, after in pairwise(log)]
+    if not pauses:
+        raise Inconclusive("healthy servers are reported as available without several requests")
 
-    seconds, allowed = max(requests) - min(requests), f"less than {SLOW_S * 1000:g}"
+    seconds, allowed = max(pauses), f"less than {SLOW_S * 1000:g}"
     observed = allowed if seconds < SLOW_S else round(seconds * 1000)
 
-    assert {"first to last request in ms": observed} == {"first to last request in ms": allowed}
+    assert {"longest pause in ms": observed} == {"longest pause in ms": allowed}
 
 
 @requirement("I2.concurrent")
@@ -119,7 +125,7 @@ def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
 @requirement("I3.order~outcomes")
 @on(LOADS)
 def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
-    """Outcomes come in the order in which the servers were passed."""
+    """Outcomes come in the order in which the servers were passed, the slowest first."""
     load = bench.load(ORDERED)
     _expect_available(load)
 
@@ -132,23 +138,23 @@ def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
 @requirement("P1.unknown-name~once")
 @on(LOADS, needs=("attempts",))
 def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
-    """For an unresolvable name, the loader reports one attempt, which the suite cannot count."""
+    """For an unresolvable name, the loader reports one attempt or none; nobody can count them."""
     load = bench.load(LOST)
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
 
     claimed = {CLAIMED: _claimed_of_failed(load, "oak")}
 
-    assert claimed == {CLAIMED: 1}
+    assert claimed == {CLAIMED: NONE_OR_ONE}
 
 
 @requirement("P2.refused~once")
 @on(LOADS, needs=("attempts",))
 def test_a_closed_port_is_tried_once(bench: LoadBench) -> None:
-    """For a closed port, the loader reports one attempt, which the suite cannot count."""
+    """For a closed port, the loader reports one attempt or none; the suite cannot count them."""
     claimed = {CLAIMED: _claimed_of_failed(bench.load(SHUT), "oak")}
 
-    assert claimed == {CLAIMED: 1}
+    assert claimed == {CLAIMED: NONE_OR_ONE}
 
 
 def _pauses(load: Load) -> dict[str, list[float]]:
@@ -173,6 +179,8 @@ def _pauses(load: Load) -> dict[str, list[float]]:
 def _claimed_of_failed(load: Load, server_id: str) -> object:
     """Return the attempts that the loader reports for a server; None if it reports no outcome.
 
+    0 and 1 are returned as the allowed words.
+
     Inconclusive if the server was loaded: it is one that must fail.
     """
     outcome = load.loaded.outcome(server_id)
@@ -180,7 +188,8 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
         raise Inconclusive(
             f"{server_id} was loaded, so its failure was not observed", cause="control"
         )
-    return outcome.attempts if outcome is not None else None
+    attempts = outcome.attempts if outcome is not None else None
+    return NONE_OR_ONE if attempts in (0, 1) and not isinstance(attempts, bool) else attempts
 
 
 def _expect_available(load: Load) -> None:

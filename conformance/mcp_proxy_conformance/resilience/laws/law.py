@@ -11,7 +11,6 @@ from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
     Topic,
-    blamed,
     is_open,
     shown_by,
 )
@@ -19,6 +18,7 @@ from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.met import blames_of
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.resilience.warnings import WORDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -115,7 +115,7 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
                 compared.one_of(f"status of {name}", outcome.status, sorted(WORDS),
                                 breaks=["O2.word"])  # fmt: skip
                 continue
-            blames = blamed(server, most, outcome.status, attempts, declared.reads)
+            blames = blames_of(loads[0], server, outcome.status, declared.reads)
             ends = sorted(walk(server, most, reads=declared.reads).ends)
             for blame in (each for each in blames if each.topic == topic):
                 path, observed, due = _sides(topic, server, outcome, attempts, ends)
@@ -158,7 +158,7 @@ def _after(attempts: int | None) -> str:
 
 
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
-    """Law: each server has one outcome, with an error or else with its own tools."""
+    """Law: each server has one outcome, either with its own tools or with an error."""
     compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(server.server_id for server in case.given.servers)
     compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
@@ -174,7 +174,10 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
             is_text = isinstance(outcome.error, str) and bool(outcome.error.strip())
             compared.truth(f"error of {name}", outcome.error, holds=is_text, allowed="a string",
                            breaks=["O4.error"])  # fmt: skip
-        elif not any(map(is_open, server.script)):
+            continue
+        compared.one_of(f"error of {name}, which is available", outcome.error, (None, ""),
+                        breaks=["O4.none"])  # fmt: skip
+        if not any(map(is_open, server.script)):
             short = len(tools) < len(server.tools)
             own_tools = are_tools_of(name, tools, server.tools, declared.tool_prefix)
             compared.truth(f"tools of {name}", tools, holds=own_tools, allowed=sorted(server.tools),
@@ -284,7 +287,7 @@ LAWS: dict[str, LoadLaw] = {
     "status": LoadLaw(
         clauses=("T1.timeout", "T2.cut", "T3.server-error", "T3.notification",
                  "T4.authorization-timeout", "P2.refused", "P3.not-found", "P4.malformed",
-                 "D1.denied", "D2.ambiguous", "O2.word", "O3.loaded", "R2.heals"),
+                 "D1.denied", "D2.ambiguous", "O2.word", "O3.loaded", "R2.heals", "X.failed"),
         judge=_by_the_table("status"), of_one=True,
     ),
     "attempts": LoadLaw(
@@ -294,7 +297,7 @@ LAWS: dict[str, LoadLaw] = {
     ),
     "claims": LoadLaw(clauses=("O6.claimed",), judge=_claims),
     "outcomes": LoadLaw(
-        clauses=("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error",
+        clauses=("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error", "O4.none",
                  "S2.no-tools"),
         judge=_outcomes,
     ),

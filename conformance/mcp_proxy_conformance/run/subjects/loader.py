@@ -18,6 +18,7 @@ from mcp_proxy_conformance.resilience.judged import Says, judged
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
 from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.resilience.met import unasked
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
@@ -82,6 +83,8 @@ class LoadBench:
             where = f" under {signature!r}" if signature else ""
             try:
                 comparison.add(judged(self.load(form), self.load, says(self._target)), where)
+                if (name := unasked(self.load(form))) and not comparison.findings:
+                    raise NotApplicable(f"the loader asks {name} for its first page only")
             except Inconclusive as error:
                 comparison.open.append(Open(clauses=case.clauses, reason=f"{error}{where}",
                                        cause=error.cause))  # fmt: skip

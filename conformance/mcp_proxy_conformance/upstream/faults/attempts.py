@@ -13,12 +13,16 @@ OPENINGS = ("initialize", "server/discover")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """The parts of a JSON-RPC message that determine which attempt it belongs to."""
+    """The parts of a JSON-RPC message that determine its attempt and its answer.
+
+    `paged`: it asks for a page by a cursor; `progress` is its token for notifications of progress.
+    """
 
     method: str = ""
     id: int | str | None = None
     revision: str | None = None
     paged: bool = False
+    progress: int | str | None = None
 
 
 def read_call(raw: bytes, revision: str | None) -> Call:
@@ -36,11 +40,13 @@ def read_call(raw: bytes, revision: str | None) -> Call:
         revision = str(meta[revisions.META_VERSION])
     if message["method"] == "initialize":
         revision = f"{revision or ''} {params.get('protocolVersion')}"
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
     return Call(
         method=message["method"],
         id=call_id if isinstance(call_id, int | str) else None,
         revision=revision,
         paged=params.get("cursor") is not None,
+        progress=token if isinstance(token, int | str) else None,
     )
 
 

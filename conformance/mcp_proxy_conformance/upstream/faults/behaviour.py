@@ -6,13 +6,19 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-On = Literal["initialize", "notifications/initialized", "tools/list", "any"]
-"""The request that a behaviour answers; `initialize` is any request that opens an attempt."""
+LATER_PAGE: Literal["later page"] = "later page"
+On = Literal["initialize", "notifications/initialized", "tools/list", "later page", "any"]
+"""The request that a behaviour answers; `initialize` is any request that opens an attempt,
+`later page` a tools/list with a cursor."""
 By = Literal["fin", "rst", "silence", "drip"]
 """The end of an incomplete answer: an orderly close, a reset, or a connection that stays open,
 silent or with a byte now and then that does not continue the answer."""
 HEALTHY_PATH = "healthy path"
-"""The target of a `Redirect` that is not another server."""
+"""The target of a `Redirect` that answers well and is not another server."""
+MISSING_PATH = "missing path"
+"""The target of a `Redirect` at which there is nothing."""
+Ahead = Literal["log", "progress"]
+"""A notification before an answer; that of progress is only sent if the request asks for it."""
 Code = Annotated[int, msgspec.Meta(ge=200, le=599)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 FieldName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_|~-]+$")]
@@ -37,7 +43,12 @@ class Healthy(ScriptedBehaviour, frozen=True, tag="healthy"):
 
 
 class Stream(ScriptedBehaviour, frozen=True, tag="stream"):
-    """The right answer as the only event of a stream; without a stream if there is no body."""
+    """The right answer as the last event of a stream; without a stream if there is no body.
+
+    `after`: the notifications that are events before it.
+    """
+
+    after: tuple[Ahead, ...] = ()
 
 
 class Slow(ScriptedBehaviour, frozen=True, tag="slow"):
@@ -59,7 +70,7 @@ class Status(ScriptedBehaviour, frozen=True, tag="status"):
 
 
 class Redirect(ScriptedBehaviour, frozen=True, tag="redirect"):
-    """A redirect to a healthy path of this server, or to another server by its id."""
+    """A redirect to a healthy or a missing path of this server, or to another server by its id."""
 
     code: Literal[301, 302, 303, 307, 308] = 307
     to: str = HEALTHY_PATH

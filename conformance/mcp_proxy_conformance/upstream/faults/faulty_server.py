@@ -29,12 +29,18 @@ _UNCOUNTED = (
 """Without requests, connections may be attempts, or probes for an era within one."""
 _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
-_PATH, _HEALTHY = "mcp", "healthy"
+_PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
 
 
 def prefix(path: str) -> str:
     """Return the first path segment up to its `-`: the server's number, by which it is found."""
     return path.lstrip("/").partition("-")[0]
+
+
+def _places(call: Call) -> tuple[str, ...]:
+    """Return the words for a call that a behaviour can be bound to, but for `initialize`."""
+    later = (do.LATER_PAGE,) if call.method == "tools/list" and call.paged else ()
+    return ("any", call.method, *later)
 
 
 class FaultyServer:
@@ -52,7 +58,8 @@ class FaultyServer:
         self._redirect = redirect
         tools = [UpstreamTool(name=name) for name in script.tools]
         state = ServerState(script.server_id, tools, script.page_size)
-        self._script = Script(state, eras, list_changed=False)
+        logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
+        self._script = Script(state, eras, list_changed=False, logging=logs)
 
     @property
     def whole(self) -> do.Whole | None:
@@ -125,7 +132,7 @@ class FaultyServer:
             opens = place == _PATH and self._attempts.count_call(call)
             attempt = self._attempts.count if opens else self._attempt(request)
             behaviour = self.script.of(attempt) if place == _PATH else do.Healthy()
-            if (opens and behaviour.on == "initialize") or behaviour.on in ("any", call.method):
+            if (opens and behaviour.on == "initialize") or behaviour.on in _places(call):
                 played = behaviour.word
             else:
                 behaviour = do.Healthy()
@@ -139,7 +146,7 @@ class FaultyServer:
         self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int
     ) -> ScriptedReply:
         answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
-        right = Right(answer=answer, id=call.id)
+        right = Right(answer=answer, id=call.id, progress=call.progress)
         if call.method == "initialize" and answer.status == OK:
             right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
         location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
@@ -151,9 +158,10 @@ class FaultyServer:
         return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
 
     def _location(self, to: str) -> str:
-        if to != do.HEALTHY_PATH:
+        if to not in (do.HEALTHY_PATH, do.MISSING_PATH):
             return self._redirect(to)
-        return f"http://{LOOPBACK}:{self.port}{self._path(_HEALTHY)}"
+        place = _HEALTHY if to == do.HEALTHY_PATH else _MISSING
+        return f"http://{LOOPBACK}:{self.port}{self._path(place)}"
 
     def _path(self, place: str) -> str:
         return f"/{self.prefix}-{quote(self.script.server_id, safe='')}/{place}"

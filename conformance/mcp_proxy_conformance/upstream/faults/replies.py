@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.http import render_response
@@ -50,11 +51,15 @@ class ScriptedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """The right answer to one request: its message, the request's id, and its own headers."""
+    """The right answer to one request: its message, the request's id, and its own headers.
+
+    `progress` is the request's token for notifications of progress.
+    """
 
     answer: Scripted
     id: int | str | None
     headers: Headers = ()
+    progress: int | str | None = None
 
     @property
     def body(self) -> bytes:
@@ -87,10 +92,11 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> S
         case do.Slow(seconds=seconds):
             data = whole(right.answer.status, right.answer.body, right.headers).data
             return ScriptedReply(data=data, wait_s=seconds, status=right.answer.status)
-        case do.Stream() if right.answer.body:
-            event = b"event: message\ndata: " + right.answer.body + b"\n\n"
+        case do.Stream(after=after) if right.answer.body:
+            messages = [*_ahead(after, right), right.answer.body]
+            events = b"".join(b"event: message\ndata: " + each + b"\n\n" for each in messages)
             headers = (("Content-Type", "text/event-stream"), *right.headers)
-            return whole(right.answer.status, event, headers)
+            return whole(right.answer.status, events, headers)
         case do.Status(code=code, body=body, headers=own, by=by):
             headers = tuple(own.items())
             typed = any(name.lower() == "content-type" for name in own)
@@ -120,3 +126,17 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> S
             return right.with_header("Mcp-Session-Id", token)
         case _:
             return whole(right.answer.status, right.answer.body, right.headers)
+
+
+def _ahead(after: Iterable[do.Ahead], right: Right) -> Iterator[bytes]:
+    """Yield the notifications before an answer that the protocol allows there.
+
+    Progress needs the request's token; the stateless revision has no log messages unasked.
+    """
+    for kind in after:
+        if kind == "progress" and right.progress is not None:
+            params: dict[str, Any] = {"progressToken": right.progress, "progress": 1, "total": 2}
+            yield dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        elif kind == "log" and not right.answer.stateless:
+            params = {"level": "info", "data": "starting"}
+            yield dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params})

@@ -9,6 +9,7 @@ import msgspec
 
 from mcp_proxy_conformance.upstream.faults.behaviour import (
     HEALTHY_PATH,
+    MISSING_PATH,
     Behaviour,
     Redirect,
     Whole,
@@ -89,7 +90,7 @@ def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
         alone = next(each.word for each in script.script if isinstance(each, Whole))
         raise BadScript(f"the script of {name!r} has other behaviours beside {alone}; remove them")
     for step in script.script:
-        if isinstance(step, Redirect) and step.to != HEALTHY_PATH:
+        if isinstance(step, Redirect) and step.to not in (HEALTHY_PATH, MISSING_PATH):
             other = by_id.get(step.to)
             if other is None or other.whole is not None:
                 raise BadScript(

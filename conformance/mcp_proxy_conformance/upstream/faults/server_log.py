@@ -31,6 +31,7 @@ class Seen:
         path: The request's target; empty for a connection.
         method: The JSON-RPC method, if the body holds one.
         id: The JSON-RPC id, if any.
+        paged: Whether it asks for a page by a cursor.
         played: The word of the script that was played.
         status: The HTTP status of the answer, if one was begun.
         authorization: That header as received.
@@ -46,6 +47,7 @@ class Seen:
     path: str = ""
     method: str = ""
     id: int | str | None = None
+    paged: bool = False
     played: str = "healthy"
     status: int | None = None
     authorization: str | None = None
@@ -94,6 +96,7 @@ class ServerLog:
                 verb=_short(request.method),
                 path=_short(request.path),
                 method=_short(call.method),
+                paged=call.paged,
                 id=call.id if isinstance(call.id, int) else _short(call.id),
                 played=played,
                 status=status,

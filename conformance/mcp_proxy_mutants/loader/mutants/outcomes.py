@@ -4,7 +4,7 @@ from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
 
-from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import each, is_in, not_available, when
 from mcp_proxy_reference.loader import Json
 
@@ -71,6 +71,23 @@ def _without_url(answer: Json, request: Json) -> Json:
     return answer | {
         "outcomes": [outcome for outcome in answer["outcomes"] if outcome["server_id"] in usable]
     }
+
+
+def _last_errors() -> Any:
+    """Return a hook `tell`: an available server has the error of its last failed load."""
+    kept: dict[str, str] = {}
+
+    def tell(answer: Json, request: Json) -> Json:
+        urls = {each["server_id"]: f"{each['server_id']} {each}" for each in request["servers"]}
+        outcomes = []
+        for outcome in answer["outcomes"]:
+            key = urls[outcome["server_id"]]
+            outcomes.append(outcome | {"error": outcome["error"] or kept.get(key)})
+            if outcome["error"]:
+                kept[key] = outcome["error"]
+        return answer | {"outcomes": outcomes}
+
+    return tell
 
 
 MUTANTS: tuple[LoadMutant, ...] = (
@@ -150,6 +167,16 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 tell=when(lambda outcome: "host name" in str(outcome["error"]), error=None)),
     load_mutant("not-found-without-error", "A 404 has no error.",
                 "O4.error", tell=when(lambda outcome: "path" in str(outcome["error"]), error=None)),
+    load_mutant("remark-beside-success", "An available server has a remark as its error.",
+                "O4.none", tell=when(is_in("available"), error="Loaded.")),
+    load_mutant("error-beside-recovery",
+                "A server that recovered between attempts has the error of the first.",
+                "O4.none",
+                tell=when(lambda outcome: is_in("available")(outcome) and outcome["attempts"] > 1,
+                          error="The first attempt failed.")),
+    load_mutant("errors-outlive-their-load",
+                "An available server has the error of its last load that failed.",
+                "O4.none", tell=Fresh(_last_errors)),
     load_mutant("errors-are-objects", "An error is an object that contains a text.",
                 "O4.error",
                 tell=each(lambda outcome: outcome | {"error": {"message": outcome["error"]}})),

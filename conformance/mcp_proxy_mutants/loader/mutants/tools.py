@@ -3,10 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import OutcomeEntry, each, is_in, not_available, when
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import (
+    Attempt,
+    Ear,
+    OutcomeEntry,
+    each,
+    is_in,
+    not_available,
+    when,
+)
 from mcp_proxy_reference import loader as std
-from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
+from mcp_proxy_reference.loader import MEANING, Connect, Connection, Json, Session, Signal
+
+OPEN = ("http_4xx", "http_429", "redirect", "malformed", "rpc_error", "command")
+"""Kinds of signals that the mapping does not name."""
+UNUSED = Connection(server_id="unused", url="http://127.0.0.1:9/")
+"""The connection of a session that stands for one that could not be opened."""
 
 
 def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
@@ -89,6 +102,111 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
         return [], session
 
 
+def _available_after(*kinds: str) -> Attempt:
+    """Return a hook `attempt`: after a signal of these kinds, a server is available, toolless."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        opened: list[Session] = []
+
+        async def connected(to: Connection) -> Session:
+            opened.append(await connect(to))
+            return opened[0]
+
+        try:
+            return await std.attempt(connection, connected)
+        except Signal as signal:
+            if signal.kind not in kinds:
+                raise
+            return [], opened[0] if opened else await connect(UNUSED)
+
+    return attempt
+
+
+def _unexplained(outcome: OutcomeEntry) -> OutcomeEntry:
+    """Return an outcome as available if the error is not one of the mapping."""
+    unnamed = outcome["error"] in {MEANING[kind][1] for kind in OPEN}
+    return outcome | {"status": "available", "error": None} if unnamed else outcome
+
+
+class _Pages(Ear):
+    """A session whose failing later pages are empty, if `ends` accepts the signal."""
+
+    def __init__(self, session: Session, ends: Callable[[Signal], bool]) -> None:
+        super().__init__(session, lambda _, signal: signal)
+        self._ends = ends
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request by the wrapped session; a failing later page has no tools."""
+        try:
+            return await super().request(method, params)
+        except Signal as signal:
+            if method != "tools/list" or not params or not self._ends(signal):
+                raise
+            return {"tools": []}
+
+
+def _paged(ends: Callable[[Signal], bool]) -> Attempt:
+    """Return a hook `attempt` whose later pages end the list when they fail."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async def connected(to: Connection) -> Session:
+            return _Pages(await connect(to), ends)
+
+        return await std.attempt(connection, connected)
+
+    return attempt
+
+
+def _first_pages() -> Any:
+    """Return a hook `attempt`: if a second attempt fails, the pages read so far are the tools."""
+    pages: dict[str, list[Json]] = {}
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        key = f"{connection.server_id} {connection.url}"
+        session = await connect(connection)
+
+        class Keeps(Ear):
+            """A session that keeps the pages of tools."""
+
+            async def request(self, method: str, params: Json) -> Json:
+                """Send a request by the wrapped session; keep the tools of a page."""
+                result = await super().request(method, params)
+                if method == "tools/list":
+                    pages.setdefault(key, []).extend(result.get("tools", []))
+                return result
+
+        async def connected(_: Connection) -> Session:
+            return Keeps(session, lambda _, signal: signal)
+
+        before = pages.pop(key, [])
+        try:
+            return await std.attempt(connection, connected)
+        except Signal:
+            if not before:
+                raise
+            return before, await connect(connection)
+
+    return attempt
+
+
+class _FirstPageOnly(Ear):
+    """A session that treats a list of several pages as malformed."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request by the wrapped session; a list with a further page is malformed."""
+        result = await super().request(method, params)
+        if "nextCursor" in result:
+            raise Signal("malformed")
+        return result
+
+
+async def _no_pages(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    async def connected(to: Connection) -> Session:
+        return _FirstPageOnly(await connect(to), lambda _, signal: signal)
+
+    return await std.attempt(connection, connected)
+
+
 async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Attempt as usual, but report no tools."""
     _, session = await std.attempt(connection, connect)
@@ -134,6 +252,35 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "T3.server-error", "T2.cut", attempt=_available_after_failure),
     load_mutant("open-session-is-available", "A server is available once its session is open.",
                 "D1.denied", "T1.timeout", "T3.server-error", attempt=_opened),
+    load_mutant("refusals-are-no-tools",
+                "A server that answers with another 4xx status is available without tools.",
+                "X.failed", attempt=_available_after("http_4xx", "http_429")),
+    load_mutant("rpc-errors-are-no-tools",
+                "A server that answers with a JSON-RPC error is available without tools.",
+                "X.failed", attempt=_available_after("rpc_error")),
+    load_mutant("nonsense-is-no-tools",
+                "A server whose answer makes no sense is available without tools.",
+                "X.failed", attempt=_available_after("malformed")),
+    load_mutant("failed-programs-are-available",
+                "A program that cannot be started is available without tools.",
+                "X.failed", attempt=_available_after("command")),
+    load_mutant("redirected-is-available", "A server that redirects is available without tools.",
+                "X.failed", attempt=_available_after("redirect")),
+    load_mutant("unexplained-is-available",
+                "A failure that the mapping does not name is reported as available.",
+                "X.failed", tell=each(_unexplained)),
+    load_mutant("failing-pages-end-the-list",
+                "A later page of tools that fails ends the list, as if it were empty.",
+                "O3.later-page", attempt=_paged(lambda _: True)),
+    load_mutant("refused-pages-end-the-list",
+                "A later page of tools that is answered with an error ends the list.",
+                "O3.later-page",
+                attempt=_paged(lambda signal: signal.kind in ("rpc_error", "http_4xx"))),
+    load_mutant("pages-of-a-failed-attempt",
+                "If a second attempt fails, the pages of the first are the tools.",
+                "O3.later-page", "T2.cut", "T3.server-error", attempt=Fresh(_first_pages)),
+    load_mutant("one-page-or-none", "A list of several pages is treated as an invalid answer.",
+                "O3.loaded", "R1.once", attempt=_no_pages),
     load_mutant("twenty-tools-at-most", "Only twenty tools are loaded.",
                 "O3.loaded", tell=_capped(20)),
     load_mutant("failed-with-a-map",

@@ -60,6 +60,18 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": [*due["transient"],
                                   *_line("Ask for access", _named(outcomes, "denied"))]})),
+    load_mutant("warns-of-the-lasting-only",
+                "If there are permanent servers, transient ones have no warning.",
+                "W1.both",
+                tell=warns(lambda due, _: dict(due) | {
+                    "transient": [] if due["permanent"] else due["transient"]})),
+    load_mutant("warns-of-the-first-only",
+                "Only the class of the first failed server is warned of.",
+                "W1.both",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    status: [] for status in ALIKE
+                    if status != next((o["status"] for o in outcomes if o["status"] in ALIKE), "")
+                    })),
     load_mutant("one-line-for-all", "Both classes have the same line.",
                 "W1.lines", tell=_all_in("Failed servers")),
     load_mutant("one-line-each-for-all", "Each server has a line, the same for both classes.",

@@ -46,6 +46,40 @@ class _Obeys(_Heads):
             raise
 
 
+class _Firsts(_Heads):
+    """Base session that keeps the first event of an event stream."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._first = b""
+
+    async def _keep(self, answer: httpx2.Response) -> None:
+        await super()._keep(answer)
+        streamed = self._media.startswith("text/event-stream")
+        self._first = (await answer.aread()).partition(b"\n\n")[0] if streamed else b""
+
+
+class _FirstEvent(_Firsts):
+    """A session that takes the first event of a stream for the answer."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request and return its result; a notification in its place is malformed."""
+        result = await super().request(method, params)
+        if b'"method"' in self._first:
+            raise Signal("malformed")
+        return result
+
+
+class _NotedLists(_Firsts):
+    """A session that finds no tools in a list that comes after a notification."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request and return its result; a list after a notification is empty."""
+        result = await super().request(method, params)
+        noted = method == "tools/list" and b'"method"' in self._first
+        return {"tools": []} if noted else result
+
+
 class _NoStreams(_Heads):
     """A session that treats event streams as malformed."""
 
@@ -145,6 +179,12 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I4.bounded", attempt=_waiting),
     load_mutant("streams-not-read", "An answer in an event stream is treated as invalid.",
                 "R1.once", "O3.loaded", attempt=over(_NoStreams)),
+    load_mutant("first-event-is-the-answer",
+                "The first event of a stream is taken for the answer.",
+                "R1.once", "O3.loaded", attempt=over(_FirstEvent)),
+    load_mutant("no-tools-after-notifications",
+                "A list of tools after a notification is read as empty.",
+                "O3.loaded", attempt=over(_NotedLists)),
     load_mutant("no-tools-in-streams", "A list of tools in an event stream is read as empty.",
                 "O3.loaded", attempt=over(_NoListStreams)),
     load_mutant("torn-streams-make-no-sense",

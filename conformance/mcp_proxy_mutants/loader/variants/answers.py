@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from mcp_proxy_mutants.loader.pieces import OutcomeEntry, each, ended, warns, when
+from mcp_proxy_mutants.loader.pieces import OutcomeEntry, each, ended, is_in, warns, when
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
-from mcp_proxy_reference.loader import Connection, Json, Outcome, Signal
+from mcp_proxy_reference.loader import MEANING, Connection, Json, Outcome, Signal
 
 BASIC = ("classifies", "retries", "attempts", "warnings")
 PREFIX = "mcp__"
@@ -75,6 +75,12 @@ def _with_more(outcome: OutcomeEntry) -> OutcomeEntry:
     return outcome | {"transport": "http", "elapsed_ms": 12, "server": {"version": None}}
 
 
+def _untried(outcome: Outcome) -> Outcome:
+    """Return the outcome without an attempt if no connection was made."""
+    unmade = outcome.error in (MEANING["refused"][1], MEANING["dns"][1])
+    return replace(outcome, attempts=0) if unmade else outcome
+
+
 def _tried(outcome: Outcome) -> Outcome:
     return replace(outcome, attempts=max(outcome.attempts, 1))
 
@@ -91,16 +97,17 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "order-of-outcomes", "I3.order~outcomes", tell=_in_reverse_order),
     load_variant("outcomes-with-more", "Outcomes have additional members.",
                  tell=each(_with_more)),
-    load_variant("remark-beside-success", "An available server has a remark as its error.",
-                 "error-beside-success", "O4.error~null",
-                 tell=when(lambda outcome: bool(outcome["status"] == "available"),
-                           error="Loaded.")),
+    load_variant("empty-error-beside-success", "An available server has an empty error.",
+                 "error-beside-success", tell=when(is_in("available"), error="")),
     load_variant("errors-in-lines", "An error has several lines.",
                  "one-line-errors", "O4.error~one-line", says=_in_lines),
     load_variant("errors-quote", "Errors quote the server's answer.",
                  "quoted-text", "S1.secrets~server-text", says=_quoted),
     load_variant("unusable-counts-once", "A malformed connection is reported with one attempt.",
                  "attempts-of-the-malformed", together=ended(_tried)),
+    load_variant("unreachable-counts-none",
+                 "A server that no connection was made to is reported without an attempt.",
+                 "attempts-without-a-port", together=ended(_untried)),
     load_variant("unreachable-tried-again", "A server that cannot be connected to is tried again.",
                  "attempts-without-a-port", "P1.unknown-name~once", "P2.refused~once",
                  again=lambda signal, status, attempts, most: attempts < most

@@ -46,6 +46,19 @@ class _Deaf(Ear):
             return
 
 
+class _NoList(Ear):
+    """A session in which an unknown method tools/list lists no tools."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request by the wrapped session; an unknown tools/list is an empty list."""
+        try:
+            return await self._session.request(method, params)
+        except Signal as signal:
+            if method != "tools/list" or params or signal.detail != "Method not found":
+                raise
+            return {"tools": []}
+
+
 LEAST_S = 0.5
 """A busy machine takes some time to make a connection."""
 
@@ -74,6 +87,15 @@ async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], S
     return await attempt(connection, connected)
 
 
+async def _without_list(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt a load in which a server without the method tools/list has no tools."""
+
+    async def connected(to: Connection) -> Session:
+        return _NoList(await connect(to), lambda _, signal: signal)
+
+    return await attempt(connection, connected)
+
+
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
     """Return a hook `heard`: at these codes all marks in the body mean a timeout, else a denial."""
 
@@ -85,6 +107,16 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
         return Signal("authz_timeout" if fits else "denied", signal.code, body=signal.body)
 
     return heard
+
+
+def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
+    """Return the signal of a 403 as denied unless its marks come in order, in the first line."""
+    del connection, attempts
+    if signal.code != FORBIDDEN:
+        return signal
+    line = signal.body.partition(b"\n")[0]
+    fits = b"timeout" in line.partition(b"ext_authz")[2] and not line.startswith(b"{")
+    return Signal("authz_timeout" if fits else "denied", signal.code, body=signal.body)
 
 
 def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
@@ -143,6 +175,10 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "A 403 is transient only with both `ext_authz` and `timeout`.",
                  "timeout-signature", "T4.authorization-timeout~single-phrase",
                  heard=_marked(b"ext_authz", b"timeout")),
+    load_variant("marks-in-one-order",
+                 "A 403 is transient only if plain text has `ext_authz` and then `timeout`.",
+                 "timeout-signature", "T4.authorization-timeout~single-phrase",
+                 "T4.authorization-timeout~spelling", heard=_in_order),
     load_variant("signature-of-its-own", "A declared timeout signature makes a 403 transient too.",
                  "timeout-signature", signatures=("gate fell asleep",),
                  heard=taken("authz_timeout", lambda signal, *_: signal.code == FORBIDDEN
@@ -171,6 +207,9 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "A failure that the mapping does not name is denied and permanent in turns.",
                  "outside-the-mapping", "X.other-codes", "X.not-mcp", "X.rpc-error", "X.stdio",
                  heard=Fresh(_in_turns)),
+    load_variant("no-list-is-no-tools",
+                 "A server that does not know tools/list is available without tools.",
+                 "outside-the-mapping", "server-without-tools", attempt=_without_list),
     load_variant("empty-is-permanent", "A server without tools is reported as permanent.",
                  "server-without-tools", "O3.loaded~none",
                  together=together(lambda outcomes: [_empty(outcome) for outcome in outcomes])),

@@ -108,6 +108,16 @@ async def _discovering(connection: Connection, connect: Connect) -> tuple[list[J
     return await std.attempt(connection, connect)
 
 
+async def _handshake_first(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt as usual; if the handshake is refused, ask for the list without one (HTTP only)."""
+    try:
+        return await std.attempt(connection, connect)
+    except Signal as signal:
+        if not connection.url or signal.kind not in ("http_4xx", "rpc_error"):
+            raise
+    return await _without_handshake(connection, connect)
+
+
 class _Named(HttpSession):
     """A session with another user agent and other request numbers."""
 
@@ -128,6 +138,9 @@ VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("era-probed-first",
                  "The loader asks the server for its protocol era before the handshake.",
                  "what-is-an-attempt", attempt=_discovering),
+    load_variant("era-guessed-last",
+                 "If the handshake is refused, the list is requested without one.",
+                 "what-is-an-attempt", "X.other-codes", "X.rpc-error", attempt=_handshake_first),
     load_variant("another-client", "The client has another name and other request ids.",
                  attempt=over(_Named)),
 )  # fmt: skip

@@ -2,9 +2,17 @@
 
 import asyncio
 
-from mcp_proxy_mutants.loader.pieces import Loads, handed
+from mcp_proxy_mutants.loader.pieces import Ear, Loads, handed
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
-from mcp_proxy_reference.loader import Connection, Outcome, side_by_side
+from mcp_proxy_reference.loader import (
+    Connect,
+    Connection,
+    Json,
+    Outcome,
+    Session,
+    attempt,
+    side_by_side,
+)
 
 SMALL, MOMENT_S = 2, 0.6
 
@@ -12,6 +20,29 @@ SMALL, MOMENT_S = 2, 0.6
 async def _one_by_one(loads: Loads) -> list[Outcome]:
     """Run the loads one after the other; return their outcomes."""
     return [await run() for run in loads]
+
+
+async def _as_they_end(loads: Loads) -> list[Outcome]:
+    """Run the loads at once; return their outcomes in the order in which they end."""
+    return [await ended for ended in asyncio.as_completed([run() for run in loads])]
+
+
+async def _unhurried(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt as usual, with a moment between the handshake and the list."""
+
+    async def connected(to: Connection) -> Session:
+        return _Unhurried(await connect(to), lambda _, signal: signal)
+
+    return await attempt(connection, connected)
+
+
+class _Unhurried(Ear):
+    """A session that waits a moment after its notifications."""
+
+    async def notify(self, method: str) -> None:
+        """Send a notification by the wrapped session, then wait a moment."""
+        await super().notify(method)
+        await asyncio.sleep(MOMENT_S)
 
 
 async def _staggered(loads: Loads) -> list[Outcome]:
@@ -53,7 +84,11 @@ VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("one-by-one", "Servers are loaded one after the other.",
                  "side-by-side", "I2.concurrent", together=_one_by_one),
     load_variant("small-loads-wait", "A small load waits a moment after its first server.",
-                 "waiting-for-nothing", "R1.once~delay", together=_staggered),
+                 "side-by-side", together=_staggered),
+    load_variant("unhurried", "There is a moment between the handshake and the list.",
+                 "waiting-for-nothing", "R1.once~delay", attempt=_unhurried),
+    load_variant("outcomes-as-they-end", "Outcomes come in the order in which the loads end.",
+                 "order-of-outcomes", "I3.order~outcomes", together=_as_they_end),
     load_variant("half-as-patient-again", "A server gets one and a half times its timeout.",
                  attempt=handed(_lenient)),
 )  # fmt: skip

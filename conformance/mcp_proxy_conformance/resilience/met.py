@@ -1,0 +1,57 @@
+"""Behaviours of servers that a load met, by the servers' logs, and the blame for how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from mcp_proxy_conformance.catalogue.load_case import LATER_PAGE, LoadServer
+from mcp_proxy_conformance.resilience.blame import Blame, blamed
+from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.walk import Reads
+from mcp_proxy_conformance.upstream.faults.seen import Seen
+
+WELL = ("healthy", "stream", "set_cookie", "session", "slow")
+"""Words of behaviours that give the right answer."""
+PAGED = "O3.later-page"
+
+
+def is_unasked(load: Load, server: LoadServer) -> bool:
+    """Whether a server fails on a later page of its tools, for which the loader never asked."""
+    scripted = any(behaviour.on == LATER_PAGE for behaviour in server.script)
+    return scripted and not any(request.paged for request in _lists(load, server))
+
+
+def unasked(load: Load) -> str:
+    """Return the id of such a server, if the case is about later pages and all are such; or ''."""
+    servers = [
+        server
+        for server in load.case.given.servers
+        if any(behaviour.on == LATER_PAGE for behaviour in server.script)
+    ]
+    none = PAGED in load.case.clauses and all(is_unasked(load, server) for server in servers)
+    return servers[0].server_id if none and servers else ""
+
+
+def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> tuple[Blame, ...]:
+    """Return what is wrong with how the load of a server ended, by what the loader met there.
+
+    A loader that goes on after a failure that the source does not name, and gets its first page of
+    tools, has loaded them; later pages that were not asked for do not fail.
+    """
+    if is_unasked(load, server):
+        return ()
+    attempts = load.attempts.get(server.server_id)
+    blames = blamed(server, load.case.given.max_attempts, status, attempts, reads)
+    listed = any(
+        not request.paged and request.played in WELL and request.status == HTTPStatus.OK
+        for request in _lists(load, server)
+    )
+    return tuple(blame for blame in blames if not (listed and blame.clauses == ("X.failed",)))
+
+
+def _lists(load: Load, server: LoadServer) -> Iterator[Seen]:
+    """Yield the requests for tools that a server got."""
+    for request in load.servers.log(server.server_id):
+        if request.method == "tools/list":
+            yield request
