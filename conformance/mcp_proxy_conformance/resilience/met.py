@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.load_case import LATER_PAGE, LoadServer
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.upstream.faults.seen import Seen
+from mcp_proxy_conformance.upstream.faults import Seen
 
 WELL = ("healthy", "stream", "set_cookie", "session", "slow")
 """Words of behaviours that give the right answer."""

@@ -280,7 +280,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "If a second attempt fails, the pages of the first are the tools.",
                 "O3.later-page", "T2.cut", "T3.server-error", attempt=Fresh(_first_pages)),
     load_mutant("one-page-or-none", "A list of several pages is treated as an invalid answer.",
-                "O3.loaded", "R1.once", attempt=_no_pages),
+                "O3.loaded", attempt=_no_pages),
     load_mutant("twenty-tools-at-most", "Only twenty tools are loaded.",
                 "O3.loaded", tell=_capped(20)),
     load_mutant("failed-with-a-map",

@@ -181,7 +181,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "R1.once", "O3.loaded", attempt=over(_NoStreams)),
     load_mutant("first-event-is-the-answer",
                 "The first event of a stream is taken for the answer.",
-                "R1.once", "O3.loaded", attempt=over(_FirstEvent)),
+                "O3.loaded", attempt=over(_FirstEvent)),
     load_mutant("no-tools-after-notifications",
                 "A list of tools after a notification is read as empty.",
                 "O3.loaded", attempt=over(_NotedLists)),
