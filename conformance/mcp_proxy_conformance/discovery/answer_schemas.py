@@ -52,7 +52,7 @@ def exchange_findings(
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return the breaches of the schema of a listing in a listing of these servers."""
+    """Return up to MOST breaches of a listing's schema in the first MOST_SERVERS of its servers."""
     names = {"servers": members.servers, "tools": members.counts}
     servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
     return _findings("server-listing", {"servers": servers}, names)

@@ -425,7 +425,7 @@ def denials(world: World) -> list[Step]:
 
 
 def _lift_initial_denials(prover: Prover) -> None:
-    """Confirm that initially denied tools are refused, then lift the deny lists."""
+    """Confirm that a sample of the initially denied tools is refused, then lift the deny lists."""
     for server in prover.world.servers:
         if not server.deny:
             continue

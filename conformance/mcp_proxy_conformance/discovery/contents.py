@@ -119,7 +119,7 @@ def _is_remedy(text: str) -> bool:
 
 
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
-    """Return those texts that occur in the strings of a JSON value."""
+    """Return those texts that occur in the strings of a JSON value; short ones as whole strings."""
     contents = tuple(strings(value))
     spoken = [text for text in texts if isinstance(text, str) and text.strip()]
     return tuple(

@@ -71,20 +71,26 @@ def expect_read(outcomes: Mapping[str, Judgement]) -> None:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def claims_operator_policy(text: str) -> bool:
-    """Whether the text affirms that the operator, a policy or the configuration set the lock."""
+    """Whether the text affirms that the operator, a policy or the configuration set the lock.
+
+    Of a text above LONGEST_READ characters only the beginning is read, here and below.
+    """
     read = Reading(text[:LONGEST_READ])
     return read.says(_CLAIMED) and not read.says(_DISCLAIMED, r"\bif\b")
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
-    """Whether the text asks the user or the agent to enable, approve or review something."""
+    """Whether the text's beginning asks somebody but the operator to act, as to enable or approve.
+
+    Merely to use or to change something does not count.
+    """
     acts = Reading(text[:LONGEST_READ]).ordered
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
 
 
 def names_server(text: str) -> bool:
-    """Whether the text speaks of the server, or of a quarantine."""
+    """Whether the text's beginning speaks of the server, or of a quarantine."""
     return Reading(text[:LONGEST_READ]).says(_SERVER)
 
 

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of a target: its name, its bench, and the number of its call surface."""
+    """A view of a target: its name, its bench, and `way`, the number of its call surface."""
 
     name: str
     bench: Bench

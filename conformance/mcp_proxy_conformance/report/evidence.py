@@ -53,7 +53,7 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result, without lines that only repeat its findings."""
+    """Return the evidence of a result: up to MOST differences, and lines that do not repeat any."""
     known = set(sentences(result.findings))
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
@@ -178,7 +178,7 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Return the messages to show of a result: the guilty ones, and the last of the others."""
+    """Return up to MESSAGES_MOST messages of a result: guilty ones first, then the last others."""
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], observed.get(place))

@@ -20,7 +20,9 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """Return one annotation for each broken clause and stale deviation, or for the run's end.
+    """Return annotations of broken clauses and stale deviations, or of the run's end.
+
+    They are at most MOST; then the last one counts the rest.
 
     Args:
         report: The document of a run.

@@ -26,7 +26,10 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Return headline, open clauses and open results; the target's words are shown as code."""
+    """Return headline, open clauses and open results; the target's words are shown as code.
+
+    Results beyond MOST are only counted.
+    """
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",

@@ -38,7 +38,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A report's verdict on a clause, its reason, and the names of the first results to look at."""
+    """A report's verdict (`word`) on a clause, its reason, and the first results to look at.
+
+    `checks` are their names; `more` is the number of further ones.
+    """
 
     anchor: str
     column: Column

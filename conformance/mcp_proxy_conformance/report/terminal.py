@@ -173,7 +173,7 @@ WHOSE = {
 
 
 def errors(report: Report) -> list[Line]:
-    """List each distinct error, who is to blame, and the checks it affected."""
+    """List up to MOST distinct errors, each with who is to blame and the checks it affected."""
     groups = _by_reason(report, "error")
     lines: list[Line] = []
     for (reason, blame), affected in list(groups.items())[:MOST]:
@@ -187,7 +187,7 @@ def errors(report: Report) -> list[Line]:
 
 
 def inconclusive(report: Report) -> list[Line]:
-    """List each distinct reason why a required result is inconclusive, and the repair."""
+    """List up to MOST reasons why required results are inconclusive, each with its repair."""
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
     for (reason, _), affected in list(groups.items())[:MOST]:
@@ -245,7 +245,7 @@ def _further_reasons(reasons: int) -> list[Line]:
 
 
 def _unseen(report: Report) -> list[Line]:
-    """List the clauses that are errors because no check observed them."""
+    """List up to MOST clauses that are errors because no check observed them."""
     missing = [
         clause for clause in report.clauses if clause.verdict == "error" and not clause.results
     ]

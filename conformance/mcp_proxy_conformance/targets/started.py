@@ -73,9 +73,9 @@ class Started:
 
     `last_change` is the time of the last operator action. `settled_from` is when the settle time
     began, after which answers must follow: at that action, or when its effect on calls was last
-    polled. `log_wanted`: the target's output is kept beside the report; `cut`: the paths that
-    comparisons of bytes left out; `findings`: the breaches of schemas in answers that no check has
-    taken yet.
+    polled. `log_wanted`: the target's output is kept beside the report; `seen`: marks of what the
+    target was once seen to do; `cut`: the paths that comparisons of bytes left out; `findings`: the
+    breaches of schemas in answers that no check has taken yet.
     """
 
     def __init__(
@@ -153,7 +153,10 @@ class Started:
             ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
-        """Keep an answer's breaches of schemas until a check takes them; `request` is in words."""
+        """Keep an answer's breaches of schemas until a check takes them; `request` is in words.
+
+        Once MOST_FINDINGS are kept, those of further answers are dropped.
+        """
         if findings and len(self.findings) < MOST_FINDINGS:
             self.findings += [
                 msgspec.structs.replace(finding, path=f"{request}: {finding.path}")

@@ -31,9 +31,10 @@ def credentials(
     url: str = "",
     headers: Sequence[Mapping[str, str]] = (),
 ) -> Iterator[str]:
-    """Yield every credential in these places, and the parts of it that give it away.
+    """Yield the credentials in these places, and the parts of each that give it away.
 
-    `words` are a command line; `environment` is that of this process by default.
+    `words` are a command line; `environment` is that of this process by default. Values in it of
+    fewer than LEAST_OF_ENVIRONMENT characters are left out, unless they are in a URL.
     """
     environment = os.environ if environment is None else environment
     yield from _of_url(url)

@@ -113,7 +113,11 @@ class Conversation:
         return ToolReply.of(self.request("tools/call", params, timeout=timeout))
 
     def tool_pages(self) -> tuple[Reply, ...]:
-        """Return all pages of `tools/list`, each with its exact bytes."""
+        """Return all pages of `tools/list`, each with its exact bytes.
+
+        Raises:
+            ProtocolFault: A cursor comes again or is not a text, or pages exceed MAX_PAGES.
+        """
         pages: list[Reply] = []
         cursors: set[str] = set()
         cursor: str | None = None

@@ -25,15 +25,15 @@ def accepts(look: Look, findings: Findings) -> None:
     for exchange in look.requests(ABSENT):
         limit = ABSENT if exchange.limit is None else exchange.limit
         with_flag = look.ask(
-            exchange.of.query or "", flag=True, limit=limit, agent=exchange.of.agent
+            exchange.request.query or "", flag=True, limit=limit, agent=exchange.request.agent
         )
         error = look.unaccepted(exchange) if with_flag is None else with_flag.answer.error
         member = look.bench.surface.members.tools
         if with_flag and error is None and member in exchange.answer.body:
             error = None if member in with_flag.answer.body else f"no member {member}"
-        of = with_flag.of if with_flag is not None else exchange.of
+        request = with_flag.request if with_flag is not None else exchange.request
         holds = error is None
-        findings.truth(["FR-001.accepts"], of, error, holds=holds, wanted="answered")
+        findings.truth(["FR-001.accepts"], request, error, holds=holds, wanted="answered")
 
 
 def capped(look: Look, findings: Findings) -> None:
@@ -42,7 +42,7 @@ def capped(look: Look, findings: Findings) -> None:
         most = cap(exchange.limit)
         count = len(exchange.answer.disabled)
         findings.truth(
-            ["FR-006.cap"], exchange.of, count, holds=count <= most,
+            ["FR-006.cap"], exchange.request, count, holds=count <= most,
             wanted=f"at most {most}", topic="locked entries",
             counts=look.is_alive and len(_locked_matches(look, exchange)) > most,
         )  # fmt: skip
@@ -53,13 +53,13 @@ def capped(look: Look, findings: Findings) -> None:
     ]
     for exchange in crowds[:1] if look.memory["last"] else ():
         for limit in ODD_LIMITS:
-            odd = look.ask(exchange.of.query or "", flag=True, limit=limit, anew=True)
+            odd = look.ask(exchange.request.query or "", flag=True, limit=limit, anew=True)
             if odd is None:
                 continue  # it has no form in which entries could be counted
-            count, of = len(odd.answer.disabled), odd.of
+            count, request = len(odd.answer.disabled), odd.request
             holds = count <= LOCKED_CAP
             findings.truth(
-                ["FR-006.odd-limits"], of, count, holds=holds,
+                ["FR-006.odd-limits"], request, count, holds=holds,
                 wanted=f"at most {LOCKED_CAP}", topic="locked entries",
             )  # fmt: skip
 
@@ -78,7 +78,7 @@ def once(look: Look, findings: Findings) -> None:
         if locked:
             findings.truth(
                 ["FR-004.once"],
-                exchange.of,
+                exchange.request,
                 twice,
                 holds=not twice,
                 wanted="",
@@ -92,7 +92,7 @@ def keys(look: Look, findings: Findings) -> None:
         shown = remediation_keys(map(str, exchange.answer.statuses().values()))
         map_keys = frozenset(exchange.answer.remediation or {})
         findings.truth(
-            _of_keys(look, exchange, map_keys - shown), exchange.of, sorted(map_keys),
+            _of_keys(look, exchange, map_keys - shown), exchange.request, sorted(map_keys),
             holds=map_keys == shown, wanted=", ".join(sorted(shown)) or "none", counts=bool(shown),
             topic="keys of the remediation map", shows=["FR-005.keys"],
         )  # fmt: skip
@@ -103,7 +103,7 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 
     FR-007.hidden is one if a key can only come from a lock beyond the agent's scope.
     """
-    agent = exchange.of.agent
+    agent = exchange.request.agent
     if agent not in look.narrow or agent is None or not more:
         return ["FR-005.keys"]
     outside = beyond(look.bench.world, agent)
@@ -123,12 +123,16 @@ def callables(look: Look, findings: Findings) -> None:
         usual, actual = _named(exchange), _named(flagged)
         if usual != actual:  # some searches break ties at random
             again = look.ask(
-                exchange.of.query or "", limit=_limit(exchange), agent=exchange.of.agent, anew=True
+                exchange.request.query or "",
+                limit=_limit(exchange),
+                agent=exchange.request.agent,
+                anew=True,
             )
             if again is None or _named(again) != usual:
                 continue
         findings.truth(
-            ["FR-006.callables", *_if_unlocked(look)], flagged.of, actual, holds=usual == actual,
+            ["FR-006.callables", *_if_unlocked(look)], flagged.request, actual,
+            holds=usual == actual,
             wanted=", ".join(usual), counts=bool(usual), topic="callable tools",
         )  # fmt: skip
 
@@ -139,11 +143,11 @@ def unasked(look: Look, findings: Findings) -> None:
     fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
     for exchange in look.every(True):
-        query = exchange.of.query or ""
+        query = exchange.request.query or ""
         if _if_unlocked(look):
             listed = sorted(map(str, exchange.answer.statuses()))
             findings.truth(
-                ["FR-002.no-locks-no-change"], exchange.of, listed, holds=not listed,
+                ["FR-002.no-locks-no-change"], exchange.request, listed, holds=not listed,
                 wanted="", topic="locked tools", counts=bool(exchange.answer.tools),
             )  # fmt: skip
         if len(shown.get(query, fullest)) >= len(fullest):
@@ -155,7 +159,7 @@ def unasked(look: Look, findings: Findings) -> None:
             and _is_indexed(look, key) and look.is_own(key)
         ]  # fmt: skip
         findings.truth(
-            ["FR-002.no-locks-no-change"], exchange.of, strays, holds=not strays,
+            ["FR-002.no-locks-no-change"], exchange.request, strays, holds=not strays,
             wanted="", topic="not listed while callable", counts=look.is_alive,
         )  # fmt: skip
 
@@ -166,7 +170,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
     turn = look.number % max(1, len(wanted))
     for exchange in [*wanted[turn:], *wanted[:turn]][:COMPARED]:
-        request = {"query": exchange.of.query} | (
+        request = {"query": exchange.request.query} | (
             {"limit": exchange.limit} if exchange.limit else {}
         )
         differing = unequal(exchange.view, [request])
@@ -180,7 +184,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
     same = look.same(exchange, flag=False)
-    return exchange.of if same is None else same.of
+    return exchange.request if same is None else same.request
 
 
 def _if_unlocked(look: Look) -> list[str]:
@@ -199,11 +203,11 @@ def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
     """Return the locked tools in scope that the query listed while they were callable."""
     agents = look.bench.world.agents
     scope = (
-        agents[exchange.of.agent]
-        if exchange.of.agent
+        agents[exchange.request.agent]
+        if exchange.request.agent
         else [s.name for s in look.bench.world.servers]
     )
-    shown = look.bench.armed.shown.get(exchange.of.query or "", ())
+    shown = look.bench.armed.shown.get(exchange.request.query or "", ())
     return [key for key in shown if key in look.proven and key.server in scope]
 
 

@@ -55,7 +55,7 @@ def unreached(look: Look, findings: Findings) -> None:
 
 
 def unlifted(look: Look, findings: Findings) -> None:
-    """A tool whose locks once had its calls refused is refused while it has them alone again.
+    """Law: a tool whose calls its locks once refused is refused whenever it has just these again.
 
     `held` has the locks that were proven of a tool since it was last callable.
     """
@@ -112,8 +112,8 @@ def kept(look: Look, findings: Findings) -> None:
             again = _again(look, key)  # a status may waver, see FR-004.deterministic
         if again is None:
             continue
-        after, of = again.answer.status(key), again.of
-        findings.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
+        after, request = again.answer.status(key), again.request
+        findings.truth(["FR-011.not-unlocked"], request, after, holds=after == status,
                        wanted=f"{status}, as before the call", topic=str(key))  # fmt: skip
     for key in look.free[:IN_A_ROW]:
         reached = look.bench.call(key).reached

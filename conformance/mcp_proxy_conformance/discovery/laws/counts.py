@@ -188,11 +188,11 @@ def counter(look: Look, findings: Findings) -> None:
     readings = [read()]
     for flag, word in ((True, query), (ABSENT, query), (False, query), (True, "quolvexi"),
                        (True, query), (True, query)):  # fmt: skip
-        of = look.ask(word, flag=flag, anew=True)
+        last = look.ask(word, flag=flag, anew=True)
         readings.append(read())
     steps = [after - before for before, after in pairwise(readings)]
     wanted = [1, 0, 0, 1, 1, 1]
-    of_all = of.of if of is not None else LISTING
+    of_all = last.request if last is not None else LISTING
     findings.truth(
         ["FR-013.counts"], of_all, steps, holds=steps == wanted,
         wanted=", ".join(map(str, wanted)), topic="steps of the counter",

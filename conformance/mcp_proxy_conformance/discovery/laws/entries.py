@@ -37,7 +37,7 @@ def members(look: Look, findings: Findings) -> None:
             faults += [f"a schema in {name}" for name in schemas(entry.members)]
             faults += [f"a remediation in {name}" for name in remedies(entry.members)]
             findings.truth(
-                ["FR-003.members"], exchange.of, faults, holds=not faults,
+                ["FR-003.members"], exchange.request, faults, holds=not faults,
                 wanted=", ".join(MEMBERS), topic=f"members of {key}",
             )  # fmt: skip
 
@@ -54,13 +54,13 @@ def names(look: Look, findings: Findings) -> None:
     for exchange in look.every(True):
         odd = sorted({entry.name for entry in exchange.answer.disabled} - known)
         findings.truth(
-            ["FR-003.name"], exchange.of, odd, holds=not odd, wanted="",
+            ["FR-003.name"], exchange.request, odd, holds=not odd, wanted="",
             counts=bool(exchange.answer.disabled and shown), topic="names",
         )  # fmt: skip
     for exchange, entry, key in _entries(look):
         if look.is_own(key):
             server = entry.members.get("server")
-            findings.truth(["FR-003.server"], exchange.of, server, holds=server == key.server,
+            findings.truth(["FR-003.server"], exchange.request, server, holds=server == key.server,
                            wanted=key.server, topic=f"server of {key}")  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def descriptions(look: Look, findings: Findings) -> None:
         text = look.bench.tools[key].description
         if state in VOUCHED and own and own.description and len(text) <= LONG and "\n" not in text:
             findings.truth(
-                ["FR-003.description"], exchange.of, entry.description,
+                ["FR-003.description"], exchange.request, entry.description,
                 holds=entry.description == own.description,
                 wanted=json.dumps(own.description, ensure_ascii=False),
                 topic=f"description of {key}",
@@ -85,7 +85,7 @@ def descriptions(look: Look, findings: Findings) -> None:
             exposed = {
                 name: value for name, value in exposed.items() if value and str(value).strip()
             }
-            findings.truth(["FR-003.withheld"], exchange.of, exposed, holds=not exposed,
+            findings.truth(["FR-003.withheld"], exchange.request, exposed, holds=not exposed,
                            wanted="", topic=f"entry of {key}")  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def canaries(look: Look, findings: Findings) -> None:
         text = exchange.answer.text_without_echo()
         leaked = sorted(word for word in planted if word in text)
         among = ["FR-003.withheld"] if leaked and _in_entries(exchange, leaked) else []
-        findings.truth(["FR-003.canary", *among], exchange.of, leaked, holds=not leaked,
+        findings.truth(["FR-003.canary", *among], exchange.request, leaked, holds=not leaked,
                        counts=look.is_alive, wanted="",
                        shows=["FR-003.canary"])  # fmt: skip
 
@@ -108,12 +108,17 @@ def texts_of_map(look: Look, findings: Findings) -> None:
     texts = _texts(look)
     for exchange in look.every(True):
         maps = other_maps(exchange.answer, look.bench.surface.members.remediation)
-        findings.truth(["FR-005.once"], exchange.of, maps, holds=not maps, wanted="",
+        findings.truth(["FR-005.once"], exchange.request, maps, holds=not maps, wanted="",
                        topic="further maps", counts=bool(exchange.answer.remediation))  # fmt: skip
         for status, text in (exchange.answer.remediation or {}).items():
             is_text = isinstance(text, str) and bool(text.strip())
             findings.truth(
-                ["FR-005.text"], exchange.of, text, holds=is_text, wanted="a text", topic=status
+                ["FR-005.text"],
+                exchange.request,
+                text,
+                holds=is_text,
+                wanted="a text",
+                topic=status,
             )
             if is_text:
                 _classed(look, findings, exchange, status, text)
@@ -122,13 +127,13 @@ def texts_of_map(look: Look, findings: Findings) -> None:
             known_texts |= {text for text in (exchange.answer.remediation or {}).values() if text}
             again = repeated(known_texts, entry.members)
             findings.truth(
-                ["FR-005.once", "FR-003.members"], exchange.of, list(again), holds=not again,
+                ["FR-005.once", "FR-003.members"], exchange.request, list(again), holds=not again,
                 wanted="", topic=f"entry {entry.name}",
                 shows=["FR-005.once"], counts=bool(known_texts),
             )  # fmt: skip
     for exchange, entry, key in _entries(look):
         advised = advice(look.bench, key, entry)
-        findings.truth(["FR-005.once"], exchange.of, advised, holds=not advised, wanted="",
+        findings.truth(["FR-005.once"], exchange.request, advised, holds=not advised, wanted="",
                        topic=f"advice in entry {entry.name}")  # fmt: skip
 
 
@@ -139,7 +144,7 @@ def _classed(
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
-    findings.truth(["FR-005.class", *policy], exchange.of, plain, holds=outcome != "convicted",
+    findings.truth(["FR-005.class", *policy], exchange.request, plain, holds=outcome != "convicted",
                    wanted="", topic=f"text of {status}", counts=outcome == "conveys")  # fmt: skip
     texts = _texts(look)
     if status != POLICY or not texts.keys() & {*USERS}:
@@ -147,7 +152,7 @@ def _classed(
     pure = texts.get(PURE, set())
     user, pending = (texts.get(word, set()) for word in USERS)
     cited = ["FR-005.text"] if plain in pure else ["SC-003.discovery", "FR-005.class"]
-    findings.truth(cited, exchange.of, plain, holds=plain not in user | (pending - pure),
+    findings.truth(cited, exchange.request, plain, holds=plain not in user | (pending - pure),
                    wanted="a text other than that for a lock of the user",
                    topic=f"text of {status}",
                    shows=["FR-005.text"])  # fmt: skip

@@ -26,13 +26,13 @@ MOST_KEYS = 12
 
 @dataclass(slots=True)
 class Findings:
-    """The results of a law in one look: its comparisons, and each finding's request by path."""
+    """The results of a law in one look: its comparisons, and the request of each, by its path."""
 
     compared: Comparison = field(default_factory=Comparison)
-    of: dict[str, When] = field(default_factory=dict)
+    requests: dict[str, When] = field(default_factory=dict)
 
     def truth(
-        self, clauses: Iterable[str], of: When, observed: Any, *, holds: bool, wanted: Any,
+        self, clauses: Iterable[str], request: When, observed: Any, *, holds: bool, wanted: Any,
         counts: bool = True, topic: str = "", shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
         """Compare an observation with the wanted one; if it does not hold, the clauses are broken.
@@ -42,8 +42,8 @@ class Findings:
         `counts` is true where the law applies; then `shows` are observed, by default the same
         clauses.
         """
-        path = ", ".join(filter(None, (request_in_words(of), topic)))
-        self.of[path] = of
+        path = ", ".join(filter(None, (request_in_words(request), topic)))
+        self.requests[path] = request
         self.compared.truth(path, observed, holds=holds, allowed=wanted, breaks=clauses,
                             shows=shows if counts else ())  # fmt: skip
 
@@ -56,24 +56,28 @@ class Findings:
 class DiscoveryExchange:
     """An exchange: a request and its answer, which has the declared shape."""
 
-    of: When
+    request: When
     answer: Answer
     view: Bench
 
     @property
     def limit(self) -> float | None:
         """The limit, None if none was sent."""
-        return self.of.limit if isinstance(self.of.limit, (int, float)) else None
+        return self.request.limit if isinstance(self.request.limit, (int, float)) else None
 
 
-def request_in_words(of: When) -> str:
+def request_in_words(request: When) -> str:
     """Render a request in words."""
-    agent = {} if of.agent is None else {"agent": of.agent}
-    if of.do == "list":
+    agent = {} if request.agent is None else {"agent": request.agent}
+    if request.do == "list":
         return in_words({"list": True} | agent)
-    if of.do == "call":
-        return in_words({"do": f"call of {of.tool}"} | agent)
-    sent = {"query": of.query, "include_disabled": of.include_disabled, "limit": of.limit}
+    if request.do == "call":
+        return in_words({"do": f"call of {request.tool}"} | agent)
+    sent = {
+        "query": request.query,
+        "include_disabled": request.include_disabled,
+        "limit": request.limit,
+    }
     given = {name: value for name, value in sent.items() if value not in (None, msgspec.UNSET)}
     return in_words(given | agent)
 
@@ -82,7 +86,8 @@ class Look:
     """One look at a target between two steps of its world; every law is judged on its answers.
 
     `unsure` are tools whose lock outlived a restart, which may forget its reason; `number` is that
-    of the steps taken. `memory` is kept from one look at a world to the next.
+    of the steps taken. `memory` is kept from one look at a world to the next. `misshapen` are the
+    requests whose answers do not have the declared shape, with the fault.
     """
 
     def __init__(
@@ -144,7 +149,7 @@ class Look:
         None if the answer is misshapen, which `misshapen` keeps.
         """
         view = self.bench if agent is None else self.bench.as_agent(agent)
-        of = When(
+        request = When(
             do="discover",
             query=query,
             include_disabled=None if flag is ABSENT else flag,
@@ -153,20 +158,20 @@ class Look:
         )
         act = view.discover if anew else view.asked
         try:
-            return DiscoveryExchange(of, act(query, include_disabled=flag, limit=limit), view)
+            return DiscoveryExchange(request, act(query, include_disabled=flag, limit=limit), view)
         except Misshapen as error:
-            self.misshapen[of] = error
+            self.misshapen[request] = error
             return None
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
         """Return the fault if the flagged form of that request was not accepted; None otherwise."""
-        for of, error in self.misshapen.items():
-            same = (of.query, of.limit, of.agent) == (
-                exchange.of.query,
-                exchange.of.limit,
-                exchange.of.agent,
+        for request, error in self.misshapen.items():
+            same = (request.query, request.limit, request.agent) == (
+                exchange.request.query,
+                exchange.request.limit,
+                exchange.request.agent,
             )
-            if same and of.include_disabled and "FR-001.accepts" in error.clauses:
+            if same and request.include_disabled and "FR-001.accepts" in error.clauses:
                 return str(error)
         return None
 
@@ -205,9 +210,9 @@ class Look:
     ) -> DiscoveryExchange | None:
         """Return the exchange of the same request with another flag; None on an error."""
         wanted = exchange.limit if limit is None else limit
-        query = exchange.of.query or ""
+        query = exchange.request.query or ""
         wanted = ABSENT if wanted is None else wanted
-        again = self.ask(query, flag=flag, limit=wanted, agent=exchange.of.agent)
+        again = self.ask(query, flag=flag, limit=wanted, agent=exchange.request.agent)
         return again if again is not None and again.answer.error is None else None
 
     # -- the agents ---------------------------------------------------------------------------

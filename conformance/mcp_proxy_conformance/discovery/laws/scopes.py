@@ -36,14 +36,16 @@ def hidden(look: Look, findings: Findings) -> None:
 
 def _flagged(look: Look, findings: Findings, exchange: DiscoveryExchange, agent: str) -> None:
     """Report what stands in an agent's flagged answer and is from beyond its scope."""
-    names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
+    names = _names_in(
+        look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
+    )
     outside = beyond(look.bench.world, agent)
     entries = {look.named(entry) for entry in exchange.answer.disabled}
     strays = sorted(str(key) for key in entries if key and key.server in outside)
-    findings.truth(["FR-007.hidden"], exchange.of, names + strays, holds=not (names + strays),
+    findings.truth(["FR-007.hidden"], exchange.request, names + strays, holds=not (names + strays),
                    wanted="")  # fmt: skip
     more = more_than(_most(look, agent), whole_result(exchange.answer.reply))
-    findings.truth(["FR-007.hidden"], exchange.of, more, holds=not more, wanted="",
+    findings.truth(["FR-007.hidden"], exchange.request, more, holds=not more, wanted="",
                    topic="numbers by status", shows=[])  # fmt: skip
 
 
@@ -58,25 +60,27 @@ def _default(
 
     `flagged` is its answer with the flag, which shows how many of its own tools match.
     """
-    names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
+    names = _names_in(
+        look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
+    )
     note = exchange.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
-    findings.truth(among or ["FR-002.no-locked-names"], exchange.of, names, holds=not names,
+    findings.truth(among or ["FR-002.no-locked-names"], exchange.request, names, holds=not names,
                    wanted="", topic="names", shows=[])  # fmt: skip
     scope = look.bench.world.agents[agent]
-    query = exchange.of.query or ""
+    query = exchange.request.query or ""
     shown = look.bench.armed.shown.get(query, ())
     locked = [k for k, state in look.bench.states.items() if not state.callable
               and (look.bench.tools[k].holds(query) or k in shown)]  # fmt: skip
     if not flagged.answer.disabled:
         if not any(key.server in scope for key in locked):
-            findings.truth(["FR-007.note"], exchange.of, note, holds=not note,
+            findings.truth(["FR-007.note"], exchange.request, note, holds=not note,
                            wanted="no note", topic="note")  # fmt: skip
         return
     own = max(sum(key.server in scope for key in locked), len(flagged.answer.disabled))
     numbers = numbers_in(note or "")
     wrong = [n for n in numbers if min(numbers) > own and n <= len(locked)]
-    findings.truth(["FR-007.note"], exchange.of, note, holds=not wrong, counts=bool(numbers),
+    findings.truth(["FR-007.note"], exchange.request, note, holds=not wrong, counts=bool(numbers),
                    wanted=f"a number up to {own}", topic="note")  # fmt: skip
 
 
@@ -140,8 +144,10 @@ def unmoved(look: Look, findings: Findings) -> None:
     """
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
-        of = When(do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent)
-        findings.truth(["FR-007.before-cap"], of, now, holds=now >= before, counts=before > 0,
+        request = When(
+            do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent
+        )
+        findings.truth(["FR-007.before-cap"], request, now, holds=now >= before, counts=before > 0,
                        wanted=f"{before}, as before", topic="locked tools in scope")  # fmt: skip
         look.memory.setdefault("own again", []).append((agent, query, before))
     look.memory["own before"] = look.memory.pop("own again", [])
@@ -159,7 +165,7 @@ def bytes_kept(look: Look, findings: Findings) -> None:
             exchange = look.ask(query, flag=flag, agent=agent, anew=True)
             if exchange is not None:
                 exact = exchange.answer.reply.exact
-                findings.truth(["FR-007.non-interference"], exchange.of, exact == usual,
+                findings.truth(["FR-007.non-interference"], exchange.request, exact == usual,
                                holds=exact == usual, wanted="the same bytes as before",
                                topic="bytes",
                                counts=locked)  # fmt: skip

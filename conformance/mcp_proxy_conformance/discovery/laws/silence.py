@@ -24,17 +24,20 @@ def silent(look: Look, findings: Findings) -> None:
     for flag in (ABSENT, False):
         for exchange in look.every(flag) if flag is ABSENT else look.requests(flag):
             sections = sorted({names.disabled, names.remediation} & set(exchange.answer.body))
-            findings.truth(["FR-002.no-section", "FR-001.default-off"], exchange.of, sections,
+            findings.truth(["FR-002.no-section", "FR-001.default-off"], exchange.request, sections,
                            holds=not sections, wanted="", topic="members",
                            counts=alive)  # fmt: skip
             text = exchange.answer.text_without_echo()
-            leaked = sorted(w for w in words if w in text and w not in (exchange.of.query or ""))
+            leaked = sorted(
+                w for w in words if w in text and w not in (exchange.request.query or "")
+            )
             noted = (
                 ["FR-009.no-entries"] if exchange.answer.note and not exchange.answer.tools else []
             )
             listed = ["FR-001.default-off"] if exchange.answer.disabled else []
             findings.truth(
-                ["FR-002.no-locked-names", *noted, *listed], exchange.of, leaked, holds=not leaked,
+                ["FR-002.no-locked-names", *noted, *listed], exchange.request, leaked,
+                holds=not leaked,
                 wanted="", topic="words", counts=alive,
                 shows=["FR-002.no-locked-names",
                        *(["FR-009.no-entries"] if noted and exchange.answer.note else [])],
@@ -45,13 +48,13 @@ def silent(look: Look, findings: Findings) -> None:
 def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> None:
     """Report a default answer to a tool's exact name that adds its server; an echo is allowed."""
     for key in look.proven:
-        if key.tool in (exchange.of.query or ""):
+        if key.tool in (exchange.request.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
             addresses = [form for form in forms if form in exchange.answer.reply.text]
             noted = (
                 ["FR-009.no-entries"] if exchange.answer.note and not exchange.answer.tools else []
             )
-            findings.truth(["FR-002.no-locked-names", *noted], exchange.of, addresses,
+            findings.truth(["FR-002.no-locked-names", *noted], exchange.request, addresses,
                            holds=not addresses, counts=look.is_alive,
                            shows=["FR-002.no-locked-names"],
                            wanted="", topic="names with their server")  # fmt: skip
@@ -62,22 +65,22 @@ def noted(look: Look, findings: Findings) -> None:
     sections = [
         (exchange, look.same(exchange, flag=True, limit=SHOW_LIMIT)) for exchange in _defaults(look)
     ]
-    for of, error in look.misshapen.items():
-        if "FR-009.one-line" in error.clauses and of.include_disabled is None:
+    for request, error in look.misshapen.items():
+        if "FR-009.one-line" in error.clauses and request.include_disabled is None:
             findings.truth(
-                error.clauses, of, str(error), holds=False, wanted="a text", topic="note"
+                error.clauses, request, str(error), holds=False, wanted="a text", topic="note"
             )
     fullest = max((len(flagged.answer.disabled) for _, flagged in sections if flagged), default=0)
     for exchange, flagged in sections:
         if flagged is None:
             continue
-        query, shown = exchange.of.query or "", flagged.answer.statuses()
+        query, shown = exchange.request.query or "", flagged.answer.statuses()
         callables = len(exchange.answer.tools)
         relevant = sum(look.bench.relevant(key, query) for key in shown if key in look.bench.tools)
         if must_have_note(callables=callables, relevant=relevant):
             _due(look, findings, exchange, flagged, fullest)
         elif not may_have_note(callables=callables, revealed=len(shown)):
-            findings.truth(["FR-009.silent"], exchange.of, exchange.answer.note,
+            findings.truth(["FR-009.silent"], exchange.request, exchange.answer.note,
                            holds=not exchange.answer.note, wanted="no note", topic="note",
                            counts=fullest > 0)  # fmt: skip
 
@@ -98,7 +101,7 @@ def _due(
     if not note or is_english(note):
         tight = ["FR-009.tight-limit"] if exchange.limit == 1 else []
         clauses = ["FR-009.note", *([] if note else ["SC-006.every-kind", *tight])]
-        findings.truth(clauses, exchange.of, note, holds=whole,
+        findings.truth(clauses, exchange.request, note, holds=whole,
                        wanted="a note with a number and the flag", topic="note",
                        shows=["FR-009.note", "SC-006.every-kind", *tight])  # fmt: skip
     if not note:
@@ -109,7 +112,7 @@ def _due(
     single = len(lines) == 1 and not repeated([note], rest)
     findings.truth(
         ["FR-009.one-line"],
-        exchange.of,
+        exchange.request,
         note,
         holds=single,
         wanted="one line that is not repeated",
@@ -118,19 +121,19 @@ def _due(
     if numbers_in(note) and exchange.limit is None:
         _counted(look, findings, exchange, fullest)
     missing = _missing(flagged.answer)
-    findings.truth(["SC-002.two-steps"], flagged.of, missing, holds=not missing,
+    findings.truth(["SC-002.two-steps"], flagged.request, missing, holds=not missing,
                    wanted="", topic="missing")  # fmt: skip
 
 
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
     """Judge the number in a note, exactly where the flag shows all matches, else by its bounds."""
-    allowed, bounds = numbers_allowed(exchange.view, exchange.of.query or "")
+    allowed, bounds = numbers_allowed(exchange.view, exchange.request.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
     note = exchange.answer.note or ""
     right = counts_right(note, allowed, bounds, full=full) or not bounds.min
     numbers = numbers_in(exchange.answer.note or "")
-    more = exchange.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
-    findings.truth(["FR-009.count", *(["FR-007.note"] if more else [])], exchange.of,
+    more = exchange.request.agent in look.narrow and min(numbers, default=0) > max(allowed)
+    findings.truth(["FR-009.count", *(["FR-007.note"] if more else [])], exchange.request,
                    exchange.answer.note, holds=right, topic="note",
                    wanted=str(bounds) if full else " or ".join(map(str, sorted(allowed))),
                    counts=not full, shows=["FR-009.count"])  # fmt: skip

@@ -52,8 +52,8 @@ def by_group(look: Look, findings: Findings) -> None:
         widest = look.same(exchange, flag=True, limit=SHOW_LIMIT)
         if widest is None:
             continue
-        shown = look.bench.armed.shown.get(widest.of.query or "", ())
-        scope = look.bench.world.agents.get(widest.of.agent or "")
+        shown = look.bench.armed.shown.get(widest.request.query or "", ())
+        scope = look.bench.world.agents.get(widest.request.agent or "")
         due = [
             key for key in look.proven
             if key in shown and (scope is None or key.server in scope)
@@ -64,7 +64,7 @@ def by_group(look: Look, findings: Findings) -> None:
             continue
         for key in due:
             place = widest.answer.status(key)
-            findings.truth(["FR-001.by-description"], widest.of, place, holds=place != NOWHERE,
+            findings.truth(["FR-001.by-description"], widest.request, place, holds=place != NOWHERE,
                            wanted="an entry", topic=str(key))  # fmt: skip
 
 
@@ -77,17 +77,17 @@ def listed(look: Look, findings: Findings) -> None:
                 allowed = _allowed(look, key) - {NOWHERE}
                 _judge(look, findings, exchange, key, place=entry.status, allowed=allowed)
             elif key in look.free:
-                findings.truth(["FR-004.follows-state"], exchange.of, entry.status, holds=False,
-                               wanted=CALLABLE, topic=str(key))  # fmt: skip
+                findings.truth(["FR-004.follows-state"], exchange.request, entry.status,
+                               holds=False, wanted=CALLABLE, topic=str(key))  # fmt: skip
     for flag in (ABSENT, True):
         for exchange in look.every(flag):
             callables = {str(key) for key in exchange.answer.callables() if key in look.proven}
             states = [look.bench.states[key] for key in look.proven if str(key) in callables]
             kinds = {clause for s in states for clause in as_callable(s, flag=flag is True)}
-            due = [k for k in look.proven if look.bench.relevant(k, exchange.of.query or "")]
+            due = [k for k in look.proven if look.bench.relevant(k, exchange.request.query or "")]
             off = [key for key in due if look.bench.states[key].server_off]
             findings.truth(
-                kinds, exchange.of, sorted(callables), holds=not callables,
+                kinds, exchange.request, sorted(callables), holds=not callables,
                 wanted="", topic="callable tools", counts=bool(due) and look.is_alive,
                 shows=["FR-004.follows-state",
                        *(["FR-001.server-off"] if off and flag is True else []),
@@ -102,7 +102,7 @@ def follows(look: Look, findings: Findings) -> None:
             exchange = look.own(key)
             if exchange is not None and exchange.answer.error is None:
                 status = exchange.answer.statuses().get(key, CALLABLE)
-                findings.truth(["FR-004.follows-state"], exchange.of, status,
+                findings.truth(["FR-004.follows-state"], exchange.request, status,
                                holds=status == CALLABLE,
                                wanted=f"{CALLABLE} or {NOWHERE}", topic=str(key))  # fmt: skip
     look.memory.setdefault("locked before", set()).update(look.proven)
@@ -124,8 +124,8 @@ def steady(look: Look, findings: Findings) -> None:
                 by_agent.setdefault(agent, []).append(exchange.answer.status(key))
         statuses = {status for own in by_agent.values() for status in own}
         moves = any(len(set(own)) > 1 for own in by_agent.values())
-        of = When(do="discover", query=own_query(look.bench, key), include_disabled=True)
-        findings.truth(["FR-004.deterministic"], of, sorted(statuses),
+        request = When(do="discover", query=own_query(look.bench, key), include_disabled=True)
+        findings.truth(["FR-004.deterministic"], request, sorted(statuses),
                        holds=not moves and len(statuses - {NOWHERE}) < 2,  # noqa: PLR2004
                        wanted="one status", topic=str(key),
                        counts=bool(statuses - {NOWHERE}))  # fmt: skip
@@ -151,7 +151,7 @@ def undetermined(look: Look, findings: Findings) -> None:
     observed = {"refused": refused, "status": again.answer.status(key),
                 "remediation of another lock": outcome == "convicted"}  # fmt: skip
     wanted = {"refused": True, "status": UNKNOWN, "remediation of another lock": False}
-    findings.truth(["FR-004.unknown"], again.of, observed, holds=observed == wanted,
+    findings.truth(["FR-004.unknown"], again.request, observed, holds=observed == wanted,
                    wanted=f"a refused call, and {UNKNOWN} with a neutral remediation",
                    topic=str(key))  # fmt: skip
 
@@ -174,6 +174,6 @@ def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: Too
            allowed: frozenset[str]) -> None:  # fmt: skip
     """Compare the place where an answer has a tool with the allowed ones."""
     state = look.bench.states[key]
-    findings.truth(broken_by(state, place, flag=True), exchange.of, place, holds=place in allowed,
-                   wanted=" or ".join(sorted(allowed)), topic=f"status of {key}",
-                   shows=shown_by(state, place, flag=True))  # fmt: skip
+    findings.truth(broken_by(state, place, flag=True), exchange.request, place,
+                   holds=place in allowed, wanted=" or ".join(sorted(allowed)),
+                   topic=f"status of {key}", shows=shown_by(state, place, flag=True))  # fmt: skip

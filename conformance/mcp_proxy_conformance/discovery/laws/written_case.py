@@ -42,17 +42,17 @@ LETTERS = "abcdefghijklmnop"
 States = Mapping[ToolKey, ToolState]
 
 
-def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Path | None:
+def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -> Path | None:
     """Write a case and its stage that repeat this request in this plan's world.
 
     Returns:
         The path of the case, whose stage is beside it; None where a case cannot express it.
     """
     world = replaced(plan.world, requests=(), id="", about="")
-    then = _then(world, of)
+    then = _then(world, request)
     if then is None:
         return None
-    digest = hashlib.sha256(msgspec.json.encode([world, of])).hexdigest()[:12]
+    digest = hashlib.sha256(msgspec.json.encode([world, request])).hexdigest()[:12]
     stage = "law" + "".join(LETTERS[int(digit, 16)] for digit in digest)
     case = Case(
         id=f"law-{digest}",
@@ -61,7 +61,7 @@ def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Pat
         source=tuple(dict.fromkeys(clause.partition(".")[0] for clause in sorted(clauses))),
         clauses=tuple(sorted(clauses)),
         given=Given(stage=stage),
-        when=of,
+        when=request,
         then=then,
     )
     about = f"A generated world: {in_words(plan)}."
@@ -132,20 +132,22 @@ def _step(step: Step) -> str:
     return f"{verb} by {what} {tools}"
 
 
-def _then(world: World, of: When) -> Then | None:
+def _then(world: World, request: When) -> Then | None:
     """Return what a case of this request must expect after all steps; None if nothing."""
     start = initial(world)
     states = after(world, world.steps, start)
-    if of.do == "list":
-        counts = dict(_counts(world, states)) if of.agent is None else {}
+    if request.do == "list":
+        counts = dict(_counts(world, states)) if request.agent is None else {}
         return Then(counts=counts) if counts else None
-    if of.do == "call":
-        return Then(rejection=_rejection(states[_key(of)])) if _key(of) in states else None
-    return _discovered(world, states, of)
+    if request.do == "call":
+        return (
+            Then(rejection=_rejection(states[_key(request)])) if _key(request) in states else None
+        )
+    return _discovered(world, states, request)
 
 
-def _key(of: When) -> ToolKey:
-    server, _, tool = (of.tool or "").partition(":")
+def _key(request: When) -> ToolKey:
+    server, _, tool = (request.tool or "").partition(":")
     return ToolKey(server, tool)
 
 
@@ -159,16 +161,16 @@ def _rejection(state: ToolState) -> Rejection:
     )
 
 
-def _discovered(world: World, states: States, of: When) -> Then:
+def _discovered(world: World, states: States, request: When) -> Then:
     """Return the expected answer to a discovery request, by the locks of the tools that match."""
-    scope = world.agents.get(of.agent or "", tuple(server.name for server in world.servers))
-    query, tools = of.query or "", world.tools()
+    scope = world.agents.get(request.agent or "", tuple(server.name for server in world.servers))
+    query, tools = request.query or "", world.tools()
     hit = [k for k in states if tools[k].holds(query) and k.server in scope]
     locked = [key for key in hit if not states[key].callable]
     free = [key for key in hit if states[key].callable]
-    limit = of.limit if isinstance(of.limit, (int, float)) else None
-    if not of.include_disabled:
-        return _default(locked, free, of)
+    limit = request.limit if isinstance(request.limit, (int, float)) else None
+    if not request.include_disabled:
+        return _default(locked, free, request)
     full = len(locked) > cap(limit) or (limit is not None and limit < len(hit))
     allowed = {
         str(key): tuple(sorted(allowed_statuses(states[key]) | ({NOWHERE} if full else set())))
@@ -178,7 +180,7 @@ def _discovered(world: World, states: States, of: When) -> Then:
     allowed |= {str(key): (NOWHERE,) for key in free}
     return Then(
         disabled=allowed or None,
-        disabled_only=not full and of.agent is None,
+        disabled_only=not full and request.agent is None,
         disabled_count=Bounds(max=cap(limit)),
         withheld=tuple(str(key) for key in locked if _is_shut(states[key])),
         described=() if full else tuple(
@@ -200,13 +202,13 @@ def _is_shut(state: ToolState) -> bool:
     return state == ToolState(quarantined=True) or state.approval is not None
 
 
-def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
+def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
     """Return the expected default answer: no locked tool, a note where none is callable."""
     return Then(
         disabled_count=Bounds(max=0),
         remediation_keys=(),
-        note="absent" if free or not locked else "due" if of.agent is None else "any",
-        as_without_flag=None if of.include_disabled is None else True,
+        note="absent" if free or not locked else "due" if request.agent is None else "any",
+        as_without_flag=None if request.include_disabled is None else True,
     )
 
 

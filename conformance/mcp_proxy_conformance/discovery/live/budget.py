@@ -24,7 +24,11 @@ class OverBudget(Inconclusive):
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """The remaining budget; `kept` requests are held back for ending the sessions."""
+    """The remaining budget; `kept` requests are held back for ending the sessions.
+
+    `spent`: requests sent; `closing`: those held back may be used; `held`: the weight of all
+    answers; `too_large`: the number of answers too large to be read; `began`: a monotonic time.
+    """
 
     most: int
     per_second: float

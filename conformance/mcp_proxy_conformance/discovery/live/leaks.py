@@ -18,7 +18,10 @@ LEAST_NAME, LEAST_TEXT = 6, 20
 
 @dataclass(slots=True)
 class Leaks:
-    """The number of answers that were searched for locked tools, and the leaks by request."""
+    """Leaks of locked tools in default answers, which are breaches: their texts, by request.
+
+    `judged`: the number of answers that were searched; with none, nothing is proven.
+    """
 
     judged: int = 0
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -45,7 +48,8 @@ def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
 def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
     """Yield the entry's name and text if the answer has them outside its callable entries.
 
-    A text that the query contains does not count: the answer may repeat the query.
+    A text that the query contains does not count: the answer may repeat the query. Nor does one too
+    short to be told from ordinary words.
     """
     rest = {n: v for n, v in answer.body.items() if n != bench.surface.members.tools}
     contents = tuple(strings(rest))

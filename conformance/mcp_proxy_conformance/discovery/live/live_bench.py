@@ -60,11 +60,11 @@ class LiveBench:
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return every answer with the flag; inconclusive when hardly any could be read."""
+        """Return the readable answers with the flag; inconclusive when there are hardly any."""
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return every answer without the flag, or with the flag false; like `flagged`."""
+        """Return the readable answers with the flag absent or false; like `flagged`."""
         return self._read(flagged=False)
 
     def revealing(self) -> list[tuple[LiveAnswer, Answer]]:
@@ -74,7 +74,7 @@ class LiveBench:
         return answers
 
     def entries(self) -> list[tuple[LiveAnswer, Entry]]:
-        """Return every locked entry of every answer; inconclusive when there is none."""
+        """Return every locked entry of the readable answers; inconclusive when there is none."""
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:

@@ -36,7 +36,11 @@ MIX = (2, 2, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Itinerary:
-    """The requests that a second survey repeats."""
+    """The requests that a second survey repeats.
+
+    `searched` and `rounds` are queries, `names` the tools asked for by name, `servers` those that
+    were inspected.
+    """
 
     searched: tuple[str, ...]
     rounds: tuple[str, ...]
@@ -237,7 +241,10 @@ def _listed(main: Talk) -> Listing:
 
 
 def _share(main: Talk, other: Talk, record: Survey) -> None:
-    """Ask with another credential between two requests of the main one; record its servers."""
+    """Ask up to SHARED queries with another credential, each between two of the main one.
+
+    Its listing is asked for first, and its servers are recorded.
+    """
     if main.endpoint.listing and not record.listing_fault:
         with suppress(Misshapen, ProtocolFault):
             record.scopes[other.who] = frozenset(_listed(other).servers)

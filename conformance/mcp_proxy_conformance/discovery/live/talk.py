@@ -59,7 +59,12 @@ FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LiveAnswer:
-    """One discovery call and its result; `answer` is None if it could not be read."""
+    """One discovery call and its result; `answer` is None if it could not be read.
+
+    `form` is a key of FLAGS; `who` the credential, empty for the main one; `messages` the first and
+    last number in the transcript; `exact` the bytes without an echo of the arguments, None with the
+    flag; `fault` why there is no answer.
+    """
 
     query: str
     form: str
@@ -89,7 +94,11 @@ class LiveAnswer:
 
 
 class Talk:
-    """One conversation with the endpoint, by one credential, within the budget."""
+    """One conversation with the endpoint, by one credential, within the budget.
+
+    `who` names the credential, empty for the main one; `widest` is the limit of form W, None if the
+    tool takes none.
+    """
 
     def __init__(
         self, endpoint: Endpoint, budget: Budget, transcript: Ledger, who: str = ""

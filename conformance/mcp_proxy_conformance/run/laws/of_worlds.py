@@ -218,7 +218,7 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
         found=played.of(law),
         observed=played.observed.get(law, Counter()),
         broken=played.clauses.get(law, set()),
-        asked={} if broken is None else broken.findings.of,
+        asked={} if broken is None else broken.findings.requests,
     )
 
 

@@ -44,7 +44,10 @@ def _places(call: Call) -> tuple[str, ...]:
 
 
 class FaultyServer:
-    """Plays the script of one server; `redirect` returns another server's URL by its id."""
+    """Plays the script of one server; `redirect` returns another server's URL by its id.
+
+    `prefix` begins the paths of its URLs; `token` is in its cookies and session ids.
+    """
 
     def __init__(
         self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]

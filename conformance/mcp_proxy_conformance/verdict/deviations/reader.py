@@ -63,7 +63,7 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
     """Read the deviations of a file that hold on that day, by default today in UTC.
 
     Raises:
-        BadDeviations: The faults of the file, each with its line and its repair.
+        BadDeviations: Up to MANY faults of the file, each with its line and its repair.
     """
     text = _text(file)
     sound: list[Deviation] = []
