@@ -137,7 +137,7 @@ def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) ->
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Return a duel for each check: with its listed mutant, else up to MOST_DUELS of its clauses."""
+    """Return a duel for each check: its listed mutant, else up to MOST_DUELS of its clauses."""
     jobs = []
     for check in lazy:
         cited = frozenset(check.clauses)

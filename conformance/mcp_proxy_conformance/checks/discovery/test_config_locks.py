@@ -271,7 +271,7 @@ def _texts_for_both(bench: Bench) -> set[str]:
 def _texts_in_discovery(bench: Bench) -> Texts:
     """Return the map's texts for each config-denied tool, under config's or a user's status."""
     texts: Texts = {}
-    for key, answer in every_answer(bench, _policy_first(bench)):
+    for key, answer in every_answer(bench, _denied_on_enabled(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
             remedy = (answer.remediation or {}).get(status)
             texts |= {(str(key), masked(bench, text, key)): text for text in strings(remedy)}
@@ -279,14 +279,14 @@ def _texts_in_discovery(bench: Bench) -> Texts:
 
 
 def _texts_in_extras(bench: Bench) -> Texts:
-    """Return the texts in config-denied tools' entries, from members that no entry needs."""
-    entries = every_entry(bench, _policy_first(bench))
+    """Return further texts of config-denied tools' entries, in which a user's remedy may hide."""
+    entries = every_entry(bench, _denied_on_enabled(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
     texts = [(k, text) for k, values in extras for text in strings(values)]
     return {(str(k), masked(bench, text, k)): text for k, text in texts}
 
 
-def _policy_first(bench: Bench) -> list[ToolKey]:
+def _denied_on_enabled(bench: Bench) -> list[ToolKey]:
     """Return the config-denied tools of servers that are not off."""
     return [key for key in _denied(bench) if not bench.states[key].server_off]
 

@@ -89,7 +89,7 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
 
 
 def filled(answer: Answer) -> set[str]:
-    """Return the names of members in the result's `_meta`, at any depth, that are filled.
+    """Return the names of filled members in the result's `_meta`: a section may hide at any depth.
 
     That is a list or an object which is not empty.
     """

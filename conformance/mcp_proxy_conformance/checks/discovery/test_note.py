@@ -261,7 +261,7 @@ def _complete(answer: Answer) -> bool:
 
 
 def _own_words(bench: Bench, query: str) -> list[str]:
-    """Return names and made-up words of the tools that the flag reveals; not those in the query."""
+    """Return names and words of the tools that the flag reveals, without those in the query."""
     matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
     words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
     return sorted(word for word in words if word and word not in query)

@@ -54,7 +54,7 @@ def _needs_flag(bench: Bench, place: str, word: str) -> str:
 
 
 def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """Return those of the tools that are listed as callable for their own word without the flag."""
+    """Return those of the tools that are listed without the flag, which no locked one may be."""
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
 

@@ -236,13 +236,13 @@ def _word_of_both(bench: Bench) -> str:
 
 
 def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
-    """Return the texts of the map that occur in locked entries of the answer."""
+    """Return the texts of the map that locked entries of the answer repeat, which they must not."""
     texts = (answer.remediation or {}).values()
     return repeated(texts, [entry.members for entry in answer.disabled])
 
 
 def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
-    """Return the texts of the map that occur beside the map and the locked entries."""
+    """Return the texts of the map that the answer repeats beside it and the locked entries."""
     names = bench.surface.members
     taken = {names.remediation, names.disabled}
     beside = {name: value for name, value in answer.body.items() if name not in taken}

@@ -223,6 +223,6 @@ def _several(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _doubles(answer: Answer) -> list[ToolKey]:
-    """Return the tools that have more than one entry in an answer."""
+    """Return the tools that have more than one entry in an answer, which none may have."""
     entries = Counter(entry.key for entry in (*answer.tools, *answer.disabled))
     return sorted(key for key, number in entries.items() if number > 1)

@@ -111,7 +111,7 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
 def _repeats(
     texts: Mapping[ToolKey, str], entries: Mapping[ToolKey, Entry | None]
 ) -> dict[str, tuple[str, ...]]:
-    """The text of each tool, if its entry has it."""
+    """Return, by tool, the text shown before that its entry repeats; () if it does not."""
     return {
         str(key): repeated([texts[key]], entry.members if entry is not None else {})
         for key, entry in entries.items()
