@@ -85,13 +85,13 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
     `names` are the target's own names of members, by those in the schema.
     """
     text = json.dumps(value, ensure_ascii=False)
-    known = _known if len(text) <= LONGEST else _known.__wrapped__
-    return known(kind, text, json.dumps(names))
+    cached = _cached if len(text) <= LONGEST else _cached.__wrapped__
+    return cached(kind, text, json.dumps(names))
 
 
 @lru_cache(KEPT)
-def _known(kind: str, value: str, names: str) -> tuple[Finding, ...]:
-    """Return the result of `_findings`; value and names are JSON, so that it can be cached."""
+def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
+    """Return up to MOST findings for `_findings`; value and names are JSON, to be cached by."""
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
     for error in islice(_validator(kind).iter_errors(json.loads(value)), MOST_ERRORS):

@@ -81,7 +81,7 @@ class Trial:
 
     @property
     def beside_logs(self) -> set[Kept]:
-        """What is kept elsewhere than in a log that holds the queries of default calls, too."""
+        """What is kept beside logs of all calls: a breach if calls with the flag alone leave it."""
         return {(place, what) for place, what in self.kept if _table(place) not in self.logs}
 
     @property

@@ -135,7 +135,7 @@ class FaultServers:
         return self._server(server_id).attempts
 
     def log(self, server_id: str) -> tuple[Seen, ...]:
-        """Return a server's log, oldest first: the first `seen.MOST` entries."""
+        """Return a server's log, oldest first: the first `server_log.MOST` entries."""
         return self._server(server_id).log.entries()
 
     def dropped(self, server_id: str) -> int:
