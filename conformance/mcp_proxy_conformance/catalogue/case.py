@@ -188,10 +188,14 @@ def read_own(path: Path) -> tuple[Case, World]:
 
 
 class OwnCase(NamedTuple):
-    """A user's case from `--case`, and its world; it replaces the shipped cases of its area."""
+    """A user's case from `--case`, its world, and what it needs besides what its clauses need.
+
+    It replaces the shipped cases of its area.
+    """
 
     case: CitingCase
     world: World
+    needs: tuple[str, ...] = ()
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """At pytest's collection, replace the check's shipped cases by this one.
@@ -217,11 +221,15 @@ def each_case(area: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
 
 
-def parameter(case: CitingCase, world: World) -> Any:
-    """Return a case as a pytest parameter, with its clauses, world and required capabilities."""
+def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
+    """Return a case as a pytest parameter, with its clauses, world and required capabilities.
+
+    These are the capabilities of its clauses, and `needs`.
+    """
     import pytest  # noqa: PLC0415 - as above
 
-    needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
+    words = {word for clause in case.clauses for word in catalogue().clause(clause).capability}
+    needs = tuple(sorted(words.union(needs)))
     return pytest.param(
         case,
         id=case.id,

@@ -33,6 +33,9 @@ ConnectionWord = Literal[
 """Condition that holds for every attempt; it must be the only behaviour of a script."""
 
 CONNECTION_WORDS: frozenset[str] = frozenset(ConnectionWord.__args__)  # type: ignore[attr-defined]
+STDIO_WORDS: frozenset[str] = frozenset({"stdio_missing", "stdio_exits", "stdio_garbage"})
+STDIO = "stdio"
+"""The capability of loaders that start servers by a command; only they are given one."""
 LATER_PAGE: Literal["later page"] = "later page"
 HEALTHY_PATH, MISSING_PATH = "healthy path", "missing path"
 """Targets of a redirect that are paths of the same server."""
@@ -82,6 +85,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def is_of_connection(self) -> bool:
         """Whether it holds for every attempt, so that the server never gets as far as a request."""
         return self.do in CONNECTION_WORDS
+
+    @property
+    def has_command(self) -> bool:
+        """Whether the loader is given a command to start, instead of a URL."""
+        return self.do in STDIO_WORDS or "command" in (self.connection or {})
 
 
 class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -162,6 +170,12 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     then: dict[str, Expected]
     again: dict[str, Expected] | None = None
     heals: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The capabilities that its servers need, besides those of its clauses."""
+        scripts = (server.script for server in self.given.servers)
+        return (STDIO,) if any(act.has_command for script in scripts for act in script) else ()
 
     def servers(self) -> tuple[LoadServer, ...]:
         """Return the servers to load, between the two controls if the case has controls."""

@@ -18,9 +18,9 @@ Level = Literal["required", "advisory"]
 Capability = Literal[
     "config", "user", "server_off", "refresh", "agents", "allow_list", "approval", "quarantine",
     "inspect", "counter", "state", "indeterminate", "restart",
-    "classifies", "attempts", "warnings", "retries",
+    "classifies", "attempts", "warnings", "retries", "stdio",
 ]  # fmt: skip
-"""Features that a target declares can be set up or inspected; the last four are of loaders."""
+"""Features that a target declares can be set up or inspected; the last five are of loaders."""
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
 

@@ -56,11 +56,13 @@ class Reads:
     Attributes:
         classifies: It distinguishes the classes of failure and retries the transient one only.
         retries: It tries again after a transient failure.
+        stdio: It starts servers by a command; otherwise it is given none.
         signatures: The texts in the body of a 403 that it treats as a timeout.
     """
 
     classifies: bool = True
     retries: bool = True
+    stdio: bool = True
     signatures: tuple[str, ...] = ()
 
 

@@ -24,8 +24,8 @@ Kind = Literal["reference", "mcpproxy", "command", "loader"]
 POLICY = "disabled_by_config"
 LEAST = ("config", "user")
 """Capabilities of a target of kind `command` that declares none."""
-OF_LOADERS = ("attempts", "classifies", "retries", "warnings")
-"""Capabilities that a target of kind `loader` can declare; all of them if it declares none."""
+OF_LOADERS = ("attempts", "classifies", "retries", "stdio", "warnings")
+"""Capabilities that a target of kind `loader` can declare."""
 DEEPEST = 30
 """The deepest nesting of values in a target file."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]

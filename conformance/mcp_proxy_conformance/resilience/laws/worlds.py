@@ -157,10 +157,12 @@ def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
     """Return a load case whose servers have these scripts.
 
     Behaviours become healthy ones where a third server would keep the loader waiting, or where a
-    signature that the loader declares changes their meaning.
+    signature that the loader declares changes their meaning. A server over stdio becomes one that
+    refuses connections for a loader that does not declare stdio.
     """
     servers, waiting = [], 0
-    for name, script in zip(NAMES, scripts, strict=False):
+    for name, scripted in zip(NAMES, scripts, strict=False):
+        script = scripted if reads.stdio else tuple(map(_over_http, scripted))
         waiting += any(map(_is_waited_for, script))
         kept = script if waiting <= MOST_WAITING else tuple(map(_at_once, script))
         kept = tuple(_undeclared(behaviour, reads) for behaviour in kept)
@@ -174,6 +176,11 @@ def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
             )
         )
     return case_of(servers, most, reads)
+
+
+def _over_http(behaviour: Behaviour) -> Behaviour:
+    """Return the behaviour, or a refused connection if it is one over stdio."""
+    return Behaviour(do="refused") if behaviour.has_command else behaviour
 
 
 def _is_waited_for(behaviour: Behaviour) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
-from mcp_proxy_conformance.catalogue.load_case import GivenLoad, LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.load_case import STDIO, GivenLoad, LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.resilience.controls import WELL
@@ -120,7 +120,7 @@ class DrivenLoader(Subject):
         """Keep the loader; load nothing yet."""
         self.target = target
         own = target.case
-        self.own_case = OwnCase(own, _world(own)) if own is not None else None
+        self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._loads: Loads | None = None
         self._again: Loads | None = None
@@ -227,6 +227,7 @@ def says(target: LoaderTarget) -> Says:
     reads = Reads(
         classifies="classifies" in can,
         retries="retries" in can,
+        stdio=STDIO in can,
         signatures=target.timeout_signatures,
     )
     return Says(
@@ -241,7 +242,8 @@ def says(target: LoaderTarget) -> Says:
 def each_load(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check with the load cases of an area."""
     cases = [case for case in load_cases() if case.area == area]
-    return pytest.mark.parametrize("case", list(map(parameter, cases, map(_world, cases))))
+    cells = [parameter(case, _world(case), case.needs) for case in cases]
+    return pytest.mark.parametrize("case", cells)
 
 
 def _world(case: LoadCase) -> World:

@@ -126,6 +126,6 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain),
     load_variant("available-or-failed-once",
                  "Servers are reported only as available or failed, after one attempt.",
-                 "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain,
-                 again=lambda *_: False),
+                 "only-two-statuses", lacks=(*BASIC, "stdio"), profile="resilience-basic",
+                 tell=_plain, again=lambda *_: False),
 )  # fmt: skip

@@ -172,7 +172,16 @@ def _shared_cookies() -> Any:
     return over(make)
 
 
+def _over_http_only(answer: Json, request: Json) -> Json:
+    """Return the answer; raise an exception if a server has a command instead of a URL."""
+    if any("command" in server for server in request["servers"]):
+        raise NotImplementedError("only servers with a URL are supported")
+    return answer
+
+
 VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("http-only", "A load with a command in it is refused with an exception.",
+                 lacks=("stdio",), tell=_over_http_only),
     load_variant("redirects-followed", "Redirects are followed.",
                  "redirects", "X.redirect", attempt=over(_Following)),
     load_variant("streams-first", "The loader prefers event streams to JSON.",
