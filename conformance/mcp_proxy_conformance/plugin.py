@@ -23,7 +23,7 @@ from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
 from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
-from mcp_proxy_conformance.run.progress import showing_setup
+from mcp_proxy_conformance.run.progress import remark, showing_setup
 from mcp_proxy_conformance.run.pytest_bridge import (
     is_advisory,
     late_ending,
@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     run = set_up(request, scratch_of(config) or SCRATCH)
     config.stash[RUN], config.stash[SILENCE] = run, Timeouts()
+    remark(config, run.subject.remarks)
     config.add_cleanup(run.close)
     heed(config, signal.SIGTERM)
     config.stash[ROLE] = role_of(config, run)
@@ -82,6 +83,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.stash[WHOLE]:
         config.args = list(map(str, files(run)))
         config.args_source = pytest.Config.ArgsSource.ARGS
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Return the sentences about what is judged, for the header of pytest's output."""
+    run = config.stash.get(RUN, None)
+    return [] if run is None else [run.redactor.text(inert(text)) for text in run.subject.remarks]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -35,6 +35,9 @@ def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
 
 def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the members of one answer."""
+    if query["op"] == "hello" and how in ("strange", "loads"):
+        every = ["attempts", "classifies", "retries", "stdio", "warnings"]
+        return {"ok": {"capabilities": every, "name": text, "version": text[:40]}}
     if how == "strange":
         return {"ok": {"outcomes": [outcome(server, text) | {"status": text}
                                     for server in query["servers"]], "warnings": text}}  # fmt: skip

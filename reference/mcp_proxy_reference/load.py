@@ -2,7 +2,8 @@
 
 A line on standard input is `{"id": 1, "op": "load", "servers": [...], "max_attempts": 3,
 "base_backoff_s": 0.05}`; the answer is one line with an outcome for each server, and the lines that
-an agent would be warned with. It ends with its input.
+an agent would be warned with. The operation `hello` is answered with what the loader can do. It
+ends with its input.
 """
 
 import asyncio
@@ -16,6 +17,10 @@ from mcp_proxy_reference.loader import Connection, LoadPolicy, Outcome
 from mcp_proxy_reference.upstream import load_all
 
 TRANSPORTS = (None, "streamable-http", "stdio")
+HELLO = {
+    "capabilities": ["classifies", "retries", "attempts", "warnings", "stdio"],
+    "name": "mcp-proxy-reference",
+}
 WARNINGS = {
     "transient": "Still starting up, will be tried again",
     "permanent": "Needs attention, will not be tried again",
@@ -29,6 +34,8 @@ def answered(line: str) -> dict[str, Any]:
     try:
         request = json.loads(line)
         number = request.get("id")
+        if request["op"] == "hello":
+            return {"id": number, "ok": HELLO}
         if request["op"] != "load":
             return {"id": number, "unsupported": True}
         return {"id": number, "ok": asyncio.run(loaded(request))}

@@ -138,8 +138,8 @@ _OF_A_RUN = (
         metavar="ID",
         shell_complete=profile_ids,
         help="Profile (set of clauses) to judge by: discovery, or discovery@1 for that version."
-        "  [default by kind: discovery+robustness for the reference and adapters, resilience for"
-        " loaders, else discovery]",
+        "  [default by kind: discovery+robustness for the reference and adapters, resilience or"
+        " resilience-basic for loaders, else discovery]",
     ),
     *_OF_ANY_RUN,
     click.option("--case", type=_FILE, help="Run only the case in this JSON file."),
@@ -185,7 +185,8 @@ _ABOUT_TARGET = (
     click.option(
         "--capabilities",
         metavar="A,B,…",
-        help="What the target's operator side can do: config,user,…",
+        help="What the target's operator side can do: config,user,…; or what a loader does:"
+        " classifies,retries,…",
     ),
     click.option(
         "--settle", "settle_s", type=_SECONDS, help="Seconds within which answers must show a lock."

@@ -98,17 +98,18 @@ def loader(
 ) -> None:
     """Judge a loader of many MCP servers; without --command, that of the reference.
 
-    The program gets its loads as lines of JSON: see `mcp-proxy-conformance explain loader`. By
-    default it declares the capabilities attempts, classifies, retries and warnings; --capabilities
-    can name fewer. A builtin declares none, and is judged by the profile resilience-basic. Options
-    override those of a target file of kind `loader`, whether --target-file names it or it is in
-    the working folder.
+    The program gets its loads as lines of JSON: see `mcp-proxy-conformance explain loader`. It is
+    judged by the capabilities that it declares in its answer to `hello`: attempts, classifies,
+    retries, stdio, warnings; --capabilities or the target file override them. Without classifies
+    or retries the profile is resilience-basic, unless --profile names another. Options override
+    those of a target file of kind `loader`, whether --target-file names it or it is in the working
+    folder.
     """
     options["timeout_signatures"] = options["timeout_signatures"] or None
     values = merged(outer, options)
     if builtin is not None:
-        values["profile"] = values["profile"] or "resilience-basic"
-        sys.exit(judge("loader", values | {"command": _installed(builtin), "capabilities": ""}))
+        declared = {"command": _installed(builtin), "capabilities": "stdio"}
+        sys.exit(judge("loader", values | declared))
     try:
         words = shlex.split(program) if program else None
     except ValueError as error:

@@ -7,12 +7,14 @@ import io
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 import pytest
+
+from mcp_proxy_conformance.verdict.redaction import inert
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.report.terminal import Detail
@@ -119,6 +121,12 @@ class Progress:
         finally:
             self._stage(f"{kind} {place.name}: {state}", plain=shown)
 
+    def remark(self, text: str) -> None:
+        """Print a line that stays; not when `quiet`."""
+        if self._detail != "quiet":
+            self._over("")
+            self._write(f"{self._redactor.text(inert(text))}\n")
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember how many checks there are."""
         self._all = len(session.items)
@@ -175,10 +183,21 @@ class Progress:
 @contextlib.contextmanager
 def showing_setup(config: pytest.Config, place: Place) -> Iterator[None]:
     """Show in the run's Progress, if there is one, that this block sets up a world."""
-    plugins = config.pluginmanager.get_plugins()
-    progress = next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)
+    progress = _of(config)
     if progress is None:
         yield
         return
     with progress.setting_up(place):
         yield
+
+
+def remark(config: pytest.Config, remarks: Sequence[str]) -> None:
+    """Print these sentences in the run's Progress, if there is one."""
+    if (progress := _of(config)) is not None:
+        for text in remarks:
+            progress.remark(text)
+
+
+def _of(config: pytest.Config) -> Progress | None:
+    plugins = config.pluginmanager.get_plugins()
+    return next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)

@@ -92,7 +92,9 @@ class RunSession:
         """Probe the target; on failure set `state.stopped` to the run's outcome."""
         over = self.overdue()
         try:
-            with within(self.left_s, over):
+            with within(left_s := self.left_s, over):
+                if left_s is not None and left_s <= 0:
+                    raise over
                 probed = self.subject.probe()
         except OutOfTime:
             why = f"{over} before the target was ready to be checked"

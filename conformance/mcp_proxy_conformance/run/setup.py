@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from mcp_proxy_conformance.catalogue.requirement import (
 from mcp_proxy_conformance.discovery.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.resilience.hello import introduced
+from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
@@ -31,19 +35,17 @@ from mcp_proxy_conformance.run.subjects.endpoint import LIVE, RunningEndpoint
 from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.description import OF_LOADERS, BadTarget, Description
+from mcp_proxy_conformance.targets.description import BadTarget, Description
+from mcp_proxy_conformance.targets.folder import remove
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.record import RunState
 
 PROFILE = "discovery"
-PROFILES = {
-    "reference": OF_PROXIES,
-    "command": OF_PROXIES,
-    "loader": "resilience",
-    "endpoint": LIVE,
-}
+PROFILES = {"reference": OF_PROXIES, "command": OF_PROXIES, "endpoint": LIVE}
 """Default profiles by kind of target; PROFILE for other kinds."""
+OF_LOADER, BASIC = "resilience", "resilience-basic"
+"""The default profile of loaders, and of those that lack a capability that it requires."""
 LOADERS = ("resilience",)
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 SCRATCH = "scratch"
@@ -58,13 +60,15 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
     try:
         return _session(request, request.out / scratch)
     except (BadTarget, BadBaseline, BadCase, BadLoadCase, BadShard, LookupError) as error:
+        remove(request.out / scratch)
         raise pytest.UsageError(str(error)) from None
 
 
 def _session(request: RunRequest, scratch: Path) -> RunSession:
-    target = _target(request)
+    began = time.monotonic()
+    target = _target(request, scratch)
     kind = target.kind if target is not None else "endpoint"
-    chosen = profile(request.profile or PROFILES.get(kind, PROFILE))
+    chosen = profile(request.profile or _default_profile(target))
     only = _only(request, chosen)
     shard = shard_of(request.shard) if request.shard is not None else None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
@@ -79,16 +83,31 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
         profile=chosen,
         only=only,
         state=RunState(shard=shard),
+        began=began,
     )
 
 
-def _target(request: RunRequest) -> Target | None:
+def _default_profile(target: Target | None) -> str:
+    """Return the id of the profile that judges the target when none is named."""
+    if isinstance(target, LoaderTarget):
+        is_basic = _lacking(target.capabilities) and not target.broken
+        return BASIC if is_basic else OF_LOADER
+    return PROFILES.get(target.kind if target is not None else "endpoint", PROFILE)
+
+
+def _lacking(capabilities: Collection[str]) -> list[str]:
+    """Return the capabilities that the default profile of loaders requires beyond these."""
+    return [word for word in profile(OF_LOADER).floor.capabilities if word not in capabilities]
+
+
+def _target(request: RunRequest, scratch: Path) -> Target | None:
     """Return the target or loader with the request's options applied; None for an endpoint."""
     if isinstance(request.subject, Endpoint):
         return None
     target = request.subject
     if isinstance(target, Description):
-        target = _loader(target) if target.kind == "loader" else target_of(target)
+        is_loader = target.kind == "loader"
+        target = _loader(target, request, scratch) if is_loader else target_of(target)
     target = replace(target, file=written(request.file) if request.file else target.file)
     if isinstance(target, LoaderTarget):
         examples = EXAMPLES if request.examples is None else request.examples
@@ -101,14 +120,32 @@ def _target(request: RunRequest) -> Target | None:
     return replace(target, baseline=request.baseline.resolve())
 
 
-def _loader(description: Description) -> Target:
-    """Return the described loader as a target; without a command, the reference's own."""
+def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
+    """Return the described loader as a target; without a command, the reference's own.
+
+    Its program is asked for what the description leaves out.
+    """
+    command = description.command or OWN_LOADER
+    within_s = min(FIRST_S, request.within_s or FIRST_S)
+    known = introduced(description, command, scratch / "hello", within_s)
+    whole, can = known.description, known.description.capabilities or ()
     return program_target(
-        description.command or OWN_LOADER,
-        OF_LOADERS if description.capabilities is None else description.capabilities,
-        tool_prefix=description.tool_prefix,
-        timeout_signatures=description.timeout_signatures,
+        command,
+        can,
+        tool_prefix=whole.tool_prefix,
+        timeout_signatures=whole.timeout_signatures,
+        version=known.title,
+        remarks=(*known.remarks, *_judged_by(can, request.profile)) if not known.broken else (),
+        broken=known.broken,
     )
+
+
+def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
+    """Yield a sentence with a loader's capabilities and the profile that it is judged by."""
+    lacking = _lacking(can)
+    name = asked or (BASIC if lacking else OF_LOADER)
+    why = f" ({OF_LOADER} needs {' and '.join(lacking)} too)" if lacking and asked is None else ""
+    yield f"the loader declares {', '.join(sorted(can)) or 'nothing'}; profile {name}{why}"
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:

@@ -50,6 +50,8 @@ class Subject:
     wire = ""
     """The revision of the protocol in use, once known."""
     own_case: OwnCase | None = None
+    remarks: Sequence[str] = ()
+    """Sentences about what is judged, for the user to read before the first check."""
     indivisible = ""
     """Why its checks cannot run in several processes; empty if they can."""
     is_redacted = False

@@ -105,6 +105,30 @@ def describe_surface(file: Path) -> Description:
     return described
 
 
+def description_of_loader(members: Mapping[str, Any], place: str) -> Description:
+    """Return the description of a loader with these declarations; other members are left out.
+
+    Raises:
+        BadTarget: One of them is unusable; the message names `place`.
+    """
+    declared = {name: members[name] for name in DECLARED_BY_LOADERS if name in members}
+    described = _converted({"kind": "loader"} | declared, place)
+    _check(described, place)
+    return described
+
+
+def completed(described: Description, declared: Description) -> Description:
+    """Return the description of a loader with what it lacks taken from what is `declared`."""
+    return msgspec.structs.replace(
+        described,
+        capabilities=(
+            declared.capabilities if described.capabilities is None else described.capabilities
+        ),
+        tool_prefix=described.tool_prefix or declared.tool_prefix,
+        timeout_signatures=described.timeout_signatures or declared.timeout_signatures,
+    )
+
+
 def kind_in(file: Path) -> str | None:
     """Return the kind that a target file names, None if it names none or cannot be read."""
     try:
@@ -114,6 +138,8 @@ def kind_in(file: Path) -> str | None:
     return kind if kind in get_args(Kind) else None
 
 
+DECLARED_BY_LOADERS = ("capabilities", "tool_prefix", "timeout_signatures")
+"""Members that the program of a loader can declare too, in its answer to hello."""
 OPTIONS = (
     "binary",
     "command",
@@ -147,7 +173,7 @@ def _of_word(name: str, word: str) -> Any:
             ) from None
     if name == "timeout_signatures":
         return tuple(word.splitlines())
-    return tuple(re.split(r"[\s,]+", word.strip())) if name == "capabilities" else word
+    return tuple(word.replace(",", " ").split()) if name == "capabilities" else word
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -191,8 +191,8 @@ def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     options: list[str], exit_code: int, line: str
 ) -> None:
     """The report keeps the true exit code."""
-    words = ["run", "loader", "--capabilities", "retries", "--examples", "1", "--out", "out"]
-    done = command(*words, *options)
+    words = ["run", "loader", "--profile", "resilience", "--capabilities", "retries"]
+    done = command(*words, "--examples", "1", "--out", "out", *options)
 
     assert (done.exit_code, reported(Path("out", "report.json"))["exit"]) == (exit_code, 4)
     assert last(done).startswith("incomplete: ")

@@ -27,7 +27,7 @@ NAMES = (
     "options",
 )  # fmt: skip
 QUICK = "--profile robustness"
-INCOMPLETE = "--capabilities retries"
+INCOMPLETE = "--profile resilience --capabilities retries"
 HOSTILE = (
     "-x", "--help", "a b", "it's", '"', "$(touch pwned)", "`touch pwned`", "; touch pwned", "&&",
     "| touch pwned", "> pwned", "\ntouch pwned\n", "${IFS}", "$PATH", "*", "~", "%0A", "\\",

@@ -99,6 +99,16 @@ def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) ->
     ]
 
 
+def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) -> None:
+    """It answers hello before and after a load."""
+    hello = json.dumps({"id": 7, "op": "hello"}).encode()
+
+    lines = answers(tmp_path, "every", hello, request(1), hello)
+
+    declared = {"id": 7, "ok": {"capabilities": ["stdio"]}}
+    assert [lines[0], lines[2]] == [declared, declared]
+
+
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
     """The next line is read."""
     lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))

@@ -15,9 +15,12 @@ from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.subjects.loader import LoadBench
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.loader.variants import load_variants
 from mcp_proxy_reference.loader import Connection, Signal
 
 CASES = {case.id: case for case in load_cases()}
@@ -156,6 +159,26 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
         assert "status of alpha in the second load" in differing(bench, case)
     with loading(AS_IT_IS, tmp_path) as bench:
         assert differing(bench, case) == []
+
+
+def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
+    """The variant that refuses commands has no load that it breaks on, unless it declares them."""
+    variant = next(each for each in load_variants() if each.id == "http-only")
+    checks = Selection(clauses=frozenset({"X.stdio", "I4.bounded"}))
+
+    def verdicts(lacks: tuple[str, ...], place: Path) -> dict[str, set[str]]:
+        target = embedded_target(variant, lacks, patience=0.2)
+        results = tried(trial(target, checks, profile="resilience", examples=1), place).every
+        cells = {case.id for case in load_cases() if case.needs}
+        return {
+            kind: {
+                result["verdict"] for result in results if (result["case"] in cells) is is_command
+            }
+            for kind, is_command in (("command", True), ("others", False))
+        }
+
+    assert verdicts(("stdio",), tmp_path / "a")["command"] == {"not_applicable"}
+    assert verdicts((), tmp_path / "b")["command"] == {"error"}
 
 
 @pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])

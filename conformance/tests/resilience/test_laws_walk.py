@@ -35,6 +35,16 @@ def test_another_seed_is_another_list_of_loads() -> None:
     assert ids[0][:2] == ids[2][:2]
 
 
+def test_a_loader_without_stdio_is_given_no_command() -> None:
+    """Where another loader is given one, its connection is refused."""
+    over_stdio = [case.id for case in generated(300, 3, Reads()) if case.needs]
+    refused = a_load([(Behaviour(do="stdio_exits"),)], 2, Reads(stdio=False))
+
+    assert over_stdio
+    assert [case.id for case in generated(300, 3, Reads(stdio=False)) if case.needs] == []
+    assert refused == a_load([(Behaviour(do="refused"),)], 2, Reads())
+
+
 def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
     """That holds up to the second attempt, if the source has a word for every attempt."""
     for case in generated(300, 3, Reads()):

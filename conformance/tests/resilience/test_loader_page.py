@@ -37,12 +37,12 @@ def test_every_line_of_the_page_keeps_to_the_schema(line: dict[str, Any]) -> Non
 
 
 def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
-    """It has an outcome for each of its servers; all kinds of answers and all statuses occur."""
+    """A load has an outcome for each of its servers; all kinds of answers and statuses occur."""
     requests, answered = lines("→"), lines("←")
     loads = [
         (request["servers"], answer["ok"]["outcomes"])
         for request, answer in zip(requests, answered, strict=True)
-        if "ok" in answer
+        if "outcomes" in answer.get("ok", {})
     ]
     ids = [[[item["server_id"] for item in side] for side in load] for load in loads]
     words = {outcome["status"] for _, outcomes in loads for outcome in outcomes}
@@ -50,7 +50,7 @@ def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
     assert [line["id"] for line in requests] == [line["id"] for line in answered]
     assert [sent for sent, _ in ids] == [answered_ids for _, answered_ids in ids]
     assert words == {"available", "transient", "permanent", "denied", "failed"}
-    assert {*answered[0], *answered[3], *answered[4]} == {"id", "ok", "error", "unsupported"}
+    assert {member for line in answered for member in line} == {"id", "ok", "error", "unsupported"}
 
 
 def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
@@ -77,6 +77,10 @@ def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
         '{"id":1,"op":"load","servers":[],"max_attempts":0,"base_backoff_s":0}',
         '{"id":1,"ok":{"outcomes":[{"status":"available"}]}}',
         '{"id":1,"ok":{"outcomes":[],"warnings":{"transient":"alpha"}}}',
+        '{"id":1,"ok":{"capabilities":["retry"]}}',
+        '{"id":1,"ok":{"capabilities":[],"tool_prefix":null}}',
+        '{"id":1,"ok":{"capabilities":[],"timeout_signatures":[" "]}}',
+        '{"id":1,"ok":{"capabilities":[],"version":2}}',
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:

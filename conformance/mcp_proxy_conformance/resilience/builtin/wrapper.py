@@ -29,6 +29,8 @@ from typing import Any
 Request = Mapping[str, Any]
 Result = Sequence[str] | BaseException
 Load = Callable[[Request], Coroutine[Any, Any, Mapping[str, Result]]]
+HELLO = {"capabilities": ["stdio"]}
+"""The declarations of every builtin: each starts servers by a command, and none classifies."""
 LEFT_S = 1.0
 """Seconds to wait for tasks that a library leaves behind."""
 
@@ -52,12 +54,14 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 
 
 def answered(line: str, load: Load) -> dict[str, Any]:
-    """Run the load of one line and return its answer; an `error` if the line is no load request."""
+    """Answer one line: hello, or a load, which is run; an `error` if it is neither."""
     number = None
     try:
         request = json.loads(line)
         number = request.get("id")
-        if (operation := request["op"]) != "load":
+        if (operation := request["op"]) == "hello":
+            return {"id": number, "ok": HELLO}
+        if operation != "load":
             return {"id": number, "error": f"unknown operation {json.dumps(operation)}; send load"}
         ids = [str(server["server_id"]) for server in request["servers"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -121,6 +121,7 @@ class DrivenLoader(Subject):
         self.target = target
         own = target.case
         self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
+        self.remarks = target.remarks
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._loads: Loads | None = None
         self._again: Loads | None = None
@@ -160,6 +161,8 @@ class DrivenLoader(Subject):
 
     def probe(self) -> Probed:
         """Start the loader with no servers to load; stop the run if it does not answer."""
+        if self.target.broken:
+            return Probed(stopped=broke(self.target.broken))
         loader = self.target.loader(self._scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)

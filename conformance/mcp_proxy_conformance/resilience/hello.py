@@ -1,0 +1,184 @@
+"""The hello of a loader's program: what it declares of its loader, asked before a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.resilience.loader import MOST_VALUES, WANTED
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.command import quoted
+from mcp_proxy_conformance.targets.description import (
+    BadTarget,
+    Description,
+    completed,
+    description_of_loader,
+)
+from mcp_proxy_conformance.targets.lines import LineProgram, ProgramEnded
+from mcp_proxy_conformance.verdict.redaction import first_line
+from mcp_proxy_conformance.wire.jsonrpc import values
+
+NUMBER = 1
+REQUEST = {"id": NUMBER, "op": "hello"}
+ANSWER = "the loader's answer to hello"
+PAGE = "see `mcp-proxy-conformance explain loader`"
+NOTHING = Description(kind="loader", capabilities=())
+UNKNOWN = (
+    "the loader does not know the operation hello; to have more of it judged, answer hello or give"
+    f" --capabilities: {PAGE}"
+)
+FORMS = 'answer {"id":1,"ok":{"capabilities":[…]}} or {"id":1,"unsupported":true}'
+END_S = 1.0
+LONGEST = 100
+"""The most characters of the name and of the version that a report shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """An answer to hello: what it declares, and the loader's name and version in one line."""
+
+    declared: Description
+    title: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    ok: dict[str, Any] | None = None
+    unsupported: bool | None = None
+    error: str | None = None
+
+
+class _Titled(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """A loader's description completed by its hello, its title, and sentences for the user.
+
+    `broken`: why the program cannot be used; empty if it can.
+    """
+
+    description: Description
+    title: str = ""
+    remarks: tuple[str, ...] = ()
+    broken: str = ""
+
+
+def introduced(
+    description: Description, command: Sequence[str], folder: Path, within_s: float
+) -> Introduction:
+    """Ask the program what its loader can do, and complete the description by its answer.
+
+    What the description declares holds, whatever the program answers. A program that does not know
+    hello, or has not answered in that many seconds, declares nothing. Its log goes into `folder`.
+
+    Raises:
+        BadTarget: The description has no capabilities, and the answer has none that can be used.
+    """
+    is_declared = description.capabilities is not None
+    try:
+        hello = read_hello(asked(command, folder, within_s))
+    except (AdapterError, BadTarget) as error:
+        if is_declared:
+            unused = f"{ANSWER} is not used: {first_line(str(error))}"
+            return Introduction(description=description, remarks=(unused,))
+        if isinstance(error, AdapterError):
+            return Introduction(description=completed(description, NOTHING), broken=str(error))
+        raise
+    if hello is None:
+        unknown = () if is_declared else (UNKNOWN,)
+        return Introduction(description=completed(description, NOTHING), remarks=unknown)
+    whole = completed(description, hello.declared)
+    differences = tuple(_differences(whole, hello.declared))
+    return Introduction(description=whole, title=hello.title, remarks=differences)
+
+
+def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
+    """Start the program, ask it, and end it; return the line that it answers with.
+
+    Raises:
+        AdapterError: It does not start, ends before it answers, or does not answer in time.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    program = LineProgram(command, log=folder / "loader.log")
+    try:
+        program.send(json.dumps(REQUEST).encode())
+        return program.receive(within_s)
+    except TimeoutError:
+        raise AdapterError(
+            f"the loader broke: it did not answer hello within {within_s:g} s; {FORMS}"
+        ) from None
+    except ProgramEnded as end:
+        tail = program.tail().strip()
+        told = f"; its log ends with:\n{tail}" if tail else ""
+        raise AdapterError(f"the loader broke: it {end} before it answered hello{told}") from None
+    finally:
+        program.finish(END_S)
+
+
+def read_hello(line: bytes) -> Hello | None:
+    """Read the answer to hello; None if the program does not know the operation.
+
+    Raises:
+        AdapterError: The line is no answer to it.
+        BadTarget: It declares something that cannot be declared.
+    """
+    quote = f"the loader broke: its answer to hello is {quoted(line)}"
+    if (many := values(line)) > MOST_VALUES:
+        raise AdapterError(f"{quote}, {many} values; send at most {MOST_VALUES}")
+    try:
+        answer = msgspec.json.decode(line, type=_Answer)
+    except RecursionError:
+        raise AdapterError(f"{quote}, which nests too deeply; {WANTED}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise AdapterError(f"{quote} ({error}); {WANTED}") from None
+    present = [answer.ok is not None, answer.unsupported is True, answer.error is not None]
+    if answer.id != NUMBER or sum(present) != 1:
+        raise AdapterError(f"{quote}; {FORMS}")
+    if answer.ok is None:
+        return None
+    return _declared(answer.ok)
+
+
+def _declared(members: dict[str, Any]) -> Hello:
+    if members.get("capabilities") is None:
+        raise BadTarget(f"{ANSWER} has no `capabilities`; send a list of them, which may be empty")
+    try:
+        declared = description_of_loader(members, ANSWER)
+        titled = msgspec.convert(members, _Titled)
+    except BadTarget as error:
+        raise BadTarget(f"{error}; {PAGE}") from None
+    except msgspec.ValidationError as error:
+        complaint = str(error).replace(" - at `$.", " at `")
+        raise BadTarget(f"{ANSWER}: {complaint}; {PAGE}") from None
+    words = f"{titled.name} {titled.version}".split()
+    return Hello(declared=declared, title=" ".join(words)[:LONGEST])
+
+
+def _differences(used: Description, declared: Description) -> Iterator[str]:
+    """Yield a sentence for each declaration of hello that another one overrides."""
+    for name in ("capabilities", "tool_prefix", "timeout_signatures"):
+        own, counts = getattr(declared, name), getattr(used, name)
+        if own and not _is_same(own, counts):
+            said, holds = (_in_words(value) for value in (own, counts))
+            yield (
+                f"{ANSWER} has {name} {said}, but the target file or an option has {holds},"
+                " which counts"
+            )
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    if isinstance(left, str) or isinstance(right, str):
+        return bool(left == right)
+    return set(left) == set(right)
+
+
+def _in_words(value: Any) -> str:
+    return json.dumps(value if isinstance(value, str) else sorted(value), ensure_ascii=False)

@@ -1,0 +1,246 @@
+"""The hello of a loader's program: its declarations, what overrides them, and bad answers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mcp_proxy_conformance.catalogue.load_case import load_cases
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.hello import ANSWER, introduced, read_hello
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.description import BadTarget, Description
+
+PLAIN = """
+import json, sys
+from mcp_proxy_reference.load import answered
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["op"] != "load":
+        print(json.dumps({"id": asked["id"], **json.loads(sys.argv[1])}), flush=True)
+        continue
+    if any("command" in server for server in asked["servers"]):
+        raise NotImplementedError("only servers with a URL")
+    answer = answered(line)
+    for outcome in answer["ok"]["outcomes"]:
+        outcome["status"] = "available" if outcome["status"] == "available" else "failed"
+        del outcome["attempts"]
+    del answer["ok"]["warnings"]
+    print(json.dumps(answer), flush=True)
+"""
+"""A loader over HTTP that tells available from failed; its argument is its answer to hello."""
+UNKNOWN = {"unsupported": True}
+ONE = ("--check", "test_outcomes_have_their_form_under_any_script", "--examples", "1")
+
+
+def program(folder: Path, answer: Any) -> list[str]:
+    """Return the command of the plain loader, with its answer to hello."""
+    path = folder / "loader.py"
+    path.write_text(PLAIN, encoding="utf-8")
+    return [sys.executable, str(path), json.dumps(answer)]
+
+
+def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any]]:
+    """Judge the plain loader with this answer to hello; return the result and the report."""
+    words = ["--command", shlex.join(program(folder, answer)), "--out", str(folder / "out")]
+    done = CliRunner().invoke(main, ["run", "loader", *words, *options])
+    report = folder / "out" / "report.json"
+    assert not (folder / "out" / "scratch").exists()
+    return done, json.loads(report.read_bytes()) if report.exists() else {}
+
+
+def line(**members: Any) -> bytes:
+    """Return an answer to hello."""
+    return json.dumps({"id": 1, **members}).encode()
+
+
+def test_an_answer_declares_what_a_target_file_does() -> None:
+    """Name and version are one line; members that nobody knows are ignored."""
+    members = {"tool_prefix": "x_", "timeout_signatures": ["late"], "later": 1}
+    titled = {"name": "my\nloader", "version": "1.2"}
+
+    hello = read_hello(line(ok={"capabilities": ["retries"], **members, **titled}))
+
+    assert hello is not None
+    assert hello.title == "my loader 1.2"
+    assert hello.declared == Description(
+        kind="loader", capabilities=("retries",), tool_prefix="x_", timeout_signatures=("late",)
+    )
+
+
+@pytest.mark.parametrize("answer", [UNKNOWN, {"error": "no operation hello"}])
+def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> None:
+    """`unsupported` and an error are the same."""
+    assert read_hello(line(**answer)) is None
+
+
+@pytest.mark.parametrize(
+    ("ok", "sentence"),
+    [
+        ({}, "has no `capabilities`; send a list of them, which may be empty"),
+        ({"capabilities": None}, "has no `capabilities`; send a list of them"),
+        ({"outcomes": []}, "has no `capabilities`; send a list of them"),
+        ({"capabilities": ["retrys"]}, "there is no capability 'retrys'; did you mean 'retries'?"),
+        ({"capabilities": "retries"}, "got `str` at `capabilities`; see"),
+        ({"capabilities": [1]}, "got `int` at `capabilities[0]`; see"),
+        ({"capabilities": [], "tool_prefix": 1}, "got `int` at `tool_prefix`; see"),
+        ({"capabilities": [], "timeout_signatures": [""]}, "contains an empty text"),
+        ({"capabilities": [], "name": ["a"]}, "got `array` at `name`; see"),
+        ({"capabilities": [], "version": 2}, "got `int` at `version`; see"),
+    ],
+)
+def test_what_cannot_be_declared_is_refused_with_its_place(ok: Any, sentence: str) -> None:
+    """One sentence names the answer, the member and the repair."""
+    with pytest.raises(BadTarget) as caught:
+        read_hello(line(ok=ok))
+
+    assert str(caught.value).startswith("the loader's answer to hello")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"hello", "its answer to hello is 'hello'"),
+        (b'{"id": 1, "ok": {"x": ' + b"[" * 40_000, "nests too deeply"),
+        (b"[1" + b",1" * 60_000 + b"]", "60002 values; send at most 50000"),
+        (b"\xff", "print one JSON answer per line"),
+        (b'{"id": 2, "unsupported": true}', 'or {"id":1,"unsupported":true}'),
+        (b'{"id": 1}', 'answer {"id":1,"ok":{"capabilities":[…]}}'),
+        (b'{"id": 1, "unsupported": false}', 'answer {"id":1,"ok":'),
+        (b'{"id": 1, "ok": {"capabilities": []}, "error": "both"}', 'answer {"id":1,"ok":'),
+        (b'{"id": 1, "ok": []}', "Expected `object | null`, got `array`"),
+    ],
+)
+def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str) -> None:
+    """One sentence quotes it and has the expected form."""
+    with pytest.raises(AdapterError) as caught:
+        read_hello(answer)
+
+    assert str(caught.value).startswith("the loader broke: its answer to hello is ")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("sys.exit('no module x')", "ended with exit code 1 before it answered hello"),
+        ("time.sleep(60)", 'did not answer hello within 2 s; answer {"id":1,"ok":'),
+    ],
+)
+def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sentence: str) -> None:
+    """With a declaration of somebody else it is a remark."""
+    command = (sys.executable, "-c", f"import sys, time; sys.stdin.readline(); {code}")
+    declared = Description(kind="loader", capabilities=("retries",))
+
+    alone = introduced(Description(kind="loader"), command, tmp_path / "a", 2.0)
+    known = introduced(declared, command, tmp_path / "b", 2.0)
+
+    assert sentence in alone.broken
+    assert (alone.description.capabilities, alone.remarks) == ((), ())
+    assert (known.description, known.broken) == (declared, "")
+    assert sentence.partition(";")[0] in known.remarks[0]
+    assert "\n" not in known.remarks[0]
+
+
+def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Path) -> None:
+    """What the user leaves out is taken from the answer."""
+    ok = {"capabilities": ["retries", "stdio"], "tool_prefix": "a_", "timeout_signatures": ["late"]}
+    command = program(tmp_path, {"ok": ok})
+    declared = Description(kind="loader", capabilities=("retries",), tool_prefix="b_")
+
+    known = introduced(declared, command, tmp_path / "log", 20.0)
+
+    whole = known.description
+    counting = (whole.capabilities, whole.tool_prefix, whole.timeout_signatures)
+    assert counting == (("retries",), "b_", ("late",))
+    which = "but the target file or an option has"
+    assert known.remarks == (
+        f'{ANSWER} has capabilities ["retries", "stdio"], {which} ["retries"], which counts',
+        f'{ANSWER} has tool_prefix "a_", {which} "b_", which counts',
+    )
+
+
+def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
+    """Both name the same ones."""
+    command = program(tmp_path, {"ok": {"capabilities": ["stdio", "retries"]}})
+    declared = Description(kind="loader", capabilities=("retries", "stdio"))
+
+    assert introduced(declared, command, tmp_path / "log", 20.0).remarks == ()
+
+
+def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
+    """It is given no command, and judged by the basic profile; a sentence says how to have more."""
+    done, report = run(tmp_path, UNKNOWN, "--examples", "1")
+
+    assert done.exit_code == 0, done.output
+    assert (report["profile"]["id"], report["headline"]) == ("resilience-basic", "conformant")
+    assert (
+        "the loader does not know the operation hello; to have more of it judged, answer hello or"
+        " give --capabilities: see `mcp-proxy-conformance explain loader`\n"
+        "the loader declares nothing; profile resilience-basic (resilience needs classifies and"
+        " retries too)\n"
+    ) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("declared", "options", "sentence"),
+    [
+        (["classifies", "retries"], (), "classifies, retries; profile resilience"),
+        (["retries"], (), "retries; profile resilience-basic (resilience needs classifies too)"),
+        (["retries"], ("--profile", "resilience"), "retries; profile resilience"),
+        (["classifies", "retries"], ("--capabilities", ""),
+         "nothing; profile resilience-basic (resilience needs classifies and retries too)"),
+        ([], ("--capabilities", "retries,classifies"), "classifies, retries; profile resilience"),
+    ],
+)  # fmt: skip
+def test_the_profile_follows_what_is_declared(
+    declared: list[str], options: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    """An option overrides the answer, and --profile overrides both; one line says which it is."""
+    ok = {"capabilities": declared, "name": "plain", "version": "3"}
+    done, report = run(tmp_path, {"ok": ok}, *ONE, *options)
+
+    assert f"the loader declares {sentence}\n" in done.stderr
+    assert f"profile {report['profile']['id']}" in sentence
+    assert report["target"]["version"] == "plain 3"
+
+
+def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
+    """With --capabilities it is a remark, and the run is made."""
+    wrong = {"ok": {"capabilities": ["retrys"]}}
+    done, _ = run(tmp_path, wrong)
+    helped, _ = run(tmp_path, wrong, *ONE, "--capabilities", "")
+
+    assert (done.exit_code, helped.exit_code) == (2, 0), helped.output
+    assert done.stderr == (
+        "the loader's answer to hello: there is no capability 'retrys'; did you mean 'retries'?;"
+        " see `mcp-proxy-conformance explain loader`\n"
+    )
+    assert "the loader's answer to hello is not used: the loader's answer" in helped.stderr
+
+
+def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
+    """The report has the reason."""
+    done, report = run(tmp_path, {"ok": {"capabilities": []}, "error": "both"})
+
+    assert done.exit_code == 3
+    assert report["why"].startswith("the loader broke: its answer to hello is ")
+
+
+def test_each_required_clause_of_a_command_is_shown_without_one() -> None:
+    """A loader over HTTP alone loses no clause that counts."""
+    required = {clause.id for clause in catalogue().clauses.values() if clause.level == "required"}
+    with_command = {c for case in load_cases() if case.needs for c in case.clauses} & required
+    without = {c for case in load_cases() if not case.needs for c in case.clauses}
+
+    assert with_command - without == set()
+    assert with_command != set()
