@@ -19,7 +19,7 @@ from mcp_proxy_conformance.targets.description import (
     completed,
     description_of_loader,
 )
-from mcp_proxy_conformance.targets.lines import LineProgram, ProgramEnded
+from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded
 from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.wire.jsonrpc import values
 

@@ -70,6 +70,8 @@ class RunSession:
         self.redactor = Redactor(self.subject.secrets)
         self.state.asked = self.only
         self._folder = _identity(self.out)
+        if (left_s := self.left_s) is not None and left_s <= 0:
+            self.state.stopped = self._late()
 
     @property
     def out(self) -> Path:
@@ -92,17 +94,19 @@ class RunSession:
         """Probe the target; on failure set `state.stopped` to the run's outcome."""
         over = self.overdue()
         try:
-            with within(left_s := self.left_s, over):
-                if left_s is not None and left_s <= 0:
-                    raise over
+            with within(self.left_s, over):
                 probed = self.subject.probe()
         except OutOfTime:
-            why = f"{over} before the target was ready to be checked"
-            probed = Probed(stopped=Outcome("incomplete", INCOMPLETE, why))
+            probed = Probed(stopped=self._late())
         self.state.stopped = self.state.stopped or probed.stopped
         self.state.wire = self.state.wire or self.subject.wire
         self.state.results += probed.results
         self.state.messages |= probed.messages
+
+    def _late(self) -> Outcome:
+        """Return the outcome of a run whose time limit came before its first check."""
+        why = f"{self.overdue()} before the target was ready to be checked"
+        return Outcome("incomplete", INCOMPLETE, why)
 
     def plan(self, places: Sequence[Place]) -> None:
         """Have the subject prepare the targets of all collected checks, in their order."""

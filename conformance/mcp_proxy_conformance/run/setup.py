@@ -36,9 +36,10 @@ from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget, Description
-from mcp_proxy_conformance.targets.folder import remove
 from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target_lines import written
+from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.record import RunState
 
 PROFILE = "discovery"
@@ -82,9 +83,16 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
         subject=_subject(request, target, chosen, scratch),
         profile=chosen,
         only=only,
-        state=RunState(shard=shard),
+        state=RunState(shard=shard, stopped=_broken(target)),
         began=began,
     )
+
+
+def _broken(target: Target | None) -> Outcome | None:
+    """Return the outcome of a run whose loader broke at its hello; None if it did not."""
+    if isinstance(target, LoaderTarget) and target.broken:
+        return broke(target.broken)
+    return None
 
 
 def _default_profile(target: Target | None) -> str:

@@ -161,8 +161,6 @@ class DrivenLoader(Subject):
 
     def probe(self) -> Probed:
         """Start the loader with no servers to load; stop the run if it does not answer."""
-        if self.target.broken:
-            return Probed(stopped=broke(self.target.broken))
         loader = self.target.loader(self._scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
