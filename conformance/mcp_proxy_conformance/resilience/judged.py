@@ -37,7 +37,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 OF_ANY_FAILED = frozenset({
     "O1.one-each", "O2.word", "O3.no-tools", "O4.error", "O4.error~one-line", "S1.secrets",
-    "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none",
+    "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none", "O4.none", *OF_ANY_FAILURE,
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
 LONG_WORD = 9
@@ -190,9 +190,10 @@ def _broken_by_status(
     broken: list[str] = [
         c for c in compares if _status_in(c, load, server, load_of, says) not in (status, "")
     ]
-    if not apart or broken or load.loaded.outcome(server.server_id) is None:
+    if broken or load.loaded.outcome(server.server_id) is None:
         return broken
-    return _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
+    blamed = _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
+    return [clause for clause in blamed if apart or clause in OF_ANY_FAILURE]
 
 
 def _of_topic(

@@ -172,7 +172,7 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
         case "redirect":
             works = frozenset[Status]() if behaviour.to == MISSING_PATH else AVAILABLE
             return Signal(classes=FAILED | works, counted=False)
-        case "jsonrpc_error" if (behaviour.on, behaviour.code) == ("tools/list", METHOD_NOT_FOUND):
+        case "jsonrpc_error" if behaviour.code == METHOD_NOT_FOUND:
             return Signal(classes=FAILED | AVAILABLE)  # such a server may have no tools
         case "refused" | "unresolvable":
             return Signal(classes=PERMANENT, counted=False)
