@@ -5,35 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from mcp_proxy_conformance.catalogue.load_case import (
-    CONTROL_UP,
     CONTROLS,
     Expected,
-    GivenLoad,
     LoadCase,
-    LoadServer,
 )
 from mcp_proxy_conformance.resilience.loader import ServerOutcome
-from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.loads import CONTROL_LOADS, WELL, Load, without_controls
+from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 LoadOf = Callable[[LoadCase], Load]
-BESIDE = LoadServer(server_id="control-beside", tools=("control_beside_tool",))
-WELL = LoadCase(
-    id="healthy-servers-only",
-    area="control",
-    title="Two healthy servers are available if no other server is beside them.",
-    source=("MCPServerLoadOutcome",),
-    clauses=(),
-    given=GivenLoad(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
-    then={
-        server.server_id: Expected(status=("available",), tools=server.tools)
-        for server in (CONTROL_UP, BESIDE)
-    },
-)
-"""Shows that a loader loads at all, for a load that lost its own healthy server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +46,8 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     case = load.case
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
-    if load.loaded.hung:
-        if "I4.bounded" not in case.clauses:
-            raise Inconclusive("the load did not end in time; see I4.bounded", cause="other_clause")
-        return Basis(load=load)
+    if not load.is_answered:
+        return _unanswered(load, load_of)
     lost = _lost(load, CONTROLS, classifies=False) if case.given.controls else {}
     isolates = "I1.isolated" in case.clauses
     if lost or isolates or not case.given.controls:
@@ -85,6 +65,31 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     return Basis(load=load)
 
 
+def _unanswered(load: Load, load_of: LoadOf) -> Basis:
+    """Return as basis a load that was not answered, or one of control servers in its place.
+
+    A case about isolation or about the end of loads is judged by the load of healthy servers alone,
+    or of the control servers, if the loader does not even answer that.
+
+    Raises:
+        Inconclusive: The load was not tried, or healthy servers alone stop the loader.
+        AdapterError: The loader breaks off with healthy servers alone.
+    """
+    well, controls = map(load_of, CONTROL_LOADS)
+    if well.loaded.broke:
+        raise AdapterError(well.loaded.broke)
+    if {"I1.isolated", "I4.bounded"}.intersection(load.case.clauses):
+        for each in (well, controls, load):
+            if not (each.is_answered or each.untried):
+                return Basis(load=each)
+    if well.loaded.hung:
+        reason = "even a load of healthy servers alone did not end; see I4.bounded"
+        raise Inconclusive(reason, cause="not_loaded")
+    if load.untried:
+        raise Inconclusive(load.untried, cause="other_clause")
+    return Basis(load=load)
+
+
 def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     """Return as basis the load without its control servers.
 
@@ -94,10 +99,8 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
     kinds = {"available" in expected.status for expected in case.then.values()}
     if len(kinds) > 1:
         return Basis(load=load, apart=False)
-    given = msgspec.structs.replace(case.given, controls=False)
-    bare = msgspec.structs.replace(case, id=f"{case.id} without controls", given=given)
-    apart = len(case.then) == 1 or kinds == {True}
-    return replace(basis(load_of(bare), load_of, classifies=classifies), apart=apart)
+    apart, bare = len(case.then) == 1 or kinds == {True}, load_of(without_controls(case))
+    return replace(basis(bare, load_of, classifies=classifies), apart=apart)
 
 
 def status_of(outcome: ServerOutcome | None, *, classifies: bool) -> str:
@@ -133,8 +136,6 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
     """Raise Inconclusive unless a load of healthy servers alone succeeded."""
-    if well.loaded.hung:
-        raise Inconclusive("even a load of healthy servers alone did not end", cause="not_loaded")
     for name, status in _lost(well, well.case.then, classifies=classifies).items():
         raise Inconclusive(
             f"even healthy servers alone are not loaded: {name} is {status}", cause="not_loaded"

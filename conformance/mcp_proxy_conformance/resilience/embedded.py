@@ -85,7 +85,10 @@ class EmbeddedLoader:
             self._load = None
             return Loaded(seconds=time.monotonic() - began, hung=True)
         except Exception as error:
-            raise AdapterError(f"the loader broke: {type(error).__name__}: {error}") from error
+            broke = f"the loader broke: {type(error).__name__}: {error}"
+            if not servers:
+                raise AdapterError(broke) from error
+            return Loaded(seconds=time.monotonic() - began, broke=broke)
         seconds = time.monotonic() - began
         return Loaded(answer=read_answer(line, self._number), line=line, seconds=seconds)
 

@@ -30,6 +30,7 @@ from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
+from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
@@ -71,17 +72,25 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
         NotApplicable: This machine cannot play one of its faults, or nothing of it is declared.
     """
     direct = Comparison()
-    if not load.unmet and not load.loaded.hung:
+    if not load.unmet and load.is_answered:
         _outcomes(direct, load)
         _words(direct, load, says)
+        if direct.findings and "I1.isolated" not in load.case.clauses:
+            return direct
+    try:
+        chosen = basis(load, load_of, classifies=says.classifies)
+    except Inconclusive:
         if direct.findings:
             return direct
-    chosen = basis(load, load_of, classifies=says.classifies)
+        raise
     clauses = chosen.load.case.clauses
     if not chosen.apart and not ("I1.isolated" in clauses or OF_ANY_FAILED.issuperset(clauses)):
         reason = "the failure of one server makes another fail; see I1.isolated"
         raise Inconclusive(reason, cause="other_clause")
     compared = _compared(chosen.load, load_of, says, apart=chosen.apart)
+    if not chosen.load.is_answered:
+        reason = "the loader did not answer the load"
+        return compared.leaving_open(load.case.clauses, reason)
     if compared.is_empty:
         raise NotApplicable(
             "this loader does not declare what the case checks", cause="not_declared"
@@ -97,11 +106,8 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     """
     case, compared = load.case, Comparison()
     faulty = any("available" not in each.status for each in case.then.values())
-    compared.truth(
-        "the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
-        allowed="ended", breaks=["I4.bounded"], shows=["I4.bounded"] if faulty else [],
-    )  # fmt: skip
-    if load.loaded.hung:
+    answered(compared, load, shows=["I4.bounded"] if faulty else [])
+    if not load.is_answered:
         return compared
     _outcomes(compared, load)
     _words(compared, load, says)
@@ -124,6 +130,22 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     for name, expected in (case.again or {}).items():
         _again(compared, load, name, expected, says)
     return compared
+
+
+def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
+    """Compare whether the load was answered: it may neither hang nor break off.
+
+    One that breaks off beside a healthy server breaks I1.isolated, otherwise O1.one-each.
+    """
+    loaded, breaks = load.loaded, ["I4.bounded"]
+    observed = f"no answer; {waits_at(load.servers, load.case)}" if loaded.hung else "an answer"
+    if loaded.broke:
+        first, _, log = loaded.broke.partition("; its log ends with:\n")
+        observed = f"{first}: {log.splitlines()[-1]}" if log else first
+        well = any(is_healthy(server) for server in load.case.servers())
+        breaks = ["I1.isolated"] if well else ["O1.one-each"]
+    compared.truth("the load", observed, holds=loaded.is_answered, allowed="an answer",
+                   breaks=breaks, shows=shows)  # fmt: skip
 
 
 def _outcomes(compared: Comparison, load: Load) -> None:

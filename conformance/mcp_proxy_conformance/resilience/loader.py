@@ -57,13 +57,20 @@ _ANSWER = msgspec.json.Decoder(_Answer)  # built at import: two threads must not
 class Loaded:
     """One load: the answer, the line that it was read from, and its duration in seconds.
 
-    `hung`: it did not end within its deadline, so the program was ended.
+    `hung`: it did not end within its deadline, so the program was ended. `broke`: why there is no
+    answer although the load ended, such as an error or an exit; empty if there is one.
     """
 
     answer: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
     line: bytes = b""
     seconds: float = 0.0
     hung: bool = False
+    broke: str = ""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the loader answered this load at all."""
+        return not (self.hung or self.broke)
 
     @property
     def raw(self) -> bytes:
@@ -96,6 +103,10 @@ class BadAnswer(ValueError):
     """A line that is not an answer to the load; one sentence."""
 
 
+class Failed(Exception):
+    """The loader answered the load with an error; one sentence."""
+
+
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
     """Make the request for a load; `members` are its other members, such as `max_attempts`."""
     return {"id": number, "op": "load", "servers": list(servers), **members}
@@ -106,7 +117,7 @@ def read_answer(line: bytes, number: int) -> LoadAnswer:
 
     Raises:
         BadAnswer: The line is not an answer to it.
-        AdapterError: The answer is an error of the loader.
+        Failed: The answer is an error of the loader.
     """
     if (many := values(line)) > MOST_VALUES:
         raise BadAnswer(f"its answer has {many} values; send at most {MOST_VALUES}")
@@ -122,7 +133,7 @@ def read_answer(line: bytes, number: int) -> LoadAnswer:
     if (answer.ok is None) == (answer.error is None):
         raise BadAnswer(f"{quote}; send exactly one of ok and error")
     if answer.error is not None:
-        raise AdapterError(f"the loader answered a load with an error: {answer.error:.{QUOTED}}")
+        raise Failed(f"it answered the load with an error: {answer.error:.{QUOTED}}")
     assert answer.ok is not None
     return answer.ok
 
@@ -154,10 +165,10 @@ class LoaderProgram:
         """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long.
 
         A program that is not running loads no servers first: its start does not count in any load's
-        time.
+        time. One that ends or answers with an error broke this load, unless it has no servers.
 
         Raises:
-            AdapterError: It does not start, ends, answers with anything else, or with an error.
+            AdapterError: It does not start, answers with anything else, or fails without servers.
         """
         if servers and self._program is None and self._starts:
             first = self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -173,13 +184,17 @@ class LoaderProgram:
             program.send(json.dumps(request).encode())
             try:
                 line = program.receive(deadline_s)
+                answer = self._read(line)
             except TimeoutError:
                 self.stop(0.0)
                 return Loaded(seconds=time.monotonic() - began, hung=True)
             except ProgramEnded as end:
-                raise self._break(f"it {end} before it answered the load") from None
+                error = self._break(f"it {end} before it answered the load")
+                return self._broken(servers, error, began)
+            except Failed as failed:
+                return self._broken(servers, AdapterError(f"the loader broke: {failed}"), began)
             seconds = time.monotonic() - began
-            loaded = Loaded(answer=self._read(line), line=line, seconds=seconds)
+            loaded = Loaded(answer=answer, line=line, seconds=seconds)
             try:
                 self._held.take(loaded)
             except ProtocolFault as fault:
@@ -191,6 +206,14 @@ class LoaderProgram:
         program, self._program = self._program, None
         if program is not None:
             program.finish(patience_s)
+
+    def _broken(
+        self, servers: Sequence[Mapping[str, Any]], error: AdapterError, began: float
+    ) -> Loaded:
+        """Return the load that broke with this error; raise the error if it had no servers."""
+        if not servers:
+            raise error
+        return Loaded(seconds=time.monotonic() - began, broke=str(error))
 
     def _running(self) -> LineProgram:
         """Return the program, which is started if it does not run."""

@@ -16,18 +16,21 @@ from mcp_proxy_conformance.catalogue.load_case import (
     BASE_BACKOFF_S,
     CONTROL_DOWN,
     CONTROL_UP,
+    Expected,
+    GivenLoad,
     LoadCase,
     LoadServer,
 )
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
+from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait
 from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 AT_ONCE = 12
-PATIENCE = 10
-"""The factor of a load's deadline over the sum of its timeouts and pauses (I4)."""
-UNJUDGED_S = 30.0
-"""Seconds to wait for a load whose end is not judged."""
+PATIENCE = 3
+"""The factor of a load's deadline over the longest that a correct loader may need (I4)."""
+GRACE_S = 3.0
+"""Seconds that a correct loader may need in addition to its waits."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
 PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
@@ -39,7 +42,8 @@ class Load:
 
     `attempts` are counts by server id, None where they cannot be counted; `unmet` is why this
     machine cannot play a server's fault, by server id; `again` is a second load of the same
-    servers, whose scripts continue, and `attempts_again` are its attempts.
+    servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
+    was not even begun, because the loader would not answer it; empty if it was.
     """
 
     case: LoadCase
@@ -49,15 +53,46 @@ class Load:
     unmet: Mapping[str, str]
     again: Loaded | None = None
     attempts_again: Mapping[str, int] = field(default_factory=dict)
+    untried: str = ""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the loader answered."""
+        return not self.untried and self.loaded.is_answered
+
+
+class _GivenUp(Exception):
+    """A load was ended because another one showed meanwhile that it would not be answered."""
 
 
 class Loads:
-    """A pool of loader programs; each load has one to itself."""
+    """A pool of loader programs; each load has one to itself.
 
-    def __init__(self, make: Callable[[Path], Loader], folder: Path) -> None:
-        """Start nothing yet; `make` makes a loader that keeps its log in a folder."""
+    The first load that hangs is tried once more, and hung only if it hangs again; loads of servers
+    of a kind that is known to stop the loader are not tried.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Path], Loader],
+        folder: Path,
+        *,
+        confirm: bool = True,
+        learns: bool = True,
+    ) -> None:
+        """Start nothing yet; `make` makes a loader that keeps its log in a folder.
+
+        `confirm`: whether a load that hangs is tried once more; `learns`: whether loads that would
+        not be answered are left out.
+        """
         self._make = make
         self._folder = folder
+        self._confirm = confirm
+        self._stoppers = Stoppers()
+        self._learns = learns
+        self._playing: dict[Loader, LoadCase] = {}
+        self._given_up: set[Loader] = set()
+        self._closed = threading.Event()
         self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="load")
         self._idle: list[Loader] = []
         self._all: list[Loader] = []
@@ -78,8 +113,11 @@ class Loads:
         return self._done[case.id].result()
 
     def anew(self, case: LoadCase) -> Load:
-        """Load a case once more and return that load; `of` still returns the first one."""
-        return self._crew.submit(self._load, case).result()
+        """Load a case once more, whatever is known of its servers, and return that load.
+
+        `of` still returns the first one.
+        """
+        return self._crew.submit(self._once, case).result()
 
     def settle(self) -> None:
         """Wait until no load is in progress."""
@@ -87,19 +125,68 @@ class Loads:
 
     def close(self) -> None:
         """End every loader, drop loads that have not begun, and wait for the others to end."""
+        self._closed.set()
         self._crew.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
             list(enders.map(lambda loader: loader.stop(0.0), self._all))
         self._crew.shutdown(wait=True)
 
     def _load(self, case: LoadCase) -> Load:
+        """Load a case, unless the loader would not answer; once more if it hangs.
+
+        It is loaded without the control servers if those would stop the loader.
+        """
+        hung = False
+        while True:
+            if self._stoppers.foretell(BOTH_CONTROLS):
+                case = without_controls(case)
+            if untried := self._stoppers.foretell(case):
+                return Load(case=case, servers=FaultServers(()), loaded=Loaded(), attempts={},
+                            unmet={}, untried=untried)  # fmt: skip
+            try:
+                load = self._once(case)
+            except _GivenUp:
+                continue
+            if load.is_answered:
+                return load
+            if load.loaded.broke or hung or self._stoppers.known or not self._confirm:
+                if not self._learns:
+                    return load
+                self._stoppers.learn(case, load.servers, load.loaded)
+                self._give_up()
+                return load
+            hung = True
+
+    def _give_up(self) -> None:
+        """End the loaders that are loading servers by which they are known to be stopped."""
+        with self._lock:
+            playing = [*self._playing.items()]
+        for loader, case in playing:
+            if self._stoppers.foretell(case):
+                self._given_up.add(loader)
+                loader.stop(0.0)
+
+    def _once(self, case: LoadCase) -> Load:
+        """Load a case with a loader of its own; raise _GivenUp if that was ended for `_give_up`."""
+        if self._closed.is_set():
+            raise AdapterError("the run is over; no other load is made")
         loader = self._take()
         try:
-            return _loaded(loader, case)
-        except AdapterError as error:
-            raise without_frames(error) from None
-        finally:
             with self._lock:
+                self._playing[loader] = case
+            load = _loaded(loader, case)
+        except AdapterError as error:
+            if loader in self._given_up:
+                raise _GivenUp from None
+            raise without_frames(error) from None
+        else:
+            if loader in self._given_up and not load.is_answered:
+                raise _GivenUp
+            return load
+        finally:
+            self._given_up.discard(loader)
+            with self._lock:
+                del self._playing[loader]
                 self._idle.append(loader)
 
     def _take(self) -> Loader:
@@ -111,6 +198,36 @@ class Loads:
             loader = self._make(self._folder / f"loader-{number}")
             self._all.append(loader)
             return loader
+
+
+BESIDE = LoadServer(server_id="control-beside", tools=("control_beside_tool",))
+WELL = LoadCase(
+    id="healthy-servers-only",
+    area="control",
+    title="Two healthy servers are available if no other server is beside them.",
+    source=("MCPServerLoadOutcome",),
+    clauses=(),
+    given=GivenLoad(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
+    then={
+        server.server_id: Expected(status=("available",), tools=server.tools)
+        for server in (CONTROL_UP, BESIDE)
+    },
+)
+"""Shows that a loader loads at all, for a load that lost its own healthy server."""
+BOTH_CONTROLS = LoadCase(
+    id="controls", area="control", title="The controls.", source=(), clauses=(), then={},
+    given=GivenLoad(max_attempts=1, servers=()),
+)  # fmt: skip
+"""Shows that a loader answers a load of the two control servers."""
+CONTROL_LOADS = (WELL, BOTH_CONTROLS)
+
+
+def without_controls(case: LoadCase) -> LoadCase:
+    """Return the case without the control servers in its load, under an id of its own."""
+    if not (case.given.controls and case.given.servers):
+        return case
+    given = msgspec.structs.replace(case.given, controls=False)
+    return msgspec.structs.replace(case, id=f"{case.id} without controls", given=given)
 
 
 def _loaded(loader: Loader, case: LoadCase) -> Load:
@@ -130,7 +247,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         first = loader.load(handed, **wanted)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
         again = None
-        if case.again is not None and not first.hung:
+        if case.again is not None and first.is_answered:
             for server in own:
                 if case.heals and server.heals:
                     servers.heal(server.server_id)
@@ -153,19 +270,20 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
 
 def _deadline(case: LoadCase) -> float:
     """Return after how many seconds a load counts as hung."""
-    full = PATIENCE * _length(case)
-    return full if "I4.bounded" in case.clauses else min(full, UNJUDGED_S)
+    return PATIENCE * _longest(case)
 
 
-def _length(case: LoadCase) -> float:
-    """Return the sum of timeouts and pauses of a load in seconds, with both controls.
+def _longest(case: LoadCase) -> float:
+    """Return the longest that a correct loader may need for a load, in seconds.
 
-    A load gets the same time when it is repeated without its controls.
+    It may load one server after the other, and may wait for the timeout in each attempt at one that
+    does not answer at once. A load gets the same time when it is repeated without its controls.
     """
     tries = case.given.max_attempts
-    pauses = sum(BASE_BACKOFF_S * GROWS**after for after in range(1, tries))
-    servers = (CONTROL_UP, *case.given.servers, CONTROL_DOWN)
-    return sum(server.timeout_s * tries + pauses for server in servers)
+    pauses = sum(BASE_BACKOFF_S * GROWS**before for before in range(tries - 1))
+    servers = (*case.given.servers, CONTROL_DOWN)
+    waits = sum(server.timeout_s * tries for server in servers if may_wait(server))
+    return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
 
 
 def _script(server: LoadServer) -> dict[str, Any]:

@@ -23,7 +23,12 @@ def is_unasked(load: Load, server: LoadServer) -> bool:
 
 
 def unasked(load: Load) -> str:
-    """Return the id of such a server, if the case is about later pages and all are such; or ''."""
+    """Return the id of such a server, if the case is about later pages and all are such; or ''.
+
+    Also '' if the loader did not answer the load.
+    """
+    if not load.is_answered:
+        return ""
     servers = [
         server
         for server in load.case.given.servers

@@ -29,6 +29,13 @@ def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> No
     bench.law("attempts").conclude()
 
 
+@requirement("I4.bounded", "I1.isolated", "O1.one-each")
+@on(GENERATED)
+def test_any_generated_load_is_answered(bench: LoadBench) -> None:
+    """No load hangs or breaks off, whatever its servers do in each attempt."""
+    bench.law("ends").conclude()
+
+
 @requirement("O6.claimed")
 @on(GENERATED, needs=("attempts",))
 def test_the_attempts_claimed_are_those_seen_under_any_script(bench: LoadBench) -> None:

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.resilience.blame import (
     is_open,
     shown_by,
 )
+from mcp_proxy_conformance.resilience.judged import answered
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
@@ -64,12 +65,14 @@ class LoadLaw:
     """One law of loads: the clauses it can find broken, its judge, and the further loads it needs.
 
     `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
+    `needs_answers`: it judges loads only if the loader answered them.
     """
 
     clauses: tuple[str, ...]
     judge: Callable[[LoadCase, Several, Declared], Comparison]
     others: Callable[[LoadCase, Reads], list[LoadCase]] = lambda _case, _reads: []
     of_one: bool = False
+    needs_answers: bool = True
 
 
 def script_in_words(server: LoadServer) -> str:
@@ -283,7 +286,18 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     return compared
 
 
+def _ends(_case: LoadCase, loads: Several, _: Declared) -> Comparison:
+    """Law: a load is answered, whatever its servers do."""
+    compared = Comparison()
+    if not loads[0].untried:
+        answered(compared, loads[0], shows=["I4.bounded"])
+    return compared
+
+
 LAWS: dict[str, LoadLaw] = {
+    "ends": LoadLaw(
+        clauses=("I4.bounded", "I1.isolated", "O1.one-each"), judge=_ends, needs_answers=False
+    ),
     "status": LoadLaw(
         clauses=("T1.timeout", "T2.cut", "T3.server-error", "T3.notification",
                  "T4.authorization-timeout", "P2.refused", "P3.not-found", "P4.malformed",

@@ -68,11 +68,13 @@ class GeneratedLoads(Examples[LoadCase]):
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
         """Make the example's loads twice more, while no other load runs; return both trials."""
         self._loads.settle()
-        return [self._tried(law, example, self._loads.anew) for _ in range(CONFIRMED)]
+        times = CONFIRMED if self._loads.of(example).is_answered else 1  # a hang was tried twice
+        return [self._tried(law, example, self._loads.anew) for _ in range(times)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
         compared, several = Comparison(), [of(each) for each in self._of(law, case)]
-        if not any(load.loaded.hung or load.unmet for load in several):
+        readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
+        if readable and not any(load.unmet for load in several):
             compared = LAWS[law].judge(case, several, self._declared)
         return Tried(
             example=case,
@@ -103,14 +105,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"
 
     def expect_control(self) -> None:
-        """Raise Inconclusive unless all loads ended and some server was available."""
+        """Raise Inconclusive unless some server was available."""
         loaded = [self._loads.of(case).loaded for case in self._cases]
-        if any(each.hung for each in loaded):
-            reason = "a generated load did not end; see I4.bounded"
-            raise Inconclusive(reason, cause="other_clause")
-        if not any(
-            server.status == "available" for each in loaded for server in each.answer.outcomes
-        ):
+        outcomes = [outcome for each in loaded for outcome in each.answer.outcomes]
+        if not any(outcome.status == "available" for outcome in outcomes):
             raise Inconclusive(
                 "the loader loaded none of the generated servers", cause="not_loaded"
             )

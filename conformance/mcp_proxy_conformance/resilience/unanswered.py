@@ -1,0 +1,132 @@
+"""Loads that a loader did not answer: hung or broken off, by which servers, and which would too."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+from mcp_proxy_conformance.catalogue.load_case import CONTROL_DOWN, Behaviour, LoadCase, LoadServer
+from mcp_proxy_conformance.resilience.loader import Loaded
+from mcp_proxy_conformance.resilience.walk import TRANSIENT, signal_of
+from mcp_proxy_conformance.upstream.faults import FaultServers
+
+MANY = 4
+"""Kinds of one group that stop a loader count as all of it, and so many groups as all groups."""
+ANSWERS_AT_ONCE = frozenset({
+    "healthy", "stream", "set_cookie", "session", "status", "redirect", "jsonrpc_error", "reset",
+    "close", "refused", "malformed",
+})  # fmt: skip
+"""Behaviours after which there is nothing to wait for, provided that the connection ends."""
+Kind = tuple[object, ...]
+HEALTHY: Kind = ("healthy",)
+WAITS = "waits"
+
+
+def kind_of(behaviour: Behaviour) -> Kind:
+    """Return the kind of a behaviour: kinds are what a loader may or may not get over."""
+    if behaviour.do in ("healthy", "set_cookie", "session"):
+        return HEALTHY
+    return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
+
+
+def _reached(server: LoadServer, most: int) -> list[Behaviour]:
+    """Return the behaviours that the loader may meet: until one that forbids another attempt."""
+    met: list[Behaviour] = []
+    for number in range(1, min(most, len(server.script)) + 1):
+        met.append(server.behaviour(number))
+        if not signal_of(met[-1], server.timeout_s).classes & TRANSIENT:
+            break
+    return met
+
+
+class Stoppers:
+    """The kinds of servers on which a loader is known to stop: its loads hang, or break off.
+
+    It is learned from loads of a single failing server, and then no other load of it is waited for.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._lock = threading.Lock()
+        self._kinds: dict[Kind, str] = {}
+
+    def learn(self, case: LoadCase, servers: FaultServers, loaded: Loaded) -> None:
+        """Remember the failing server of a load that was not answered.
+
+        A load of several servers that may have stopped it teaches nothing.
+        """
+        failing = [
+            server
+            for server in case.servers()
+            if server.server_id != CONTROL_DOWN.server_id
+            and any(kind_of(behaviour) != HEALTHY for behaviour in server.script)
+        ]
+        if len(failing) > 1:
+            return
+        if failing:
+            attempt = max(1, servers.attempts(failing[0].server_id) or 1)
+            kind = kind_of(failing[0].behaviour(attempt))
+        else:
+            kind = kind_of(CONTROL_DOWN.script[0]) if case.given.controls else HEALTHY
+        with self._lock:
+            self._kinds.setdefault(kind, "hangs" if loaded.hung else "breaks off")
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known to stop the loader."""
+        with self._lock:
+            return bool(self._kinds)
+
+    def foretell(self, case: LoadCase) -> str:
+        """Return why a load would stop the loader, in a sentence; empty if it need not."""
+        for server in case.servers():
+            for behaviour in _reached(server, case.given.max_attempts):
+                if ends := self._ends_at(kind_of(behaviour)):
+                    return (
+                        f"the loader {ends} on a server such as {server.server_id}: {behaviour.do}"
+                    )
+        return ""
+
+    def _ends_at(self, kind: Kind) -> str:
+        """Return how a load of a server of this kind ends, empty if it may be answered."""
+        with self._lock:
+            known = dict(self._kinds)
+        if HEALTHY in known or kind in known or kind == HEALTHY:
+            return known.get(HEALTHY, known.get(kind, ""))
+        groups = Counter(map(_group, known))
+        is_all = len(groups) >= MANY or groups[_group(kind)] >= MANY
+        return next(iter(known.values())) if is_all else ""
+
+
+def may_wait(server: LoadServer) -> bool:
+    """Whether a loader may have to wait for the timeout at this server."""
+    return any(_group(kind_of(behaviour)) == WAITS for behaviour in server.script)
+
+
+def _group(kind: Kind) -> str:
+    """Return the group of a kind: its behaviour, or that it may keep a loader waiting."""
+    word, *_, by, _code = kind if kind != HEALTHY else ("healthy", None, None)
+    at_once = word in ANSWERS_AT_ONCE and by not in ("silence", "drip")
+    return str(word) if at_once else WAITS
+
+
+def waits_at(servers: FaultServers, case: LoadCase) -> str:
+    """Return at which servers of a hung load the loader waits, and for which answer, in words."""
+    own = case.given.servers or case.servers()
+    places = [_place(servers, server) for server in own if not is_healthy(server)]
+    return "; ".join(places) or "all of its servers are healthy"
+
+
+def is_healthy(server: LoadServer) -> bool:
+    """Whether the server answers rightly in every attempt."""
+    return all(kind_of(behaviour) == HEALTHY for behaviour in server.script)
+
+
+def _place(servers: FaultServers, server: LoadServer) -> str:
+    """Return a failing server's last request, and how it was answered."""
+    name, log = server.server_id, servers.log(server.server_id)
+    if not log:
+        return f"{name} ({server.script[0].do}) got no request"
+    last = log[-1]
+    asked = last.method or last.verb or "a connection"
+    return f"{name} was last asked for {asked}, in attempt {last.attempt} ({last.played})"
