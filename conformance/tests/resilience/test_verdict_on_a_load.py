@@ -124,6 +124,21 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
     assert tried(changed_trial, tmp_path).clauses["X.failed"] == "fail"
 
 
+def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Path) -> None:
+    """They name the right servers, of both classes, and nobody without servers."""
+    bare = next(mutant for mutant in load_mutants() if mutant.id == "bare-names")
+    cited = ("W1.lines", "W1.one-class", "W1.denied", "W1.both", "I6.silent")
+    changed_trial = trial(
+        embedded_target(bare, patience=0.2),
+        profile="resilience",
+        selection=Selection(clauses=frozenset(cited)),
+    )
+
+    clauses = tried(changed_trial, tmp_path).clauses
+
+    assert [clauses[name] for name in cited] == ["fail", "pass", "pass", "pass", "pass"]
+
+
 def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
     """Missing lines cannot differ."""
     silent = ChangedLoad(
