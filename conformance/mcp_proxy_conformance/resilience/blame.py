@@ -79,7 +79,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
         return _by_code(behaviour, signatures)
     if behaviour.on == NOTIFICATION:
         return Clauses()
-    if behaviour.do in ("silence", "slow"):
+    if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
         return Clauses("T1.timeout", "T1.retried")
     if behaviour.do in CUTS:
         return Clauses("T2.cut", "T2.retried")
@@ -193,6 +193,8 @@ def blamed(
         clauses = [_of_status(behaviour, server.timeout_s, reads, status)
                    for behaviour in server.script[:most]]  # fmt: skip
         known = status in allowed.statuses or not all(clauses)
+        if attempts is not None and attempts > most:
+            known = known or _fits(server, attempts, status)
         firm = clauses[:1] + [clause for clause in clauses[1:] if clause != "O3.loaded"]
         return () if known else (Blame("status", tuple(dict.fromkeys(firm))),)
     if (status, attempts) in allowed.ends:
@@ -204,10 +206,15 @@ def blamed(
         blames = [_ended(server, attempts, status, most, reads)]
     else:
         blames = [_went_on(server, number)]
-        if status not in allowed.statuses:
+        if status not in allowed.statuses and not _fits(server, attempts, status):
             blames.append(_misread(server, number, status, reads))
     kept = [Blame(blame.topic, tuple(filter(None, blame.clauses))) for blame in blames]
     return tuple(blame for blame in kept if blame.clauses)
+
+
+def _fits(server: LoadServer, attempts: int, status: object) -> bool:
+    """Whether the status is right for what the last attempt met, even if it was one too many."""
+    return status in signal_of(server.behaviour(attempts), server.timeout_s).classes
 
 
 def _last_due(server: LoadServer, attempts: int) -> int:

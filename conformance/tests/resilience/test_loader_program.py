@@ -49,12 +49,8 @@ def python(code: str) -> tuple[str, ...]:
         ("print('{\"id\": 1}')", "exactly one of ok and error"),
         ('print(\'{"id": 1, "ok": {"outcomes": 5}}\')', "Expected `array`, got `int`"),
         ('print(\'{"id": 1, "ok": {"outcomes": [{}]}}\')', "missing required field `server_id`"),
-        ('print(\'{"id": 1, "error": "no"}\')', "the loader answered a load with an error: no"),
         ("print('[' * 40_000)", "the loader broke"),
         ("print('[' * 100_000)", "its answer has 100001 values; send at most 50000"),
-        ("sys.exit(7)", "ended with exit code 7"),
-        ("import os; os.close(1); time.sleep(30)", "closed its standard output"),
-        ("sys.exit('out of memory')", "out of memory"),
     ],
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
@@ -66,6 +62,32 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
     loader.stop()
 
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ('print(\'{"id": 1, "error": "no"}\')', "it answered the load with an error: no"),
+        ("sys.exit(7)", "ended with exit code 7"),
+        ("import os; os.close(1); time.sleep(30)", "closed its standard output"),
+        ("sys.exit('out of memory')", "out of memory"),
+    ],
+)
+def test_a_load_that_breaks_off_is_no_error_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
+) -> None:
+    """An error or an exit is told of the load; with no servers to load it ends the run."""
+    loader = LoaderProgram(python(code), tmp_path)
+    monkeypatch.setattr(loader, "_starts", False)
+
+    loaded = load(loader)
+    loader.stop()
+
+    assert (loaded.is_answered, loaded.hung, sentence in loaded.broke) == (False, False, True)
+    with pytest.raises(AdapterError, match="the loader broke"):
+        LoaderProgram(python(code), tmp_path).load(
+            [], max_attempts=1, base_backoff_s=0.01, deadline_s=5.0
+        )
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx2
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import at, handed
+from mcp_proxy_mutants.loader.pieces import Attempt, at, handed, hearing, over
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal, handshake
 from mcp_proxy_reference.sessions import HttpSession
@@ -102,6 +102,48 @@ async def _asleep_after_cut_chunk(
         raise
 
 
+def _asleep_after(method: str, *kinds: str) -> Attempt:
+    """Return a hook `attempt` that sleeps for an hour when such a signal comes from `method`."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        came: list[Signal] = []
+
+        def hear(sent: str, signal: Signal) -> Signal:
+            if sent == method and signal.kind in kinds:
+                came.append(signal)
+            return signal
+
+        try:
+            return await hearing(hear)(connection, connect)
+        except Signal:
+            if came:
+                await asyncio.sleep(NEVER_S)
+            raise
+
+    return attempt
+
+
+async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Sleep for an hour before the attempt."""
+    await asyncio.sleep(NEVER_S)
+    return await std.attempt(connection, connect)
+
+
+async def _until_accepted(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt with a session that waits without end for the answer to its notification."""
+
+    class _Accepted(HttpSession):
+        async def notify(self, method: str) -> None:
+            try:
+                await super().notify(method)
+            except Signal as signal:
+                if signal.kind == "timeout":
+                    await asyncio.sleep(NEVER_S)
+                raise
+
+    return await over(_Accepted)(connection, connect)
+
+
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("no-timeout", "The loader waits for answers without a timeout.",
                 "I4.bounded", attempt=handed(_patient)),
@@ -117,6 +159,22 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("torn-streams-never-end",
                 "After an event stream breaks off, the loader waits without end.",
                 "I4.bounded", attempt=_asleep_after_cut_chunk),
+    load_mutant("nonsense-is-not-the-end",
+                "After an answer that is not MCP, the loader waits for another one without end.",
+                "I4.bounded", attempt=_asleep_after("tools/list", "malformed")),
+    load_mutant("greeted-by-nonsense",
+                "A server that greets with nonsense is waited for without end.",
+                "I4.bounded", attempt=_asleep_after("initialize", "malformed")),
+    load_mutant("waits-to-be-accepted",
+                "The answer to the notification is waited for without end.",
+                "I4.bounded", attempt=_until_accepted),
+    load_mutant("second-pause-never-ends", "The pause before the third attempt never ends.",
+                "I4.bounded",
+                pause=lambda attempts, base: (
+                    NEVER_S if attempts > 1 else std.pause(attempts, base)
+                )),
+    load_mutant("hangs-everywhere", "No load ends, not even one of healthy servers.",
+                "I4.bounded", attempt=_never),
     load_mutant("too-hasty", "A server gets only a fraction of its timeout.",
                 "R1.once", "O3.loaded", attempt=handed(_hasty)),
     load_mutant("silence-is-malformed", "A timeout is treated as an invalid message.",

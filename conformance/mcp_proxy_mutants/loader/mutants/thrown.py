@@ -1,0 +1,56 @@
+"""Loader mutants that break off a whole load, with an exception or without outcomes."""
+
+from collections.abc import Callable
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import together
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.loader import Connection, Outcome, Signal
+
+
+def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
+    """Return a hook `heard` that throws at signals of this kind."""
+
+    def heard(signal: Signal, connection: Connection, _attempts: int) -> Signal:
+        if signal.kind == kind:
+            raise RuntimeError(f"{connection.server_id} failed")
+        return signal
+
+    return heard
+
+
+def _usable(connection: Connection) -> bool:
+    """Throw at a connection without URL and command."""
+    if not (connection.url or connection.command):
+        raise KeyError("url")
+    return std.usable(connection)
+
+
+def _thrown_by_two(outcomes: list[Outcome]) -> list[Outcome]:
+    """Throw if two servers of a load failed alike."""
+    failed = [outcome.status for outcome in outcomes if outcome.status != "available"]
+    if len({*failed}) < len(failed):
+        raise RuntimeError("several servers failed")
+    return outcomes
+
+
+def _without_well(answer: Json, _request: Json) -> Json:
+    """Return the answer without available servers if any failed."""
+    failed = [outcome for outcome in answer["outcomes"] if outcome["status"] != "available"]
+    return answer | {"outcomes": failed or answer["outcomes"]}
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("throws-at-denials", "A denial is thrown, and ends the whole load.",
+                "I1.isolated", heard=_thrown("denied")),
+    load_mutant("throws-at-cuts", "A cut connection is thrown, and ends the whole load.",
+                "I1.isolated", heard=_thrown("reset")),
+    load_mutant("throws-at-malformed-connections",
+                "A connection without a URL is thrown, and ends the whole load.",
+                "I1.isolated", usable=_usable),
+    load_mutant("throws-at-two-failures", "Two servers that fail alike end the whole load.",
+                "I1.isolated", together=together(_thrown_by_two)),
+    load_mutant("failures-replace-the-rest", "If a server fails, only failures have outcomes.",
+                "O1.one-each", "I1.isolated", tell=_without_well),
+)  # fmt: skip

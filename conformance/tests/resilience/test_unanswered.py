@@ -1,0 +1,163 @@
+"""Loads that hang or break off: which of them are made, and what is told of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.resilience import loads as loads_module
+from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.loader_target import loader_target
+from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
+from mcp_proxy_conformance.run.subjects.loader import LoadBench
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_reference.load import loaded
+
+Json = dict[str, Any]
+CASES = {case.id: case for case in load_cases()}
+NOT_FOUND, DENIED = CASES["permanent-not-found"], CASES["denied-forbidden"]
+END, BESIDE = CASES["end-html-list"], CASES["isolation-every-class"]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The reference's loader, except that it stops at answers that `at` names: hangs or throws."""
+
+    at: Callable[[Json], bool]
+    throws: bool = False
+
+    def start(self) -> Callable[[Json], Awaitable[Json]]:
+        """Return a loader that is asked for one load after the other."""
+
+        async def load(request: Json) -> Json:
+            answer = await loaded(request)
+            if any(map(self.at, answer["outcomes"])):
+                if self.throws:
+                    raise RuntimeError("a server failed")
+                await asyncio.sleep(3600)
+            return answer
+
+        return load
+
+
+def always(_outcome: Json) -> bool:
+    """Stop at every server."""
+    return True
+
+
+def failed(outcome: Json) -> bool:
+    """Stop at every server that fails."""
+    return bool(outcome["status"] != "available")
+
+
+def denied(outcome: Json) -> bool:
+    """Stop at every denial."""
+    return bool(outcome["status"] == "denied")
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[LoaderHost]:
+    """A loop for all loaders."""
+    made = LoaderHost()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def judged(
+    host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Stopped, LoadCase], Comparison]:
+    """Return a function that judges a case by the loads of such a loader, in short deadlines."""
+    monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
+
+    def judge(stopped: Stopped, case: LoadCase) -> Comparison:
+        loads = Loads(lambda _: EmbeddedLoader(stopped, host), tmp_path)
+        try:
+            return LoadBench(loads, loader_target(lambda _: EmbeddedLoader(stopped, host))).judged(
+                case
+            )
+        finally:
+            loads.close()
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("at", "throws", "case", "broken", "words"),
+    [
+        (always, False, END, ("I4.bounded",), "all of its servers are healthy"),
+        (failed, False, END, ("I4.bounded",), "control-down was last asked for initialize"),
+        (denied, False, DENIED, ("I4.bounded",), "was last asked for"),
+        (denied, True, DENIED, ("I1.isolated",), "RuntimeError: a server failed"),
+        (denied, True, BESIDE, ("I1.isolated",), "RuntimeError: a server failed"),
+        (failed, True, NOT_FOUND, ("I1.isolated",), "RuntimeError: a server failed"),
+    ],
+)
+def test_a_load_that_is_not_answered_breaks_one_clause(
+    judged: Callable[[Stopped, LoadCase], Comparison],
+    at: Callable[[Json], bool],
+    throws: bool,
+    case: LoadCase,
+    broken: tuple[str, ...],
+    words: str,
+) -> None:
+    """The finding names what stopped it; the other clauses of the case are open."""
+    comparison = judged(Stopped(at, throws), case)
+
+    assert comparison.broken == broken
+    assert words in str(comparison.findings[0].observed)
+    assert {clause for left in comparison.open for clause in left.clauses} == (
+        {*case.clauses} - {*broken}
+    )
+
+
+def test_a_loader_that_throws_at_healthy_servers_ends_the_run(
+    judged: Callable[[Stopped, LoadCase], Comparison],
+) -> None:
+    """That is a program that does not work; no clause is judged by it."""
+    with pytest.raises(AdapterError, match="a server failed"):
+        judged(Stopped(always, throws=True), END)
+
+
+def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
+    host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second case of that kind is told by the first; one without that kind is loaded."""
+    monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
+    loads = Loads(lambda _: EmbeddedLoader(Stopped(denied), host), tmp_path)
+    again = _renamed(DENIED, "denied-again")
+
+    first, second = loads.of(DENIED), loads.of(again)
+    others = [loads.of(case) for case in (WELL, BOTH_CONTROLS, NOT_FOUND)]
+    loads.close()
+
+    assert (first.loaded.hung, second.loaded.hung) == (True, False)
+    assert "the loader hangs on a server such as" in second.untried
+    assert [other.is_answered for other in others] == [True, True, True]
+
+
+def test_a_load_that_hangs_once_only_is_judged_by_the_second(
+    host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine does not convict a loader."""
+    monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
+    hangs = iter([True])
+    loads = Loads(lambda _: EmbeddedLoader(Stopped(lambda _o: next(hangs, False)), host), tmp_path)
+
+    load = loads.of(DENIED)
+    loads.close()
+
+    assert load.is_answered
+
+
+def _renamed(case: LoadCase, name: str) -> LoadCase:
+    """Return the case under another id."""
+    return replace(case, id=name)
