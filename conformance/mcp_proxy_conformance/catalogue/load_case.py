@@ -23,11 +23,12 @@ Request = Literal["initialize", "notifications/initialized", "tools/list", "late
 ExchangeWord = Literal[
     "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
     "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
+    "guarded",
 ]  # fmt: skip
 """Behaviour of a server in one attempt; schemas/load-case.schema.json explains the words."""
 
 ConnectionWord = Literal[
-    "refused", "backlog", "unresolvable", "plain_for_tls", "malformed",
+    "refused", "refused_at_first", "backlog", "unresolvable", "plain_for_tls", "malformed",
     "stdio_missing", "stdio_exits", "stdio_garbage",
 ]  # fmt: skip
 """Condition that holds for every attempt; it must be the only behaviour of a script."""
@@ -40,7 +41,7 @@ LATER_PAGE: Literal["later page"] = "later page"
 HEALTHY_PATH, MISSING_PATH = "healthy path", "missing path"
 """Targets of a redirect that are paths of the same server."""
 BASE_BACKOFF_S = 0.05
-"""The pause before a second attempt, the same in every case."""
+"""The pause before a second attempt, unless a case has another one."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "slow": ("seconds",),
@@ -50,6 +51,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "cut_sse": ("where", "by"),
     "jsonrpc_error": ("code", "message"),
     "malformed": ("connection",),
+    "guarded": ("authorization",),
 }
 MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by"), "stream": ("after",)}
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
@@ -79,6 +81,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     by: Literal["fin", "rst", "silence", "drip"] | None = None
     message: str | None = None
     connection: dict[str, Any] | None = None
+    authorization: str | None = None
     after: tuple[Literal["log", "progress"], ...] | None = None
 
     @property
@@ -131,12 +134,14 @@ def healed(server: LoadServer) -> LoadServer:
 class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One load: its servers, the most attempts at each, and `secrets`, which may appear nowhere.
 
-    `controls`: whether the two control servers are loaded as well.
+    `controls`: whether the two control servers are loaded as well; `base_backoff_s`: the pause
+    before a second attempt, in seconds.
     """
 
     max_attempts: int
     servers: tuple[LoadServer, ...]
     controls: bool = True
+    base_backoff_s: float = BASE_BACKOFF_S
     secrets: tuple[str, ...] = ()
 
 

@@ -27,8 +27,8 @@ CUTS = ("reset", "close", "cut_json", "cut_sse")
 
 OF_ATTEMPTS = frozenset({
     "T1.retried", "T2.retried", "T3.retried", "T4.retried", "P3.once", "D1.once", "D2.once",
-    "P4.no-traffic", "O5.bounded", "R1.once", "R2.heals", "R4.stops", "R3.limit",
-    "T2.retried~event-stream", "P1.unknown-name~once", "P2.refused~once",
+    "P2.once", "P4.no-traffic", "O5.bounded", "R1.once", "R2.heals", "R4.stops", "R3.limit",
+    "T2.retried~event-stream", "P1.unknown-name~once",
 })  # fmt: skip
 """The clauses about the number of attempts."""
 OF_STATUS = frozenset({
@@ -83,7 +83,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
         return Clauses("T1.timeout", "T1.retried")
     if behaviour.do in CUTS:
         return Clauses("T2.cut", "T2.retried")
-    if behaviour.do == "refused":
+    if behaviour.do in ("refused", "refused_at_first"):
         return Clauses("P2.refused")
     if behaviour.do == "malformed":
         known = (behaviour.connection or {}).get("transport", "stdio") in TRANSPORTS

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from mcp_proxy_conformance.catalogue.load_case import (
-    BASE_BACKOFF_S,
     CONTROL_DOWN,
     CONTROL_UP,
     Expected,
@@ -31,6 +32,8 @@ PATIENCE = 3
 """The factor of a load's deadline over the longest that a correct loader may need (I4)."""
 GRACE_S = 3.0
 """Seconds that a correct loader may need in addition to its waits."""
+LOOK_S, LATER_S = 0.01, 0.5
+"""Seconds between two looks at logs, and the least until a port that was closed listens."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
 PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
@@ -111,6 +114,10 @@ class Loads:
         if case.id not in self._done:
             self.plan([case])
         return self._done[case.id].result()
+
+    def has_ended(self, case: LoadCase) -> bool:
+        """Whether a load of that case was made and is over."""
+        return case.id in self._done and self._done[case.id].done()
 
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers, and return that load.
@@ -241,11 +248,13 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         handed = [_handed(servers.connection(server.server_id), server) for server in own]
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
-            "base_backoff_s": BASE_BACKOFF_S,
+            "base_backoff_s": case.given.base_backoff_s,
             "deadline_s": _deadline(case),
         }
-        first = loader.load(handed, **wanted)
+        with _opening(servers, own):
+            first = loader.load(handed, **wanted)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
+        attempts |= {name: attempts[name] or 0 for name in closed_at_first(own)}
         again = None
         if case.again is not None and first.is_answered:
             for server in own:
@@ -268,6 +277,41 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
     )
 
 
+def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
+    """Return the ids of servers whose port begins to listen during the load."""
+    return [server.server_id for server in own if server.script[0].do == "refused_at_first"]
+
+
+@contextmanager
+def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]:
+    """Have ports that are closed at first listen later in the load of this block.
+
+    That is long after every other server got a request: twice the time until then, and half a
+    second. By then a loader has tried the closed port too, in whatever order it goes.
+    """
+    closed = closed_at_first(own)
+    others = [server.server_id for server in own if server.server_id not in closed]
+    over, began = threading.Event(), time.monotonic()
+
+    def open_later() -> None:
+        while not all(map(servers.log, others)):
+            if over.wait(LOOK_S):
+                return
+        if not over.wait(LATER_S + 2 * (time.monotonic() - began)):
+            for name in closed:
+                servers.heal(name)
+
+    thread = threading.Thread(target=open_later)
+    if closed:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if closed:
+            thread.join()
+
+
 def _deadline(case: LoadCase) -> float:
     """Return after how many seconds a load counts as hung."""
     return PATIENCE * _longest(case)
@@ -280,7 +324,7 @@ def _longest(case: LoadCase) -> float:
     does not answer at once. A load gets the same time when it is repeated without its controls.
     """
     tries = case.given.max_attempts
-    pauses = sum(BASE_BACKOFF_S * GROWS**before for before in range(tries - 1))
+    pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
     servers = (*case.given.servers, CONTROL_DOWN)
     waits = sum(server.timeout_s * tries for server in servers if may_wait(server))
     return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits

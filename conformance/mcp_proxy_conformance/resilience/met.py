@@ -11,7 +11,7 @@ from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.upstream.faults import Seen
 
-WELL = ("healthy", "stream", "set_cookie", "session", "slow")
+WELL = ("healthy", "stream", "set_cookie", "session", "slow", "guarded")
 """Words of behaviours that give the right answer."""
 PAGED = "O3.later-page"
 
@@ -47,6 +47,8 @@ def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> t
     if is_unasked(load, server):
         return ()
     attempts = load.attempts.get(server.server_id)
+    if attempts and server.script[0].do == "refused_at_first":
+        return (Blame("attempts", ("P2.once",)),)
     blames = blamed(server, load.case.given.max_attempts, status, attempts, reads)
     listed = any(
         not request.paged and request.played in WELL and request.status == HTTPStatus.OK

@@ -14,7 +14,7 @@ MANY = 4
 """Kinds of one group that stop a loader count as all of it, and so many groups as all groups."""
 ANSWERS_AT_ONCE = frozenset({
     "healthy", "stream", "set_cookie", "session", "status", "redirect", "jsonrpc_error", "reset",
-    "close", "refused", "malformed",
+    "close", "refused", "refused_at_first", "malformed", "guarded",
 })  # fmt: skip
 """Behaviours after which there is nothing to wait for, provided that the connection ends."""
 Kind = tuple[object, ...]
@@ -24,7 +24,7 @@ WAITS = "waits"
 
 def kind_of(behaviour: Behaviour) -> Kind:
     """Return the kind of a behaviour: kinds are what a loader may or may not get over."""
-    if behaviour.do in ("healthy", "set_cookie", "session"):
+    if behaviour.do in ("healthy", "set_cookie", "session", "guarded"):
         return HEALTHY
     return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
 

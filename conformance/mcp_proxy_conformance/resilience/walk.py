@@ -157,7 +157,7 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
 
 def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
     match behaviour.do:
-        case "healthy" | "stream" | "set_cookie" | "session":
+        case "healthy" | "stream" | "set_cookie" | "session" | "guarded":
             return Signal(classes=AVAILABLE)
         case "slow" if (behaviour.seconds or 0) < timeout_s:
             return Signal(classes=AVAILABLE)
@@ -174,7 +174,7 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             return Signal(classes=FAILED | works, counted=False)
         case "jsonrpc_error" if behaviour.code == METHOD_NOT_FOUND:
             return Signal(classes=FAILED | AVAILABLE)  # such a server may have no tools
-        case "refused" | "unresolvable":
+        case "refused" | "refused_at_first" | "unresolvable":
             return Signal(classes=PERMANENT, counted=False)
         case "backlog":
             return Signal(classes=TRANSIENT | PERMANENT, counted=False)

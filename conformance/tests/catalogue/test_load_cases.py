@@ -31,7 +31,7 @@ from mcp_proxy_conformance.selftest.authoring.load_rules import advises, compara
 CASES = load_cases()
 FILES = case_files("resilience")
 MEASURED = {
-    *("P1.unknown-name~once", "P2.refused~once", "R1.once~delay", "R5.grows", "R6.jitter"),
+    *("P1.unknown-name~once", "R1.once~delay", "R5.grows", "R6.jitter"),
     *("I2.concurrent", "I3.order~outcomes"),
 }
 """Advice on claims without a port, and on times and orders."""

@@ -90,33 +90,30 @@ def judged(
     return judge
 
 
-@pytest.mark.parametrize(
-    ("at", "throws", "case", "broken", "words"),
-    [
-        (always, False, END, ("I4.bounded",), "all of its servers are healthy"),
-        (failed, False, END, ("I4.bounded",), "control-down was last asked for initialize"),
-        (denied, False, DENIED, ("I4.bounded",), "was last asked for"),
-        (denied, True, DENIED, ("I1.isolated",), "RuntimeError: a server failed"),
-        (denied, True, BESIDE, ("I1.isolated",), "RuntimeError: a server failed"),
-        (failed, True, NOT_FOUND, ("I1.isolated",), "RuntimeError: a server failed"),
-    ],
-)
+STOPPED = [
+    (Stopped(always), END, "I4.bounded", "all of its servers are healthy"),
+    (Stopped(failed), END, "I4.bounded", "control-down was last asked for initialize"),
+    (Stopped(denied), DENIED, "I4.bounded", "was last asked for"),
+    (Stopped(denied, throws=True), DENIED, "I1.isolated", "RuntimeError: a server failed"),
+    (Stopped(denied, throws=True), BESIDE, "I1.isolated", "RuntimeError: a server failed"),
+    (Stopped(failed, throws=True), NOT_FOUND, "I1.isolated", "RuntimeError: a server failed"),
+]
+
+
+@pytest.mark.parametrize(("stopped", "case", "clause", "words"), STOPPED)
 def test_a_load_that_is_not_answered_breaks_one_clause(
     judged: Callable[[Stopped, LoadCase], Comparison],
-    at: Callable[[Json], bool],
-    throws: bool,
+    stopped: Stopped,
     case: LoadCase,
-    broken: tuple[str, ...],
+    clause: str,
     words: str,
 ) -> None:
     """The finding names what stopped it; the other clauses of the case are open."""
-    comparison = judged(Stopped(at, throws), case)
+    comparison = judged(stopped, case)
 
-    assert comparison.broken == broken
+    assert comparison.broken == (clause,)
     assert words in str(comparison.findings[0].observed)
-    assert {clause for left in comparison.open for clause in left.clauses} == (
-        {*case.clauses} - {*broken}
-    )
+    assert {name for left in comparison.open for name in left.clauses} == {*case.clauses} - {clause}
 
 
 def test_a_loader_that_throws_at_healthy_servers_ends_the_run(

@@ -18,6 +18,7 @@ from mcp_proxy_conformance.run.subjects.loader import LOADS, LoadBench
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 FAILING = Behaviour(do="status", on="any", code=503)
+FAILING_NAMES = ("oak", "elm", "ash", "yew", "fir", "bay")
 SLOW_S, MANY = 0.4, 6
 CLAIMED = "attempts reported for oak"
 NONE_OR_ONE = "0 or 1"
@@ -45,9 +46,7 @@ def a_server(name: str, *script: Behaviour) -> LoadServer:
 
 
 HEALTHY = Behaviour(do="healthy")
-RETRIED = a_load(
-    "retried", *(a_server(name, FAILING) for name in ("oak", "elm", "ash")), max_attempts=4
-)
+RETRIED = a_load("retried", *(a_server(name, FAILING) for name in FAILING_NAMES), max_attempts=4)
 WELL = a_load("well", a_server("oak"), a_server("elm"))
 SLOW = a_load(
     "slow", *(a_server(f"tree{n}", Behaviour(do="slow", seconds=SLOW_S)) for n in range(MANY))
@@ -60,7 +59,6 @@ ORDERED = a_load(
     ),
 )
 LOST = a_load("lost", a_server("oak", Behaviour(do="unresolvable")), a_server("elm"))
-SHUT = a_load("shut", a_server("oak", Behaviour(do="refused")), a_server("elm"))
 
 
 @requirement("R5.grows")
@@ -144,15 +142,6 @@ def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
         raise NotApplicable("; ".join(load.unmet.values()))
 
     claimed = {CLAIMED: _claimed_of_failed(load, "oak")}
-
-    assert claimed == {CLAIMED: NONE_OR_ONE}
-
-
-@requirement("P2.refused~once")
-@on(LOADS, needs=("attempts",))
-def test_a_closed_port_is_tried_once(bench: LoadBench) -> None:
-    """For a closed port, the loader reports one attempt or none; the suite cannot count them."""
-    claimed = {CLAIMED: _claimed_of_failed(bench.load(SHUT), "oak")}
 
     assert claimed == {CLAIMED: NONE_OR_ONE}
 

@@ -127,6 +127,7 @@ class DrivenLoader(Subject):
         self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
         self.remarks = target.remarks
         self._out, self._scratch, self._confirm = out, scratch, confirm
+        self._cases: list[LoadCase] = []
         self._loads: Loads | None = None
         self._again: Loads | None = None
         self._generated: GeneratedLoads | None = None
@@ -180,7 +181,7 @@ class DrivenLoader(Subject):
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]
-        signatures = self.target.timeout_signatures
+        self._cases, signatures = chosen, self.target.timeout_signatures
         due = [form for case in chosen for form in signed(case, signatures).values()]
         if not partial_run:
             self.loads.plan(CONTROL_LOADS)
@@ -203,8 +204,19 @@ class DrivenLoader(Subject):
             return ending
         if {finding.clauses for finding in ending.findings(())} == {("I4.bounded",)}:
             return ending  # a load that hung was tried twice
+        self._confirm_ahead()
         second = attempt(partial(check, LoadBench(self._second_loads, self.target, None)))
         return confirmed(ending, second, "the loader")
+
+    def _confirm_ahead(self) -> None:
+        """Begin the second loads of all cases that fail by now, so that they go side by side."""
+        bench = LoadBench(self.loads, self.target, None)
+        ended = [case for case in self._cases if self.loads.has_ended(case)]
+        self._cases = [case for case in self._cases if case not in ended]
+        for case in ended:
+            if attempt(partial(_concluded, bench, case)).verdict == "fail":
+                forms = signed(case, self.target.timeout_signatures)
+                self._second_loads.plan([*forms.values()])
 
     @property
     def _second_loads(self) -> Loads:
@@ -228,6 +240,11 @@ class DrivenLoader(Subject):
         for log in sorted(self._scratch.rglob("loader.log")):
             keep_log(log, self._out / LOGS / log.parent.relative_to(self._scratch))
         remove(self._scratch)
+
+
+def _concluded(bench: LoadBench, case: LoadCase) -> None:
+    """Judge a case as its check does."""
+    bench.judged(case).conclude()
 
 
 def says(target: LoaderTarget) -> Says:

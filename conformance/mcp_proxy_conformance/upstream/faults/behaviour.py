@@ -128,6 +128,12 @@ class HandSession(ScriptedBehaviour, frozen=True, tag="session"):
     """The right answer with a session id made of the server's token, in either protocol era."""
 
 
+class Guarded(ScriptedBehaviour, frozen=True, tag="guarded"):
+    """The right answer if the request has this `Authorization` header, else 401."""
+
+    authorization: FieldValue
+
+
 class Whole(ScriptedBehaviour, frozen=True):
     """Base of behaviours that concern the whole connection; such a one must be alone in its script.
 
@@ -149,6 +155,10 @@ class PlainForTls(Whole, frozen=True, tag="plain_for_tls"):
 
 class ClosedPort(Whole, frozen=True, tag="refused"):
     """A port without a listener, held so that no other process gets it."""
+
+
+class ClosedAtFirst(ClosedPort, frozen=True, tag="refused_at_first"):
+    """A port without a listener, which begins to listen later in the load, and is then healthy."""
 
 
 class Unresolvable(Whole, frozen=True, tag="unresolvable"):
@@ -190,10 +200,12 @@ Behaviour = (
     | JsonrpcError
     | SetCookie
     | HandSession
+    | Guarded
     | Backlog
     | Banner
     | PlainForTls
     | ClosedPort
+    | ClosedAtFirst
     | Unresolvable
     | MalformedConnection
     | StdioMissing

@@ -139,6 +139,9 @@ class FaultyServer:
                 played = behaviour.word
             else:
                 behaviour = do.Healthy()
+            if isinstance(behaviour, do.Guarded):
+                known = request.header("authorization") == behaviour.authorization
+                behaviour = do.Healthy() if known else do.Status(code=401)
             scripted = self._scripted_reply(request, call, behaviour, attempt)
         self.log.requested(
             request, connection, call=call, attempt=attempt, played=played, status=scripted.status

@@ -113,7 +113,24 @@ def _one_less(outcome: Outcome) -> Outcome:
     return replace(outcome, attempts=max(outcome.attempts - 1, 0))
 
 
+async def _again_in_secret(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt, and once more after two seconds if the connection was refused."""
+    try:
+        return await std.attempt(connection, connect)
+    except Signal as signal:
+        if signal.kind != "refused":
+            raise
+        await asyncio.sleep(2.0)
+        return await std.attempt(connection, connect)
+
+
 MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("closed-ports-tried-again", "A refused connection is permanent, but tried again.",
+                "P2.once", again=lambda signal, status, attempts, most: attempts < most
+                and (status == "transient" or signal.kind == "refused")),
+    load_mutant("closed-ports-waited-for",
+                "A refused connection is tried again within the same attempt.",
+                "P2.once", attempt=_again_in_secret),
     load_mutant("never-again", "A server is tried only once, whatever fails.",
                 "T1.retried", "T2.retried", "T3.retried", "T4.retried", "R2.heals",
                 again=lambda *_: False),

@@ -108,10 +108,10 @@ VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("unreachable-counts-none",
                  "A server that no connection was made to is reported without an attempt.",
                  "attempts-without-a-port", together=ended(_untried)),
-    load_variant("unreachable-tried-again", "A server that cannot be connected to is tried again.",
-                 "attempts-without-a-port", "P1.unknown-name~once", "P2.refused~once",
+    load_variant("unknown-names-tried-again", "A server whose name is unknown is tried again.",
+                 "attempts-without-a-port", "P1.unknown-name~once",
                  again=lambda signal, status, attempts, most: attempts < most
-                 and (status == "transient" or signal.kind in ("dns", "refused"))),
+                 and (status == "transient" or signal.kind == "dns")),
     load_variant("warnings-in-marks",
                  "Warnings have one line for each server: a symbol and its name.",
                  "words-of-warnings", "W1.lines~wording", tell=warns(_marks)),
