@@ -26,7 +26,7 @@ from mcp_proxy_conformance.verdict.redaction import first_line
 
 SETTLE_S = 0.1
 LIMIT_S = 300.0
-HURRY = 0.06
+HURRY = 0.4
 """Share of the time that a load may take: a mutant that never ends must not cost all of it."""
 SOAK_S = 1.5
 """Seconds that stages are kept running for the clauses that ask for it."""

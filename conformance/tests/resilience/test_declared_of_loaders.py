@@ -162,12 +162,12 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
 
 
 def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
-    """The variant that refuses commands has no load that it breaks on, unless it declares them."""
+    """The variant that refuses commands has no load that breaks off, unless it declares them."""
     variant = next(each for each in load_variants() if each.id == "http-only")
     checks = Selection(clauses=frozenset({"X.stdio", "I4.bounded"}))
 
     def verdicts(lacks: tuple[str, ...], place: Path) -> dict[str, set[str]]:
-        target = embedded_target(variant, lacks, patience=0.2)
+        target = embedded_target(variant, lacks, patience=0.5)
         results = tried(trial(target, checks, profile="resilience", examples=1), place).every
         cells = {case.id for case in load_cases() if case.needs}
         return {
@@ -178,7 +178,7 @@ def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) ->
         }
 
     assert verdicts(("stdio",), tmp_path / "a")["command"] == {"not_applicable"}
-    assert verdicts((), tmp_path / "b")["command"] == {"error"}
+    assert verdicts((), tmp_path / "b")["command"] <= {"fail", "inconclusive"}
 
 
 @pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])

@@ -113,7 +113,7 @@ def test_the_walk_ends_where_the_source_does(
 @pytest.mark.parametrize(
     ("words", "status", "seen", "blame"),
     [
-        (("503", "404", "healthy"), "available", 3, [LATE, NOT_FOUND]),
+        (("503", "404", "healthy"), "available", 3, [LATE]),
         (("503", "404", "healthy"), "transient", 2, [Blame("status", ("P3.not-found",))]),
         (("503", "404", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried",))]),
         (("503", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried", "R2.heals"))]),
@@ -123,10 +123,10 @@ def test_the_walk_ends_where_the_source_does(
             ("404", "healthy"),
             "available",
             2,
-            [Blame("attempts", ("P3.once", "R4.stops")), NOT_FOUND],
+            [Blame("attempts", ("P3.once", "R4.stops"))],
         ),
         (("404",), "permanent", 2, [Blame("attempts", ("P3.once", "R4.stops"))]),
-        (("403", "healthy"), "available", 2, [FURTHER, Blame("status", ("D1.denied",))]),
+        (("403", "healthy"), "available", 2, [FURTHER]),
         (("healthy",), "transient", 1, [Blame("status", ("O3.loaded",))]),
         (("healthy",), "available", 2, [Blame("attempts", ("R1.once",))]),
         (("reset",), "transient", 5, [Blame("attempts", ("O5.bounded",))]),

@@ -55,7 +55,7 @@ def test_no_secret_is_found_where_none_is() -> None:
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
     """Return the verdicts of a clause's checks on a changed loader."""
     changed_trial = trial(
-        embedded_target(change, patience=0.2),
+        embedded_target(change, patience=0.5),
         profile="resilience",
         selection=Selection(clauses=frozenset({clause})),
         confirm=confirm,
@@ -129,7 +129,7 @@ def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Pat
     bare = next(mutant for mutant in load_mutants() if mutant.id == "bare-names")
     cited = ("W1.lines", "W1.one-class", "W1.denied", "W1.both", "I6.silent")
     changed_trial = trial(
-        embedded_target(bare, patience=0.2),
+        embedded_target(bare, patience=0.5),
         profile="resilience",
         selection=Selection(clauses=frozenset(cited)),
     )
