@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx2
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Attempt, at, handed, hearing, over
+from mcp_proxy_mutants.loader.pieces import Attempt, at, handed, hearing
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal, handshake
 from mcp_proxy_reference.sessions import HttpSession
@@ -129,21 +129,6 @@ async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], 
     return await std.attempt(connection, connect)
 
 
-async def _until_accepted(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt with a session that waits without end for the answer to its notification."""
-
-    class _Accepted(HttpSession):
-        async def notify(self, method: str) -> None:
-            try:
-                await super().notify(method)
-            except Signal as signal:
-                if signal.kind == "timeout":
-                    await asyncio.sleep(NEVER_S)
-                raise
-
-    return await over(_Accepted)(connection, connect)
-
-
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("no-timeout", "The loader waits for answers without a timeout.",
                 "I4.bounded", attempt=handed(_patient)),
@@ -167,7 +152,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I4.bounded", attempt=_asleep_after("initialize", "malformed")),
     load_mutant("waits-to-be-accepted",
                 "The answer to the notification is waited for without end.",
-                "I4.bounded", attempt=_until_accepted),
+                "I4.bounded", attempt=_asleep_after("notifications/initialized", "timeout")),
     load_mutant("second-pause-never-ends", "The pause before the third attempt never ends.",
                 "I4.bounded",
                 pause=lambda attempts, base: (
