@@ -1,4 +1,4 @@
-"""Surface names: a target's names for the tools, arguments and members that the checks need."""
+"""Surface: a target's names for the tools, arguments and members that the checks need."""
 
 from __future__ import annotations
 

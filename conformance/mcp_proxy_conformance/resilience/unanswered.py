@@ -19,12 +19,15 @@ ANSWERS_AT_ONCE = frozenset({
 """Behaviours after which there is nothing to wait for, provided that the connection ends."""
 Kind = tuple[object, ...]
 HEALTHY: Kind = ("healthy",)
+WELL = ("healthy", "stream", "set_cookie", "session", "guarded")
+"""Words of behaviours that give the right answer at once."""
 WAITS = "waits"
+SEE = "I4.bounded and I1.isolated"
 
 
 def kind_of(behaviour: Behaviour) -> Kind:
     """Return the kind of a behaviour: kinds are what a loader may or may not get over."""
-    if behaviour.do in ("healthy", "set_cookie", "session", "guarded"):
+    if behaviour.do in WELL and behaviour.do != "stream":
         return HEALTHY
     return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
 
@@ -81,21 +84,35 @@ class Stoppers:
         """Return why a load would stop the loader, in a sentence; empty if it need not."""
         for server in case.servers():
             for behaviour in _reached(server, case.given.max_attempts):
-                if ends := self._ends_at(kind_of(behaviour)):
-                    return (
-                        f"the loader {ends} on a server such as {server.server_id}: {behaviour.do}"
-                    )
+                kind = kind_of(behaviour)
+                if ends := self._ends_at(kind, alike="I4.bounded" not in case.clauses):
+                    return ends
         return ""
 
-    def _ends_at(self, kind: Kind) -> str:
-        """Return how a load of a server of this kind ends, empty if it may be answered."""
+    def _ends_at(self, kind: Kind, *, alike: bool) -> str:
+        """Return how a load of a server of this kind ends, in a sentence; empty if it is not known.
+
+        `alike`: whether kinds that were not tried count as known by others of their group.
+        """
         with self._lock:
             known = dict(self._kinds)
-        if HEALTHY in known or kind in known or kind == HEALTHY:
-            return known.get(HEALTHY, known.get(kind, ""))
+        if not known or (kind == HEALTHY and HEALTHY not in known):
+            return ""
+        if HEALTHY in known:
+            return f"the loader {known[HEALTHY]} even on healthy servers; see {SEE}"
+        if kind in known:
+            return f"the loader {known[kind]} on such a server ({_words(kind)}); see {SEE}"
         groups = Counter(map(_group, known))
-        is_all = len(groups) >= MANY or groups[_group(kind)] >= MANY
-        return next(iter(known.values())) if is_all else ""
+        if alike and (len(groups) >= MANY or groups[_group(kind)] >= MANY):
+            others = ", ".join(sorted({_words(other) for other in known})[:MANY])
+            return f"not tried, because the loader does not get over {others}; see {SEE}"
+        return ""
+
+
+def _words(kind: Kind) -> str:
+    """Return a kind in words: the behaviour, its code, and the request that it answers."""
+    word, on, _where, _by, code = kind
+    return " ".join(str(part) for part in (word, code, "on", on) if part is not None)
 
 
 def may_wait(server: LoadServer) -> bool:
@@ -127,6 +144,6 @@ def _place(servers: FaultServers, server: LoadServer) -> str:
     name, log = server.server_id, servers.log(server.server_id)
     if not log:
         return f"{name} ({server.script[0].do}) got no request"
-    last = log[-1]
+    last = next((seen for seen in reversed(log) if seen.played not in WELL), log[-1])
     asked = last.method or last.verb or "a connection"
     return f"{name} was last asked for {asked}, in attempt {last.attempt} ({last.played})"

@@ -1,4 +1,4 @@
-"""Changed parts of a proxy, and the decisions that only changed proxies have."""
+"""Changed parts: tools, protocol and front by which `Decisions` change a proxy's answers."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,7 +10,8 @@ import pytest
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.live.leaks import _leaked
+from mcp_proxy_conformance.discovery.live.leaks import _common, _leaked
+from mcp_proxy_conformance.discovery.live.words import NOWHERE
 
 BENCH = cast("Any", SimpleNamespace(surface=SimpleNamespace(members=Members())))
 TEXT = "Deletes a repository for good."
@@ -44,3 +45,15 @@ def test_what_the_query_does_not_hold_is_one() -> None:
     ]
     assert leaks("rename", "delete_repository", notice=f"see: {TEXT}") == [TEXT]
     assert leaks("rename", "delete", notice="delete_repository") == []
+
+
+@pytest.mark.parametrize("text", ["Deletes a repository.", 'Deletes a "repo".', "Two\nlines."])
+def test_what_every_answer_holds_is_common(text: str) -> None:
+    """A text that also answers a word of no tool is no leak, whatever characters it has."""
+    entry = Entry(key=ToolKey("", "delete"), name="delete", members={"description": text})
+    answer = Answer(reply=cast("Any", None), query=NOWHERE, body={"usage": f"Try it: {text}"})
+    look = SimpleNamespace(answer=answer, flagged=False)
+    survey = SimpleNamespace(rounds={NOWHERE: [look]})
+    bench = cast("Any", SimpleNamespace(survey=survey, entries=lambda: [("", entry)]))
+
+    assert _common(bench) == {text}

@@ -137,7 +137,7 @@ def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
     loads.close()
 
     assert (first.loaded.hung, second.loaded.hung) == (True, False)
-    assert "the loader hangs on a server such as" in second.untried
+    assert "the loader hangs on such a server (status 403 on initialize)" in second.untried
     assert [other.is_answered for other in others] == [True, True, True]
 
 

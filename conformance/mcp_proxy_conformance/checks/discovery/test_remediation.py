@@ -220,7 +220,7 @@ def _request(query: str, limit: object = ABSENT) -> str:
 
 
 def _statuses(answer: Answer) -> frozenset[str]:
-    """Return the statuses of the answer's entries that are to be the keys of its map."""
+    """Return the statuses of the locked entries: the keys that the answer's map must have."""
     return remediation_keys(map(str, answer.statuses().values()))
 
 

@@ -23,7 +23,7 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 @requirement("FR-009.note")
 @on(ANSWERS)
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
-    """The answer has a note with a number and the flag's name."""
+    """Some answer to a locked tool's name has a note (it names the flag) with a number."""
     lacking = {}
     for look, notes, _ in _due(bench):
         poor = [note for note in notes if not numbers_in(note or "")]

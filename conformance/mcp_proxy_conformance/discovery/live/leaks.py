@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -64,6 +63,7 @@ def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
 def _common(bench: LiveBench) -> set[str]:
     """Return the names and texts that also occur in answers to a word that no tool has."""
     answers = [look.answer for look in bench.survey.rounds.get(NOWHERE, ()) if not look.flagged]
-    text = json.dumps([answer.body for answer in answers if answer is not None], ensure_ascii=False)
+    contents = [text for answer in answers if answer is not None for text in strings(answer.body)]
     entries = [entry for _, entry in bench.entries()]
-    return {t for e in entries for t in (e.name, e.description or "") if t and t in text}
+    texts = {t for e in entries for t in (e.name, e.description or "") if t}
+    return {text for text in texts if any(text in content for content in contents)}

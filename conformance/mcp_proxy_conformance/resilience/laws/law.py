@@ -244,7 +244,8 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
     for server, other in zip(case.given.servers, loads[1:], strict=False):
         both = _both(server, loads[0], other, declared)
         _same(compared, f"status of {server.server_id}", ["I1.isolated"], both,
-              declared.words(server, case.given.max_attempts), counts=failed)  # fmt: skip
+              declared.words(server, case.given.max_attempts),
+              counts=failed and "available" in both)  # fmt: skip
         outcomes = [load.loaded.outcome(server.server_id) for load in (loads[0], other)]
         tools = [outcome.tools for outcome in outcomes if outcome and outcome.status == "available"]
         if len(tools) == len(outcomes) and all(isinstance(listed, list) for listed in tools):

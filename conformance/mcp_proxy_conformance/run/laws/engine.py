@@ -31,7 +31,8 @@ class Tried(Generic[E]):
     """One trial of a law (a property of the target) on one generated example.
 
     `found`: the findings; `observed`: how often each clause was observed; `broken`: the clauses
-    broken at any time in it; `asked`: the request of each finding, by the finding's path.
+    broken at any time in it; `asked`: the request of each finding, by the finding's path;
+    `is_answered`: whether the target gave answers that the law can judge.
     """
 
     example: E
@@ -39,6 +40,7 @@ class Tried(Generic[E]):
     observed: Counter[str]
     broken: Collection[str]
     asked: Mapping[str, When] = field(default_factory=dict)
+    is_answered: bool = True
 
 
 class Examples(Protocol[E]):
@@ -132,6 +134,8 @@ class Laws(Generic[E]):
         trials = examples.tried_on_all(law)
         observed = sum((trial.observed for trial in trials), Counter[str]())
         made = f"{len(trials)} {examples.noun}s generated from seed {examples.seed}"
+        if lost := sum(not trial.is_answered for trial in trials):
+            made += f", of which {lost} have no answer to look at"
         self.basis = (f"{made}, {observed.total()} observations",)
         wrong = sorted(
             (trial for trial in trials if trial.found),

@@ -81,6 +81,7 @@ class GeneratedLoads(Examples[LoadCase]):
             found={(finding.path, finding.clauses): finding for finding in compared.findings},
             observed=compared.observed,
             broken=compared.broken,
+            is_answered=readable,
         )
 
     def _of(self, law: str, case: LoadCase) -> list[LoadCase]:

@@ -18,6 +18,7 @@ from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, CONTROL_LOADS, Load, Loads
 from mcp_proxy_conformance.resilience.met import unasked
+from mcp_proxy_conformance.resilience.unanswered import SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
@@ -55,8 +56,8 @@ class LoadBench:
         """
         load = self._loads.of(case)
         if not load.is_answered:
-            reason = load.untried or "the loader did not answer the load"
-            raise Inconclusive(f"{reason}; see I4.bounded and I1.isolated", cause="other_clause")
+            reason = load.untried or f"the loader did not answer the load; see {SEE}"
+            raise Inconclusive(reason, cause="other_clause")
         return load
 
     def law(self, name: str) -> Comparison:
@@ -181,8 +182,8 @@ class DrivenLoader(Subject):
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]
-        self._cases, signatures = chosen, self.target.timeout_signatures
-        due = [form for case in chosen for form in signed(case, signatures).values()]
+        self._cases = chosen
+        due = [form for case in chosen for form in self._forms(case)]
         if not partial_run:
             self.loads.plan(CONTROL_LOADS)
         self.loads.plan(due, slowest_first=not partial_run)
@@ -211,12 +212,19 @@ class DrivenLoader(Subject):
     def _confirm_ahead(self) -> None:
         """Begin the second loads of all cases that fail by now, so that they go side by side."""
         bench = LoadBench(self.loads, self.target, None)
-        ended = [case for case in self._cases if self.loads.has_ended(case)]
-        self._cases = [case for case in self._cases if case not in ended]
-        for case in ended:
-            if attempt(partial(_concluded, bench, case)).verdict == "fail":
-                forms = signed(case, self.target.timeout_signatures)
-                self._second_loads.plan([*forms.values()])
+        ended = {
+            case.id: forms
+            for case in self._cases
+            if all(map(self.loads.has_ended, forms := self._forms(case)))
+        }
+        for case in self._cases:
+            if case.id in ended and attempt(partial(_concluded, bench, case)).verdict == "fail":
+                self._second_loads.plan(ended[case.id])
+        self._cases = [case for case in self._cases if case.id not in ended]
+
+    def _forms(self, case: LoadCase) -> list[LoadCase]:
+        """Return the forms of a case that are loaded: one for each signature, or itself."""
+        return [*signed(case, self.target.timeout_signatures).values()]
 
     @property
     def _second_loads(self) -> Loads:

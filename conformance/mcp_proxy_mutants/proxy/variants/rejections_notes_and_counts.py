@@ -68,7 +68,7 @@ def flag_alone(facts: Facts, texts: Texts) -> str:
 
 
 def quoting(facts: Facts, texts: Texts) -> str:
-    """Quote the tool's own description in the rejection."""
+    """Quote the tool's description in rejections: only discovery answers must withhold it."""
     return f"{rejection(facts, texts)} The tool's own description: {facts.tool.description!r}"
 
 
