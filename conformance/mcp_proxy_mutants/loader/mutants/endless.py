@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx2
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Attempt, at, handed, hearing
+from mcp_proxy_mutants.loader.pieces import Attempt, Ear, at, handed, hearing
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal, handshake
 from mcp_proxy_reference.sessions import HttpSession
@@ -129,6 +129,29 @@ async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], 
     return await std.attempt(connection, connect)
 
 
+async def _asleep_unless_accepted(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
+    """Attempt, but sleep for an hour if the notification has no answer in time."""
+    unanswered: list[str] = []
+
+    class _Noted(Ear):
+        async def notify(self, method: str) -> None:
+            unanswered.append(method)
+            await super().notify(method)
+            unanswered.clear()
+
+    async def connected(to: Connection) -> Session:
+        return _Noted(await connect(to), lambda _, signal: signal)
+
+    try:
+        return await std.attempt(connection, connected)
+    except (Signal, TimeoutError) as failure:
+        if unanswered and getattr(failure, "kind", "timeout") == "timeout":
+            await asyncio.sleep(NEVER_S)
+        raise
+
+
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("no-timeout", "The loader waits for answers without a timeout.",
                 "I4.bounded", attempt=handed(_patient)),
@@ -152,7 +175,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I4.bounded", attempt=_asleep_after("initialize", "malformed")),
     load_mutant("waits-to-be-accepted",
                 "The answer to the notification is waited for without end.",
-                "I4.bounded", attempt=_asleep_after("notifications/initialized", "timeout")),
+                "I4.bounded", attempt=_asleep_unless_accepted),
     load_mutant("second-pause-never-ends", "The pause before the third attempt never ends.",
                 "I4.bounded",
                 pause=lambda attempts, base: (
