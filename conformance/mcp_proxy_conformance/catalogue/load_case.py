@@ -78,7 +78,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     headers: dict[str, str] | None = None
     to: str | None = None
     where: Literal["before", "inside"] | None = None
-    by: Literal["fin", "rst", "silence", "drip"] | None = None
+    by: Literal["fin", "rst", "silence", "drip", "end"] | None = None
     message: str | None = None
     connection: dict[str, Any] | None = None
     authorization: str | None = None

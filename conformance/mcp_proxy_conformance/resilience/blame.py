@@ -34,9 +34,9 @@ OF_ATTEMPTS = frozenset({
 OF_STATUS = frozenset({
     "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
     "T4.declared", "P1.unknown-name", "P2.refused", "P3.not-found", "P4.malformed", "D1.denied",
-    "D2.ambiguous", "R2.heals", "O3.loaded", "T1.timeout~connect", "T1.timeout~notification",
-    "T2.cut~notification", "T4.authorization-timeout~single-phrase", "P3.not-found~later",
-    "P4.malformed~transport", "D1.denied~notification", "D1.denied~timed-out", "R2.heals~later",
+    "D2.ambiguous", "R2.heals", "O3.loaded", "T1.timeout~connect", "T1.notification",
+    "T2.notification", "T4.authorization-timeout~single-phrase", "P3.not-found~later",
+    "P4.malformed~transport", "D1.notification", "D1.denied~timed-out", "R2.heals~later",
     "O3.loaded~none", "N2.beside-disconnect", "X.other-codes", "X.redirect", "X.not-mcp",
     "X.rpc-error", "X.stdio", "X.failed", "O3.later-page", "T4.authorization-timeout~spelling",
 })  # fmt: skip
@@ -78,7 +78,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
     if behaviour.do == "status":
         return _by_code(behaviour, signatures)
     if behaviour.on == NOTIFICATION:
-        return Clauses()
+        return _by_notification(behaviour)
     if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
         return Clauses("T1.timeout", "T1.retried")
     if behaviour.do in CUTS:
@@ -91,12 +91,22 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
     return Clauses()
 
 
+def _by_notification(behaviour: Behaviour) -> Clauses:
+    """Return the clauses for a server that gives the notification no answer or a broken one."""
+    if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
+        return Clauses("T1.notification")
+    return Clauses("T2.notification") if behaviour.do in CUTS else Clauses()
+
+
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
     """Return the clauses for a server that answers with this status code."""
     code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:
         return Clauses()
     if behaviour.on == NOTIFICATION:
+        is_denied = code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+        if is_denied and not has_tie(body):
+            return Clauses("D1.notification")
         is_error = code >= HTTPStatus.INTERNAL_SERVER_ERROR
         return Clauses("T3.notification") if is_error else Clauses()
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:

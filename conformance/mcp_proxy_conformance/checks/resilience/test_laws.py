@@ -9,7 +9,8 @@ from mcp_proxy_conformance.run.subjects.loader import GENERATED, LoadBench, each
 
 
 @requirement(
-    "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
+    "T1.timeout", "T1.notification", "T2.cut", "T2.notification", "T3.server-error",
+    "T3.notification", "T4.authorization-timeout", "D1.notification",
     "P2.refused", "P3.not-found", "P4.malformed", "D1.denied", "D2.ambiguous", "O2.word",
     "O3.loaded", "R2.heals", "X.failed",
 )  # fmt: skip

@@ -300,7 +300,8 @@ LAWS: dict[str, LoadLaw] = {
         clauses=("I4.bounded", "I1.isolated", "O1.one-each"), judge=_ends, needs_answers=False
     ),
     "status": LoadLaw(
-        clauses=("T1.timeout", "T2.cut", "T3.server-error", "T3.notification",
+        clauses=("T1.timeout", "T1.notification", "T2.cut", "T2.notification",
+                 "T3.server-error", "T3.notification", "D1.notification",
                  "T4.authorization-timeout", "P2.refused", "P3.not-found", "P4.malformed",
                  "D1.denied", "D2.ambiguous", "O2.word", "O3.loaded", "R2.heals", "X.failed"),
         judge=_by_the_table("status"), of_one=True,

@@ -10,9 +10,10 @@ LATER_PAGE: Literal["later page"] = "later page"
 On = Literal["initialize", "notifications/initialized", "tools/list", "later page", "any"]
 """The request that a behaviour answers; `initialize` is any request that opens an attempt,
 `later page` a tools/list with a cursor."""
-By = Literal["fin", "rst", "silence", "drip"]
+By = Literal["fin", "rst", "silence", "drip", "end"]
 """The end of an incomplete answer: an orderly close, a reset, or a connection that stays open,
-silent or with a byte now and then that does not continue the answer."""
+silent or with a byte now and then that does not continue the answer. `end` is an orderly close of
+an event stream without length and chunks, so that only its content shows that it broke off."""
 HEALTHY_PATH = "healthy path"
 """The target of a `Redirect` that answers well and is not another server."""
 MISSING_PATH = "missing path"
@@ -125,7 +126,10 @@ class SetCookie(ScriptedBehaviour, frozen=True, tag="set_cookie"):
 
 
 class HandSession(ScriptedBehaviour, frozen=True, tag="session"):
-    """The right answer with a session id made of the server's token, in either protocol era."""
+    """The right answer with a session id made of the server's token, in either protocol era.
+
+    Requests with a session id of another server get 404.
+    """
 
 
 class Guarded(ScriptedBehaviour, frozen=True, tag="guarded"):

@@ -135,10 +135,13 @@ class FaultyServer:
             opens = place == _PATH and self._attempts.count_call(call)
             attempt = self._attempts.count if opens else self._attempt(request)
             behaviour = self.script.of(attempt) if place == _PATH else do.Healthy()
+            strict = isinstance(behaviour, do.HandSession)
             if (opens and behaviour.on == "initialize") or behaviour.on in _places(call):
                 played = behaviour.word
             else:
                 behaviour = do.Healthy()
+            if strict and self._is_foreign(request):
+                behaviour = do.Status(code=404)
             if isinstance(behaviour, do.Guarded):
                 known = request.header("authorization") == behaviour.authorization
                 behaviour = do.Healthy() if known else do.Status(code=401)
@@ -162,6 +165,11 @@ class FaultyServer:
         """Return the attempt of the request's session, else the latest one."""
         mine, _, number = (request.header("mcp-session-id") or "").rpartition("-")
         return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
+
+    def _is_foreign(self, request: HttpRequest) -> bool:
+        """Whether the request has a session id that this server did not issue."""
+        session = request.header("mcp-session-id")
+        return session is not None and self.token not in session
 
     def _location(self, to: str) -> str:
         if to not in (do.HEALTHY_PATH, do.MISSING_PATH):

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.upstream.http import render_response
 from mcp_proxy_conformance.upstream.script import Scripted
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
-End = Literal["keep", "fin", "rst", "silence", "drip"]
+End = Literal["keep", "fin", "rst", "silence", "drip", "end"]
 Headers = tuple[tuple[str, str], ...]
 JSON: Headers = (("Content-Type", "application/json"),)
 TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
@@ -33,6 +33,7 @@ _STREAM = b"\r\n".join(
         b"\r\n",
     ]
 )
+_BARE_STREAM = _STREAM.replace(b"Transfer-Encoding: chunked", b"Connection: close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +113,10 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> S
             return ScriptedReply(data=data, end=by, status=200)
         case do.CutSse(where=where, by=by):
             event = b"event: message\ndata: " + right.body[: len(right.body) // 2]
-            chunk = b"%x\r\n%b\r\n" % (len(event), event)
-            begun, crumb = (chunk, _BLANK) if where == "inside" else (b"", _COMMENT)
-            return ScriptedReply(data=_STREAM + begun, end=by, crumb=crumb, status=200)
+            piece = event if by == "end" else b"%x\r\n%b\r\n" % (len(event), event)
+            begun, crumb = (piece, _BLANK) if where == "inside" else (b"", _COMMENT)
+            head = _BARE_STREAM if by == "end" else _STREAM
+            return ScriptedReply(data=head + begun, end=by, crumb=crumb, status=200)
         case do.Html() | do.BrokenJson() | do.Empty():
             return whole(200, *_WRONG[type(played)])
         case do.JsonrpcError(code=code, message=message):

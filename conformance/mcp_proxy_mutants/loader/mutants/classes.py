@@ -1,7 +1,9 @@
 """Loader mutants that report a signal of one class (transient, permanent, denied) as another."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import code, meaning, taken
+from mcp_proxy_mutants.loader.pieces import at, code, meaning, taken
+
+NOTIFICATION = "notifications/initialized"
 
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("timeout-is-permanent",
@@ -74,4 +76,14 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("forbidden-is-not-found", "A 403 is treated as a 404.",
                 "D1.denied", "D2.ambiguous",
                 heard=taken("http_404", lambda s, *_: (s.kind, s.code) == ("denied", 403))),
+    load_mutant("cut-notification-is-permanent", "A cut notification is a permanent failure.",
+                "T2.notification", attempt=at(NOTIFICATION, "malformed", "reset")),
+    load_mutant("cut-notification-is-denied", "A cut notification is a denial.",
+                "T2.notification", attempt=at(NOTIFICATION, "denied", "reset")),
+    load_mutant("denied-notification-is-permanent",
+                "A denied notification is a permanent failure.",
+                "D1.notification", attempt=at(NOTIFICATION, "malformed", "denied")),
+    load_mutant("denied-notification-is-tried-again",
+                "A denied notification is transient, and tried again.",
+                "D1.notification", attempt=at(NOTIFICATION, "reset", "denied")),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Loader mutants of a server's time: waits without end, too short ones, unseen timeouts."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import httpx2
@@ -129,27 +129,38 @@ async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], 
     return await std.attempt(connection, connect)
 
 
-async def _asleep_unless_accepted(
-    connection: Connection, connect: Connect
-) -> tuple[list[Json], Session]:
-    """Attempt, but sleep for an hour if the notification has no answer in time."""
-    unanswered: list[str] = []
+def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
+    """Return a hook `attempt` that calls `then` if the notification has no answer in time."""
 
-    class _Noted(Ear):
-        async def notify(self, method: str) -> None:
-            unanswered.append(method)
-            await super().notify(method)
-            unanswered.clear()
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        unanswered: list[str] = []
 
-    async def connected(to: Connection) -> Session:
-        return _Noted(await connect(to), lambda _, signal: signal)
+        class _Noted(Ear):
+            async def notify(self, method: str) -> None:
+                unanswered.append(method)
+                await super().notify(method)
+                unanswered.clear()
 
-    try:
-        return await std.attempt(connection, connected)
-    except (Signal, TimeoutError) as failure:
-        if unanswered and getattr(failure, "kind", "timeout") == "timeout":
-            await asyncio.sleep(NEVER_S)
-        raise
+        async def connected(to: Connection) -> Session:
+            return _Noted(await connect(to), lambda _, signal: signal)
+
+        try:
+            return await std.attempt(connection, connected)
+        except (Signal, TimeoutError) as failure:
+            if unanswered and getattr(failure, "kind", "timeout") == "timeout":
+                await then()
+            raise
+
+    return attempt
+
+
+def _as(kind: str) -> Callable[[], Awaitable[None]]:
+    """Return a function that raises a signal of that kind."""
+
+    async def then() -> None:
+        raise Signal(kind)
+
+    return then
 
 
 MUTANTS: tuple[LoadMutant, ...] = (
@@ -175,7 +186,13 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I4.bounded", attempt=_asleep_after("initialize", "malformed")),
     load_mutant("waits-to-be-accepted",
                 "The answer to the notification is waited for without end.",
-                "I4.bounded", attempt=_asleep_unless_accepted),
+                "I4.bounded", attempt=_unless_accepted(lambda: asyncio.sleep(NEVER_S))),
+    load_mutant("silent-notification-is-permanent",
+                "A notification without an answer in time is a permanent failure.",
+                "T1.notification", attempt=_unless_accepted(_as("malformed"))),
+    load_mutant("silent-notification-is-denied",
+                "A notification without an answer in time is a denial.",
+                "T1.notification", attempt=_unless_accepted(_as("denied"))),
     load_mutant("second-pause-never-ends", "The pause before the third attempt never ends.",
                 "I4.bounded",
                 pause=lambda attempts, base: (
