@@ -141,9 +141,10 @@ class Loads:
     def _load(self, case: LoadCase) -> Load:
         """Load a case, unless the loader would not answer; once more if it hangs.
 
-        It is loaded without the control servers if those would stop the loader.
+        It is loaded without the control servers if those would stop the loader, and once more if a
+        server got no request, as on a machine too busy to send one before the timeout.
         """
-        hung = False
+        hung = again = False
         while True:
             if self._stoppers.foretell(BOTH_CONTROLS):
                 case = without_controls(case)
@@ -154,8 +155,11 @@ class Loads:
                 load = self._once(case)
             except _GivenUp:
                 continue
-            if load.is_answered:
+            if load.is_answered and (again or not _is_unasked(load)):
                 return load
+            if load.is_answered:
+                again = True
+                continue
             if load.loaded.broke or hung or self._stoppers.known or not self._confirm:
                 if not self._learns:
                     return load
@@ -280,6 +284,15 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
 def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
     """Return the ids of servers whose port begins to listen during the load."""
     return [server.server_id for server in own if server.script[0].do == "refused_at_first"]
+
+
+def _is_unasked(load: Load) -> bool:
+    """Whether a server that counts requests got none."""
+    closed = closed_at_first(load.case.given.servers)
+    malformed = [own.server_id for own in load.case.servers() if own.script[0].do == "malformed"]
+    return any(
+        number == 0 and name not in (*closed, *malformed) for name, number in load.attempts.items()
+    )
 
 
 @contextmanager

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
+
+import httpx2
 
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Loads, failed, together
+from mcp_proxy_mutants.loader.pieces import Loads, failed, over, together
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
+from mcp_proxy_reference.sessions import HttpSession
 
 FEW = 6
 
@@ -130,6 +133,24 @@ def _one_by_origin() -> Any:
     return attempt
 
 
+class _OneSession(HttpSession):
+    """A session that sends the id of the session that was begun last, on any server."""
+
+    last: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
+
+    async def _add(self, request: httpx2.Request) -> None:
+        if "mcp-session-id" in request.headers:
+            request.headers["mcp-session-id"] = self.last["id"]
+
+    async def _learn(self, answer: httpx2.Response) -> None:
+        if session_id := answer.headers.get("mcp-session-id"):
+            self.last["id"] = session_id
+
+
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("one-denial-fails-all", "One denial fails the whole load.",
                 "I1.isolated", together=_all_when(lambda o: o.status == "denied", "denied")),
@@ -178,6 +199,8 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("one-failure-blocks-its-host",
                 "After a failure, no server on its host is contacted again.",
                 "R2.heals", "T3.retried", "I1.isolated", attempt=_breaker(_host)),
+    load_mutant("one-session-for-all", "The id of the session that was begun last goes to all.",
+                "I1.isolated", attempt=over(_OneSession)),
     load_mutant("one-list-for-an-origin", "All servers of one origin have the tools of the first.",
                 "O3.own-tools", "I1.isolated", attempt=Fresh(_one_by_origin)),
     load_mutant("all-or-nothing", "No server has tools unless all servers are available.",
