@@ -128,8 +128,8 @@ def by_turns() -> Any:
 
 WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
     (meaning(http_404="transient"), "status", ("P3.not-found",)),
-    (meaning(timeout="permanent"), "status", ("T1.timeout",)),
-    (meaning(denied="permanent"), "status", ("D1.denied", "D2.ambiguous")),
+    (meaning(timeout="permanent"), "status", ("T1.timeout", "T1.notification")),
+    (meaning(denied="permanent"), "status", ("D1.denied", "D2.ambiguous", "D1.notification")),
     (meaning(denied="transient"), "attempts", ("D1.once", "D2.once", "R4.stops")),
     (
         changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most),

@@ -50,7 +50,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
         healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), of("T2"),
     ),
     "errors of servers": (healthy("status"), of("T3", "T4", "D1", "D2", "P3", "X.other")),
-    "refused connections": (healthy("refused", "status"), of("P2", "P3")),
+    "refused connections": (healthy("refused", "refused_at_first", "status"), of("P2", "P3")),
     "what cannot be connected to": (
         healthy("malformed", "stdio_missing", "unresolvable"), of("P4.malformed", "P1"),
     ),
