@@ -14,7 +14,7 @@ from mcp_proxy_conformance.resilience.blame import (
     is_open,
     shown_by,
 )
-from mcp_proxy_conformance.resilience.judged import answered
+from mcp_proxy_conformance.resilience.judged import answered, fair_numbers
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
@@ -200,7 +200,7 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
         attempts = loads[0].attempts[server.server_id]
         if attempts is not None:
             compared.one_of(f"attempts reported for {server.server_id}", outcome.attempts,
-                            (attempts,), breaks=["O6.claimed"])  # fmt: skip
+                            fair_numbers(outcome, attempts), breaks=["O6.claimed"])  # fmt: skip
     return compared
 
 
