@@ -120,6 +120,7 @@ class Answer:
 
 
 def _is_of_word(letter: str) -> bool:
+    """Whether this is an ASCII letter, a digit or an underscore; false for an empty string."""
     return letter == "_" or (letter.isascii() and letter.isalnum())
 
 
@@ -273,7 +274,7 @@ def _entries(
 
 
 def as_json(value: Any) -> str:
-    """Return the beginning of a JSON value as text, for a message."""
+    """Return the first 200 characters of a JSON value as text, for a message."""
     return quoted(value)[:SHOWN]
 
 
@@ -309,6 +310,7 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
 
 
 def _error_text(reply: ToolReply) -> str:
+    """Return an error reply's text: its JSON-RPC error as JSON, else its text items, one a line."""
     if reply.error is not None:
         return json.dumps(reply.error)
     return "\n".join(reply.texts)

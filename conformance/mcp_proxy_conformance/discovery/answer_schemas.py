@@ -59,7 +59,7 @@ def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, 
 
 
 def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
-    """Return the breaches of the schema in the view of one server."""
+    """Return up to MOST breaches of the schema in the view of one server."""
     names = {"server": members.inspected, "tools": members.counts}
     return _findings("server-inspection", {"server": _server(entry, members)}, names)
 
@@ -75,6 +75,7 @@ def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
 
 
 def _server(entry: Any, members: Members) -> Any:
+    """Return a server's counts under the schema's name for them; a non-object is unchanged."""
     return _canonical(entry, {"tools": members.counts}) if isinstance(entry, dict) else entry
 
 

@@ -98,7 +98,7 @@ class Prover:
     """Sends the requests that prove locks on one started target; records the results in `armed`."""
 
     def __init__(self, started: Started) -> None:
-        """Nothing is asked yet."""
+        """Keep the started target and the sample of tools to prove; nothing is asked yet."""
         self.started = started
         self.world = started.world
         self.tools = self.world.tools()
@@ -222,7 +222,11 @@ class Stepper:
         self._unfollowed = 0
 
     def take(self, step: Step) -> None:
-        """Take a step and prove it; raises AdapterError."""
+        """Take a step and prove its effect; raises AdapterError.
+
+        If the target lacks a capability for it, or its operator side refuses it, its tools are
+        recorded as skipped.
+        """
         lacking = self._lacking(step)
         if lacking is not None:
             self._skip(step, f"{lacking} is not declared")
@@ -247,6 +251,7 @@ class Stepper:
                 self.armed.states[key] = replace(self.armed.states[key], approval=None)
 
     def _take(self, step: Step) -> None:
+        """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh."""
         before = dict(self.armed.states)
         if step.changes_nothing:
             self._use(step)
@@ -332,7 +337,11 @@ class Stepper:
         return Step(lock="user", server=step.server, tools=tuple(laid) or ("",))
 
     def _approve(self, step: Step) -> None:
-        """Approve repeatedly until the target knows the tool: `ok` means accepted, not visible."""
+        """Approve the tools, with refreshes in between, until a call of the first one is reached.
+
+        `ok` means accepted, not visible. After the ready time the tool is recorded as unproven, or
+        the last AdapterError is raised.
+        """
         key = ToolKey(step.server, step.tools[0])
         deadline = time.monotonic() + self.started.target.ready_s
         while True:
@@ -425,7 +434,10 @@ def denials(world: World) -> list[Step]:
 
 
 def _lift_initial_denials(prover: Prover) -> None:
-    """Confirm that a sample of the initially denied tools is refused, then lift the deny lists."""
+    """Confirm that a sample of the initially denied tools is refused, then lift the deny lists.
+
+    After that all tools of these servers count as unlocked, and no refusal is recorded.
+    """
     for server in prover.world.servers:
         if not server.deny:
             continue

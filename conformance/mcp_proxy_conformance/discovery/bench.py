@@ -62,7 +62,7 @@ class Bench:
 
     @property
     def surface(self) -> Surface:
-        """The target's names."""
+        """The target's own names of tools, arguments and members."""
         return self.started.target.surface
 
     @property
@@ -218,6 +218,7 @@ class Bench:
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Conversation:
+        """Return the conversation with that endpoint, by default the bench's, as its agent."""
         return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
@@ -242,7 +243,7 @@ class Bench:
 
     @property
     def operator(self) -> Started:
-        """The operator side: lock, unlock, refresh, restart; the adapter itself stays hidden."""
+        """The started target, for acts of its operator: lock, unlock, refresh, restart."""
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
@@ -257,6 +258,7 @@ class Bench:
         end = self.started.settled_at
 
         def anew() -> T:
+            """Forget all shared answers and observe again."""
             self.started.answers.clear()
             return observe()
 
@@ -299,6 +301,7 @@ class Bench:
         """
 
         def back(key: ToolKey) -> bool:
+            """Whether its word finds the tool, and a call reaches its upstream."""
             word = self.tools[key].word or key.tool
             return key in self.discover(word).callables() and self.call(key).reached
 
@@ -364,6 +367,7 @@ class Bench:
         return self._seen("note", self._any_note)
 
     def _any_note(self) -> bool:
+        """Whether a default answer has a note; not applicable if each lists a callable tool."""
         answers = [self.discover(word) for word in self._sample_words()]
         if answers and all(answer.tools for answer in answers):
             raise NotApplicable("every default answer lists a callable tool, so no note is due")
@@ -377,6 +381,7 @@ class Bench:
         )
 
     def _sample_words(self) -> Iterator[str]:
+        """Yield the word, or else the name, of each sampled locked tool."""
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:

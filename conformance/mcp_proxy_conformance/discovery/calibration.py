@@ -147,6 +147,7 @@ def path_in_words(path: Path) -> str:
 
 
 def _step_text(step: Step) -> str:
+    """Render a step: `.member`, `.3`, or for an entry `[server:name]` or `[name]`."""
     if not isinstance(step, tuple):
         return f".{step}"
     server, name = step
@@ -154,6 +155,7 @@ def _step_text(step: Step) -> str:
 
 
 def _answers(ask: Ask, order: str) -> dict[str, list[Exact]]:
+    """Make one call for each letter of the order, A or F; return the answers by letter."""
     answers: dict[str, list[Exact]] = {ABSENT: [], FALSE: []}
     for form in order:
         answers[form].append(ask(form))
@@ -161,6 +163,7 @@ def _answers(ask: Ask, order: str) -> dict[str, list[Exact]]:
 
 
 def _disagreement(where: str) -> Inconclusive:
+    """Return the error to raise for equal requests whose answers differ there."""
     return Inconclusive(f"the target does not agree with itself: {where}", cause="disagrees")
 
 
@@ -180,6 +183,7 @@ def children(node: Node) -> tuple[tuple[Step, Node], ...]:
 
 
 def _item_key(item: Node, index: int) -> Step:
+    """Return the path step of an array item: its server and name, or its index without a name."""
     name, server = item.get("name"), item.get("server")
     if name is None or name.kind != "string":
         return index
@@ -253,4 +257,5 @@ def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Pa
 
 
 def _short(raw: bytes) -> str:
+    """Return the beginning of the bytes as text, with dots if some are left out."""
     return (raw if len(raw) <= AFTER else raw[:AFTER] + b"...").decode("utf-8", "replace")

@@ -40,7 +40,10 @@ def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of members named as a remediation, if more than a status or a flag."""
+    """Return the names of members with `remed` in their name, which an entry must not have.
+
+    A member that is empty, a boolean or a status word is left out.
+    """
     return tuple(
         name
         for name, value in members.items()
@@ -52,11 +55,13 @@ def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_structured(value: Any) -> bool:
+    """Whether the value is an object or array that is not empty, or text that begins like one."""
     is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
     return bool(value) and (is_json or isinstance(value, dict | list))
 
 
 def _is_schema(value: Any) -> bool:
+    """Whether the value is an object with `properties` or the type `object`, as a schema is."""
     return isinstance(value, dict) and ("properties" in value or value.get("type") == "object")
 
 
@@ -111,15 +116,20 @@ def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
 
 
 def _beside_names(entry: Entry) -> dict[str, Any]:
+    """Return the members of an entry without its name, its server and its status."""
     return {n: v for n, v in entry.members.items() if n not in ("name", "server", "status")}
 
 
 def _is_remedy(text: str) -> bool:
+    """Whether the text conveys the remedy of at least one status."""
     return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
-    """Return those texts that occur in the strings of a JSON value; short ones as whole strings."""
+    """Return those texts that occur in a string of a JSON value.
+
+    A text shorter than SHORT must be the whole string; blank texts are left out.
+    """
     contents = tuple(strings(value))
     spoken = [text for text in texts if isinstance(text, str) and text.strip()]
     return tuple(

@@ -146,7 +146,10 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 
 
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the numbers by status word that a listing has outside of its server entries."""
+    """Yield word and number of each number by status word outside a listing's server entries.
+
+    None are yielded if the listing has no servers.
+    """
     if listing.servers:
         body: dict[str, Any] = json.loads(listing.reply.text)
         yield from status_numbers({k: v for k, v in body.items() if k != members.servers})

@@ -189,6 +189,7 @@ def _once(tool: ToolKey, answer: Answer, compared: Comparison) -> None:
 
 
 def _in_scope(bench: Bench, tool: ToolKey) -> bool:
+    """Whether the bench's caller may know of the tool: an agent if its server is in its scope."""
     return bench.agent is None or tool.server in bench.world.agents[bench.agent]
 
 
@@ -249,7 +250,10 @@ def _counted(
 
 
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
-    """Raise NotApplicable if withheld tools outside the case fill the locked part to its cap."""
+    """Raise NotApplicable if tools outside the case leave no room for one that the case expects.
+
+    That is so if the answer is full, some of it by pending or quarantined tools not of the case.
+    """
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
     missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
@@ -272,6 +276,7 @@ def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
 
 
 def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Return the locked tools that a case expects, each with the places that it allows."""
     return (then.disabled or {}).items()
 
 
@@ -323,6 +328,7 @@ def _expect_revealing(bench: Bench, query: str) -> None:
 
 
 def _as_admin(bench: Bench) -> Bench:
+    """Return the bench itself if its caller is the administrator, else one that is."""
     return bench if bench.agent is None else Bench(bench.started, bench.armed)
 
 

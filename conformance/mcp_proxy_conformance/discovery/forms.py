@@ -37,6 +37,7 @@ def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
 
 
 def _objects(node: Node) -> Iterator[Node]:
+    """Yield every object in a JSON tree, outer ones before those inside."""
     if node.kind == "object":
         yield node
     for inner in (*node.items, *(member.value for member in node.members)):

@@ -97,7 +97,7 @@ def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
 
 
 def _refusal(error: jsonschema.ValidationError) -> str:
-    """Return an error in JSON's words: the keyword, its value, and the refused one."""
+    """Return a validation error in words: its place, the keyword and its value, the wrong value."""
     keyword, value = error.validator, json.dumps(error.validator_value, default=str)
     return f"{error.json_path}: {keyword} {value:.{SHOWN}} refuses {json.dumps(error.instance)}"
 

@@ -47,6 +47,7 @@ def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
     keys = tuple(keys)
 
     def look() -> dict[ToolKey, Answer]:
+        """Return the answers to the tools' own queries that list them as locked, by tool."""
         answers = {key: own_answer(bench, key) for key in keys}
         return {key: answer for key, answer in answers.items() if named(answer, key)}
 

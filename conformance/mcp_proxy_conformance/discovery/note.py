@@ -132,4 +132,5 @@ def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: b
 
 
 def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
+    """Return how many of the tools have only locks that leave them in the search index."""
     return sum(bench.states.get(key) in INDEXED for key in section)

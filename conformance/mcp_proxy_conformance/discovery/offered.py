@@ -35,7 +35,10 @@ def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
 
 
 def elsewhere(bench: Bench, tool: str = "") -> list[str]:
-    """Return the endpoints other than the first that offer this built-in tool, or discovery."""
+    """Return the endpoints other than the first that offer this built-in tool, or discovery.
+
+    They are found once for all checks, until the target is changed.
+    """
     place = ("endpoints", bench.agent, tool)
     endpoints = bench.started.answers.get(place)
     if endpoints is None:
@@ -83,6 +86,7 @@ def conversations(started: Started, agent: str | None = None) -> dict[str, Opene
     """
 
     def over_http(endpoint: str, wire: Wire) -> AbstractContextManager[Conversation]:
+        """Return the client of that endpoint and wire, which stays open at the end of the block."""
         return nullcontext(started.client(agent, endpoint, wire))
 
     endpoints = started.target.surface.endpoints

@@ -106,5 +106,8 @@ def may_have_note(*, callables: int, revealed: int) -> bool:
 
 
 def remediation_keys(statuses: Iterable[str]) -> frozenset[str]:
-    """Return the map's keys for entries, after the cap, of these statuses (FR-005.keys)."""
+    """Return the keys that the map must have for entries of these statuses (FR-005.keys).
+
+    These are the distinct statuses of the entries that the cap leaves.
+    """
     return frozenset(statuses)

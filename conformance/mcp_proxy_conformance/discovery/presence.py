@@ -129,6 +129,7 @@ def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float
     """
 
     def error(flags: dict[str, Any]) -> str:
+        """Make one call with these further arguments; return its error, "" if it has none."""
         reply = client.call_tool(surface.discovery_tool, {surface.query: query, **flags})
         if reply.error is not None:
             return str(reply.error.get("message", reply.error))
@@ -144,6 +145,7 @@ def _missing_tool(started: Started) -> str:
 
     @cache  # a list may be long
     def tools(endpoint: str) -> list[dict[str, Any]] | None:
+        """Return the tools of an endpoint, asked for once; None if a further endpoint fails."""
         try:
             return started.client(endpoint=endpoint).tools()
         except ProtocolFault:
@@ -208,12 +210,13 @@ def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping
 
 
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
-    """Ask the target's first endpoint, as its administrator."""
+    """Send a discovery query to the target's first endpoint, as the administrator."""
     first = started.target.surface.endpoints[0]
     return discover(started, query, include_disabled=flag, endpoint=first)
 
 
 def _has_section(answer: Answer) -> bool:
+    """Whether the answer lists a locked tool."""
     return bool(answer.disabled)
 
 

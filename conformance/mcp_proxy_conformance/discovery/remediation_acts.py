@@ -79,6 +79,7 @@ class Reading:
     """
 
     def __init__(self, text: str) -> None:
+        """Bring the text into canonical words, leave pointers to discovery out, find its acts."""
         self.plain = plain(text)
         self.whole = canonical(text)
         clauses = _CLAUSE.split(self.whole)

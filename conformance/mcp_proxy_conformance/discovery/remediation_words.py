@@ -126,6 +126,7 @@ def plain(text: str) -> str:
     """Return the text in lower case, compatibility-normalised, with contractions written out."""
 
     def written_out(match: re.Match[str]) -> str:
+        """Return the sign that an escape sequence means; for a line break, the end of a clause."""
         code, blank, sign = match.groups()
         return chr(int(code, 16)) if code else (" . " if blank else str(sign))
 

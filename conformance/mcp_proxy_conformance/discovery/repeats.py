@@ -26,6 +26,7 @@ def loads(text: str) -> Any:
     met = False
 
     def taken(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the object of these members, and note whether a name occurs twice among them."""
         nonlocal met
         members = dict(pairs)
         met = met or len(members) != len(pairs)

@@ -98,6 +98,8 @@ def discover(
 ) -> Answer:
     """Make one discovery call; an ABSENT argument is not sent.
 
+    Breaches of the answer's schema are reported.
+
     Raises:
         Misshapen: The answer cannot be read; it breaks FR-001.accepts where earlier ones could.
         ProtocolFault: The answer is missing or not a message of the protocol.

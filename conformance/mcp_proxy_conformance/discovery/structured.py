@@ -49,6 +49,7 @@ def expect_same_counts(reply: ToolReply, body: Json, names: Members) -> None:
 
 
 def _content(reply: ToolReply) -> Json:
+    """Return the structured content of a reply, {} for an error or if it is not an object."""
     content = None if reply.error is not None else reply.structured
     return content if isinstance(content, dict) else {}
 
@@ -102,11 +103,13 @@ def _of_map(remedies: Json, listed: Json) -> Iterator[tuple[str, str]]:
 
 
 def _entries(section: Any) -> list[Json]:
+    """Return the objects in a list of entries; none if it is not a list."""
     listed = section if isinstance(section, list) else ()
     return [entry for entry in listed if isinstance(entry, dict)]
 
 
 def _key(entry: Json) -> str:
+    """Return the server and the name of an entry as one text."""
     return f"{entry.get('server', '')} {entry.get('name', '')}"
 
 

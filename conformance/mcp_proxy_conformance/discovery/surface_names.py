@@ -96,6 +96,7 @@ def missing_argument(surface: Surface, tool: Body) -> str:
 
 
 def _type(schema: Any) -> Any:
+    """Return the `type` of a property's schema, None without one."""
     return schema.get("type") if isinstance(schema, Mapping) else None
 
 
@@ -143,10 +144,12 @@ def is_counts(value: Any) -> bool:
 
 
 def _is_full(value: Any, kind: type) -> bool:
+    """Whether the value is of that kind and not empty."""
     return isinstance(value, kind) and bool(value)
 
 
 def _is_status(word: Any) -> bool:
+    """Whether the value is one of the six status words."""
     return isinstance(word, str) and word in STATUSES
 
 
@@ -234,6 +237,7 @@ class Sightings:
         """Record under which name the value came that mentions that server."""
 
         def is_of(value: Any) -> bool:
+            """Whether the value or an item of it names the server; false for a list of tools."""
             entries = value if isinstance(value, list) else [value]
             named = any(isinstance(e, Mapping) and server in e.values() for e in entries)
             return named and not is_listed(value)

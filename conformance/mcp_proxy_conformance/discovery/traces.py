@@ -105,9 +105,11 @@ def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
     acted: list[int] = []
 
     def look() -> None:
+        """Read the state folder and append the reading."""
         looks.append(_read(bench))
 
     def act() -> None:
+        """Let the operator act if `operated` says so; append a reading in either case."""
         if operated:
             operate(bench)
         acted.append(len(looks))

@@ -115,4 +115,5 @@ def _turns() -> dict[str, int]:
 
 
 def _turn(case: Case) -> int:
+    """Return the case's number among those of its area and kind; 0 if it is not installed."""
     return _turns().get(case.id, 0)

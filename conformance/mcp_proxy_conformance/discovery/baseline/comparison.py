@@ -72,7 +72,10 @@ def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
-    """Cut the new build's note out where the old answer has neither it nor callables."""
+    """Return the new answer, its note cut out if the old one has neither a note nor callable tools.
+
+    Answers of the open phase, or that are not JSON, are returned unchanged.
+    """
     tree, again = _tree(body.exact.text), _tree(other.exact.text)
     if body.phase == "open" or tree is None or again is None:
         return other
@@ -118,6 +121,7 @@ def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, st
 
 
 def _tree(text: bytes) -> Node | None:
+    """Return the tree of a JSON document, None if the text is not one."""
     try:
         return spans.parse(text)
     except Malformed:

@@ -53,6 +53,7 @@ class Literals:
 
 
 def _alone(number: str) -> str:
+    """Return a pattern that matches the number only where no digit or dot is next to it."""
     return rf"(?<![0-9.]){number}(?![0-9.])"
 
 
@@ -75,6 +76,7 @@ def _known(started: Started) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(started: Started) -> Iterator[tuple[str, str]]:
+    """Yield a name and the URL of the target, then of each upstream server that has one."""
     yield "the target", started.access.url
     for name, server in started.servers.items():
         if server.url:
@@ -167,6 +169,7 @@ def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ..
 
 
 def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) -> Body:
+    """Return the first answer with its moving members; Inconclusive if the answers disagree."""
     try:
         moving = volatile(answers)
     except Inconclusive as error:
@@ -177,7 +180,10 @@ def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) ->
 def _phase(
     started: Started, wanted: Sequence[Mapping[str, Any]], phase: Phase
 ) -> Iterator[tuple[tuple[Phase, str], list[Exact]]]:
-    """Send each request several times; yield phase, request and answers, literals replaced."""
+    """Send each request PASSES times, last in new sessions; yield (phase, request) and answers.
+
+    In the answers all literals of the target, such as its address, are replaced by names.
+    """
     literals = Literals(started)
     exacts: Asked = {}
     for number in range(PASSES):
@@ -193,6 +199,7 @@ def _phase(
 
 
 def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
+    """Send a request to be recorded, a listing or a discovery, as its agent; return the reply."""
     names, agent = started.target.surface, request.get("agent")
     if "list" in request:
         tool, filled = names.listing.filled(ToolKey("", ""), {})
@@ -203,4 +210,5 @@ def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
 
 
 def _applies(request: Mapping[str, Any], target: Target) -> bool:
+    """Whether the target can take the request: an agent's needs the capability `agents`."""
     return "agent" not in request or "agents" in target.capabilities

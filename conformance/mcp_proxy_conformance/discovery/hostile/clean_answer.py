@@ -62,7 +62,11 @@ def finds(bench: Bench, key: ToolKey, query: str) -> bool:
 
 
 def readable(answer: HttpResponse) -> str:
-    """Return the fault of the answer to a possibly invalid request body; empty if it has none."""
+    """Return the fault of the answer to a possibly invalid request body; empty if it has none.
+
+    Faults are a status of 500 or more without a JSON-RPC error, and a body that is not JSON, except
+    of a refusal with a status of 400 to 499.
+    """
     if answer.status in range(REFUSED, BROKEN) or not answer.body:
         return "" if answer.status < BROKEN else f"HTTP {answer.status}"
     texts = [event.data for event in answer.events] or [answer.body]
@@ -76,6 +80,7 @@ def readable(answer: HttpResponse) -> str:
 
 
 def _messages(documents: list[Any]) -> list[dict[str, Any]]:
+    """Return the messages of JSON documents, lists of them flattened; a non-object is empty."""
     flat = [
         inner
         for document in documents
@@ -112,6 +117,7 @@ def _trace(bench: Bench, since: int) -> str:
 
 
 def _trace_in(raw: bytes) -> str:
+    """Return the beginning of the first stack trace in a message, also an escaped one; else ""."""
     text = raw.decode("utf-8", "replace")
     unescaped = text.replace("\\n", "\n").replace("\\t", "\t")
     trace = TRACE.search(text) or TRACE.search(unescaped)

@@ -18,6 +18,7 @@ DEEP = 40
 
 
 def _nested(depth: int) -> dict[str, Any]:
+    """Return a JSON schema of that many objects inside each other, with a string in the last."""
     inner: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
         inner = {"type": "object", "properties": {"inner": inner}}
@@ -25,6 +26,7 @@ def _nested(depth: int) -> dict[str, Any]:
 
 
 def _strange(name: str, text: str, **members: Any) -> Tool:
+    """Make a tool with that name and, as its description, that text."""
     return Tool(name=name, description=text, **members)
 
 

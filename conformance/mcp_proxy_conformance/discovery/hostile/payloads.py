@@ -52,6 +52,7 @@ _CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
 def _call(**members: Any) -> bytes:
+    """Return the bytes of a tools/list request in which these members are replaced or added."""
     return json.dumps(_CALL | members).encode()
 
 

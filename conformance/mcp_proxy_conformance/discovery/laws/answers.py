@@ -37,7 +37,10 @@ def accepts(look: Look, findings: Findings) -> None:
 
 
 def capped(look: Look, findings: Findings) -> None:
-    """Law: no answer holds more locked entries than its limit, or ten."""
+    """Law: no answer holds more locked entries than its limit, or ten.
+
+    In the last look odd limits, such as 0 or a text, are tried as well: ten at most, if answered.
+    """
     for exchange in look.every(True):
         most = cap(exchange.limit)
         count = len(exchange.answer.disabled)
@@ -115,7 +118,10 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 
 
 def callables(look: Look, findings: Findings) -> None:
-    """Law: the flag keeps the callable tools, their names and their order, and adds no other."""
+    """Law: the flag keeps the callable tools, their names and their order, and adds no other.
+
+    A search whose answers to the same request differ is not judged.
+    """
     for exchange in look.every(ABSENT):
         flagged = look.same(exchange, flag=True)
         if flagged is None:
@@ -165,7 +171,10 @@ def unasked(look: Look, findings: Findings) -> None:
 
 
 def absent_is_false(look: Look, findings: Findings) -> None:
-    """Law: with the flag false every byte is the same as without the flag."""
+    """Law: with the flag false every byte is the same as without the flag.
+
+    Each look compares one request, another one each time.
+    """
     wanted = [*look.requests(ABSENT)]
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
     turn = look.number % max(1, len(wanted))
@@ -183,6 +192,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
 
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
+    """Return the request with the flag false; that of the exchange itself if it gets an error."""
     same = look.same(exchange, flag=False)
     return exchange.request if same is None else same.request
 
@@ -217,4 +227,5 @@ def _named(exchange: DiscoveryExchange) -> list[str]:
 
 
 def _limit(exchange: DiscoveryExchange) -> object:
+    """Return the limit of the request, ABSENT if none was sent."""
     return ABSENT if exchange.limit is None else exchange.limit

@@ -128,7 +128,7 @@ def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) ->
 
 
 def _in_words(tallies: Iterable[Any]) -> str:
-    """Return some of the allowed tallies as words."""
+    """Render the first three of the allowed tallies in words, joined by `or`."""
     shown = [
         ", ".join(f"{word}: {number}" for word, number in sorted((tally or {}).items())) or "none"
         for tally in list(tallies)[:SHOWN]
@@ -169,7 +169,10 @@ def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
 
 
 def counter(look: Look, findings: Findings) -> None:
-    """Law: the counter grows by one with each request that has the flag, and with no other."""
+    """Law: the counter grows by one with each request that has the flag, and with no other.
+
+    After a restart it is 0.
+    """
     look.bench.needs("counter")
     read = look.bench.operator.adapter.counter
     if "after restart" in look.memory:

@@ -93,7 +93,7 @@ class Look:
     def __init__(
         self, bench: Bench, unsure: frozenset[ToolKey], number: int, memory: dict[Any, Any]
     ) -> None:
-        """Nothing is asked yet."""
+        """Keep the bench and the memory of earlier looks; nothing is asked yet."""
         self.bench = bench
         self.unsure = unsure
         self.number = number

@@ -81,6 +81,7 @@ def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted:
 
 
 def _schema(canary: str) -> dict[str, Any]:
+    """Return an input schema with a single property, which has the canary as its name."""
     return {"type": "object", "properties": {canary: {"type": "string"}}}
 
 
@@ -117,6 +118,10 @@ def _is_fit(world: World, states: States, step: Step) -> bool:
 
 
 def _fits_server(states: States, step: Step) -> bool:
+    """Whether a step that quarantines, releases, or turns off or on a server can have an effect.
+
+    A server that is off can only be turned on.
+    """
     own = [state for key, state in states.items() if key.server == step.server]
     off, held = any(state.server_off for state in own), any(state.quarantined for state in own)
     if step.lock == "quarantine":
@@ -193,9 +198,11 @@ class Builder:
         return replaced(self.world, steps=tuple(self.steps)).tools()[key]
 
     def _free(self) -> list[ToolKey]:
+        """Return the tools that are callable after the steps so far."""
         return [key for key, state in self.states.items() if state.callable]
 
     def _take(self, *steps: Step) -> None:
+        """Append the steps to the plan, and update the locks on all tools by them."""
         self.steps += steps
         self.states = after(self.world, steps, self.states)
 
@@ -228,7 +235,10 @@ class Builder:
             self._take(step, *(self._refreshed(server) if step.unlock else []))
 
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
-        """Change, add or approve a tool of an untrusted server, where the server is open."""
+        """Change, add or approve a tool of an untrusted server, where the server is open.
+
+        To `add` is to add two tools, of which one is approved and one stays pending.
+        """
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
         if not known or not is_open(self.states, server.name):
             return
@@ -253,6 +263,7 @@ class Builder:
 
 
 def _reshaped(tool: Tool, server: str) -> Step:
+    """Return the step that changes only a tool's schema, with its canary in it."""
     (canary,) = tool.canaries
     return Step(change=tool.name, server=server, input_schema=_schema(canary))
 

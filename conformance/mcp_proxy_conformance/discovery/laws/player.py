@@ -90,7 +90,7 @@ class Player:
     """Takes the steps of one plan on one started target, and tries the laws between them."""
 
     def __init__(self, started: Started, plan: Plan, laws: Iterable[str]) -> None:
-        """Nothing is proven yet."""
+        """Keep the target, the plan and the laws to try; nothing is proven yet."""
         self._started = started
         self._plan = plan
         self._laws = tuple(laws)
@@ -116,6 +116,7 @@ class Player:
         return self._played
 
     def _is_young(self) -> bool:
+        """Whether more than LEAVES_S seconds of the target's lifetime are left."""
         age = time.monotonic() - self._started.started_at
         return age < self._started.target.lasts_s - LEAVES_S
 

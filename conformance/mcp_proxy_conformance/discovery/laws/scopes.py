@@ -21,7 +21,7 @@ MOST_QUERIES, MOST_CALLS = 4, 2
 
 
 def hidden(look: Look, findings: Findings) -> None:
-    """Law: whatever shows the administrator more, an agent's answers show nothing from beyond."""
+    """Law: queries that show the administrator tools beyond an agent's scope show it none."""
     for agent in look.narrow:
         for query in _telling(look, agent):
             look.ask(query, flag=True, anew=True)  # the administrator's, right before

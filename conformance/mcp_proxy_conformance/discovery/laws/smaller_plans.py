@@ -86,6 +86,7 @@ def replaced_plan(plan: Plan, **members: object) -> Plan:
 
 
 def _without_agents(world: World) -> tuple[dict[str, object], ...]:
+    """Return the world's requests that no agent makes."""
     return tuple(request for request in world.requests if "agent" not in request)
 
 
@@ -110,6 +111,7 @@ def _kept(plan: Plan, names: Collection[str]) -> Plan:
 
 
 def _is_of(step: Step, names: Collection[str], agents: Collection[str]) -> bool:
+    """Whether a step's server and its agent are among these; a step may have neither."""
     server = step.server or step.refresh or ""
     return (not server or server in names) and (step.agent is None or step.agent in agents)
 
@@ -139,6 +141,7 @@ def _with_tools(plan: Plan, server: Server, kept: Collection[str]) -> Plan:
 
 
 def _without_step(plan: Plan, at: int) -> Plan:
+    """Return the plan without the step of that number, counted from 0."""
     return _without(plan, [at])
 
 

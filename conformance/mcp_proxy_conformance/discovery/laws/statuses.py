@@ -157,6 +157,7 @@ def undetermined(look: Look, findings: Findings) -> None:
 
 
 def _is_unknown(exchange: DiscoveryExchange | None, key: ToolKey) -> bool:
+    """Whether the answer gives the tool the status `disabled_unknown`; false without an answer."""
     return exchange is not None and exchange.answer.status(key) == UNKNOWN
 
 

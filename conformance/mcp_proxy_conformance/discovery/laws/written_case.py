@@ -98,6 +98,7 @@ def in_words(plan: Plan) -> str:
 
 
 def _server(world: World, name: str) -> str:
+    """Render a server of the world as a literal `server(...)` with its tools and options."""
     server = world.server(name)
     tools = [f"tool({tool.name!r})" for tool in server.tools]
     kinds = {
@@ -112,6 +113,7 @@ def _server(world: World, name: str) -> str:
 
 
 def _step(step: Step) -> str:
+    """Render a step in words, such as `lock by user forge:drop_repo` or `ask 'drop'`."""
     verb = next(name for name in ("lock", "unlock", "add", "change", "refresh", "ask", "call",
                                 "restart") if getattr(step, name) is not None)  # fmt: skip
     what = getattr(step, verb)
@@ -147,6 +149,7 @@ def _then(world: World, request: When) -> Then | None:
 
 
 def _key(request: When) -> ToolKey:
+    """Return the key of the tool that a request calls."""
     server, _, tool = (request.tool or "").partition(":")
     return ToolKey(server, tool)
 

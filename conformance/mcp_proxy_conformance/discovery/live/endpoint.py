@@ -56,7 +56,7 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """Its name in messages."""
+        """The endpoint's name in messages: its URL, or its command line in backticks."""
         return self.url or f"`{shlex.join(self.stdio)}`"
 
 
@@ -132,6 +132,7 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
 
 
 def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and status of each tool in a locks file; BadEndpoint for any other value."""
     for name, status in document.items():
         if not isinstance(status, str):
             raise BadEndpoint(

@@ -70,6 +70,7 @@ def _widest(tool: dict[str, Any], limit: str) -> int | None:
 
 
 def _broken(why: str) -> Outcome:
+    """Return the outcome of a run that ends because the endpoint cannot be used."""
     return broke(why)
 
 
@@ -116,6 +117,7 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
 
 
 def _joined(url: str, place: str) -> str:
+    """Resolve the place of a redirect against the URL; an invalid one is returned unchanged."""
     try:
         return urljoin(url, place)
     except ValueError:

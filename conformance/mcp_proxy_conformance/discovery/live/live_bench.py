@@ -45,6 +45,7 @@ class LiveBench:
 
     @cached_property
     def _names(self) -> Names:
+        """The endpoint's spelling of tool names, as all answers of the survey show it."""
         return self.survey.names
 
     def key(self, entry: Entry) -> ToolKey:
@@ -60,11 +61,11 @@ class LiveBench:
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag; inconclusive when there are hardly any."""
+        """Return the readable answers with the flag, with their calls; inconclusive below three."""
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag absent or false; like `flagged`."""
+        """Return the readable answers with the flag absent or false, like `flagged`."""
         return self._read(flagged=False)
 
     def revealing(self) -> list[tuple[LiveAnswer, Answer]]:
@@ -175,6 +176,7 @@ class LiveBench:
         return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
+        """Return readable answers with the flag true, or others; inconclusive if under three."""
         looks = [look for look in self.survey.looks() if look.flagged == flagged]
         answers = [
             (look, look.answer) for look in looks if look.answer and look.answer.error is None

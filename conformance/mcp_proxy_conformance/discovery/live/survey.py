@@ -119,6 +119,8 @@ def survey(
 ) -> Survey:
     """Send all requests of a survey and return the answers; `again` repeats an earlier one.
 
+    If the budget is used up first, `short` says so in the survey, which has the answers until then.
+
     Args:
         talks: The conversations by credential; the main one's name is empty.
         tools: The tools of tools/list.
@@ -183,6 +185,7 @@ def _rounds(record: Survey) -> list[str]:
 
 
 def _callables(look: LiveAnswer) -> int:
+    """Return how many callable tools the answer lists, 0 if it could not be read."""
     return len(look.answer.tools) if look.answer is not None else 0
 
 
@@ -210,7 +213,10 @@ def _tighten(main: Talk, record: Survey) -> None:
 
 
 def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
-    """List the servers twice, and inspect some of them in between."""
+    """List the servers twice; in between inspect some, and ask for the locked tools by name again.
+
+    Nothing is sent if no listing tool was named; a fault is recorded as `listing_fault`.
+    """
     endpoint = main.endpoint
     if not endpoint.listing:
         return
@@ -235,6 +241,7 @@ def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
 
 
 def _listed(main: Talk) -> Listing:
+    """Call the listing tool and return the servers; raises Misshapen."""
     surface = main.endpoint.surface
     tool, arguments = surface.listing.filled(ToolKey("", ""), {})
     return read_listing(main.call(tool, arguments), surface.members)
@@ -283,4 +290,5 @@ def await_tools(main: Talk, words: WordQueue) -> None:
 
 
 def _entry_names(main: Talk, word: str) -> tuple[str, ...]:
+    """Ask for a word with the flag; return the names of all listed tools, callable and locked."""
     return tuple(entry.name for entry in entries_of(main.ask(word, "W")))

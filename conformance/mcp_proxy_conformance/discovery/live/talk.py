@@ -138,6 +138,7 @@ class Talk:
         return self._patiently(self._tools)
 
     def _tools(self) -> list[dict[str, Any]]:
+        """Open the session and return all tools; none if tools/list is an unknown method."""
         offered = self.conversation.open().opening
         declared = offered.value().get("capabilities") if offered is not None else None
         if not (isinstance(declared, dict) and "tools" in declared):
@@ -190,6 +191,7 @@ class Talk:
         """
 
         def answered() -> ToolReply:
+            """Call the tool; if the session was lost, open a new one and call it once more."""
             try:
                 return self.conversation.call_tool(tool, arguments)
             except SessionLost:
@@ -263,9 +265,10 @@ class Rejected:
 
 
 def call(talk: Talk, key: ToolKey) -> Rejected:
-    """Call a tool once, and return the answer, if it is listed as locked before and after.
+    """Call a tool once if it is listed as locked, and return the answer.
 
-    A tool that is not listed as locked right before is not called.
+    `left_out` says why there is none: no call tool is named, the tool is not listed as locked, or
+    it had another status after the call.
     """
     endpoint = talk.endpoint
     if not endpoint.calls:

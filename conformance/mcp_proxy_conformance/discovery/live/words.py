@@ -105,4 +105,5 @@ def is_of(entry: Entry, key: ToolKey) -> bool:
 
 
 def _is_locked(entry: Entry) -> bool:
+    """Whether an entry is that of a locked tool: it has a status."""
     return "status" in entry.members
