@@ -1,4 +1,4 @@
-"""Blame: the clauses that a wrong end of a load breaks, and those that a load can show."""
+"""Blame: clauses broken by a wrong status or number of attempts, and clauses that a load shows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Blame:
 def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str] = ()) -> Clauses:
     """Return the clauses that a wrong reaction to this behaviour in a first attempt breaks.
 
-    `signatures`: the loader's declared signatures of a timeout.
+    Members are empty where the source is open. `signatures`: texts in the body of a 403 that the
+    loader declares to mean a timeout.
     """
     if signal_of(behaviour, timeout_s).classes == AVAILABLE:
         return Clauses("O3.loaded", "R1.once", "R1.once")
@@ -92,14 +93,21 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
 
 
 def _by_notification(behaviour: Behaviour) -> Clauses:
-    """Return the clauses for a server that gives the notification no answer or a broken one."""
+    """Return the clauses for a server that gives the notification no answer or a broken one.
+
+    T1.notification if it is silent or late, T2.notification if it cuts the answer, else none.
+    """
     if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
         return Clauses("T1.notification")
     return Clauses("T2.notification") if behaviour.do in CUTS else Clauses()
 
 
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
-    """Return the clauses for a server that answers with this status code."""
+    """Return the clauses for a server that answers with this status code.
+
+    The body decides between those of a 401 or 403. None if the answer is cut too, or the code is
+    open.
+    """
     code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:
         return Clauses()
@@ -128,10 +136,10 @@ def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
 
 
 def _of_status(behaviour: Behaviour, timeout_s: float, reads: Reads, status: object) -> str:
-    """Return the clause that this status breaks by such a behaviour; empty if none does.
+    """Return the clause that this wrong status breaks by such a behaviour; empty if none does.
 
-    A failure told as available breaks its clause of the table, if the loader classifies and there
-    is one, else one about any failure.
+    A failure reported as available breaks the behaviour's own clause, if it has one and the loader
+    classifies failures; else X.failed, or O3.later-page on a later page.
     """
     clause = clauses_of(behaviour, timeout_s, reads.signatures).status
     fails = not signal_of(behaviour, timeout_s, reads).classes & AVAILABLE
@@ -148,7 +156,8 @@ def is_open(behaviour: Behaviour) -> bool:
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
 
-    They are about its status and its attempts; `status` is the one that the loader reported.
+    They are about its status and its attempts, without O3.loaded; `status` is what the loader
+    reported. The status clause is among them only if that status fits the first behaviour.
     """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
@@ -161,13 +170,19 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def _of_failure(server: LoadServer, reads: Reads) -> str:
-    """Return the clause about any failure that the server's first behaviour can show, or empty."""
+    """Return X.failed or O3.later-page if reporting `available` would break it; else empty.
+
+    It is decided by the server's first behaviour.
+    """
     clause = _of_status(server.behaviour(1), server.timeout_s, reads, "available")
     return clause if clause in OF_ANY_FAILURE else ""
 
 
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
-    """Return the clauses that a load of this server can show: another end would break them."""
+    """Return the clauses that a load of this server can show: another end would break them.
+
+    They follow from its first behaviour, the attempts allowed (`most`), and a healthy second.
+    """
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
     passing = bool(clauses.alone) and clauses.status != "O3.loaded"
@@ -181,7 +196,10 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 
 
 def _ends_at(server: LoadServer, most: int) -> int:
-    """Return the number of an attempt, not the last, after which the loader must give up, or 0."""
+    """Return the first attempt before the last that is not transient and must end the load; else 0.
+
+    0 too if that attempt may succeed, or cannot be counted.
+    """
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
         if signal.classes != TRANSIENT:
@@ -196,7 +214,7 @@ def blamed(
     """Return what is wrong with a load that ended with this status after so many attempts.
 
     Empty if that is allowed or only advised against. `most` is the bound of attempts; `attempts` is
-    None where the server cannot count them.
+    None where the server cannot count them, and then only the status is judged.
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
@@ -241,7 +259,11 @@ def _last_due(server: LoadServer, attempts: int) -> int:
 
 
 def _went_on(server: LoadServer, number: int) -> Blame:
-    """Return the blame for going on after attempt `number`, which called for no other."""
+    """Return the blame for going on after attempt `number`, which called for no other.
+
+    After a success it is R1.once or R2.heals; after a failure R4.stops, and the failure's own
+    clause.
+    """
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
         return Blame("attempts", (_of_health(server, number, "R1.once"),))
@@ -281,4 +303,5 @@ def _of_health(server: LoadServer, number: int, at_once: str) -> str:
 
 
 def _is_well(behaviour: Behaviour, server: LoadServer) -> bool:
+    """Whether this behaviour of the server is a right answer in time."""
     return signal_of(behaviour, server.timeout_s).classes == AVAILABLE

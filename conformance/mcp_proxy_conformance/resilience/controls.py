@@ -129,7 +129,7 @@ def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
 
 
 def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
-    """Return the servers whose status is not the expected one, with that status."""
+    """Map each wanted server whose status is not an expected one to the status that it has."""
     statuses = {
         name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted
     }

@@ -34,7 +34,7 @@ class LoaderHost:
         self._thread.start()
 
     def close(self) -> None:
-        """Cancel the loads in progress, once, and end the loop."""
+        """Cancel the loads in progress and end the loop and its thread; nothing if done before."""
         if self.loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._give_up(), self.loop).result(END_S)
@@ -44,6 +44,7 @@ class LoaderHost:
             self.loop.close()
 
     async def _give_up(self) -> None:
+        """Cancel every other task of the loop, and wait until they have ended."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -70,7 +71,13 @@ class EmbeddedLoader:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Load these servers; the answer is encoded as a line, as a program's is."""
+        """Load these servers; the answer is encoded as a line and read again, as a program's is.
+
+        `hung` if it exceeds the scaled deadline; `broke` if it raises.
+
+        Raises:
+            AdapterError: It raised although there were no servers.
+        """
         self._load = self._load or self._changed.start()
         self._number += 1
         members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}

@@ -101,7 +101,7 @@ def introduced(
 
 
 def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
-    """Start the program, ask it, and end it; return the line that it answers with.
+    """Start the program, send it `hello`, and end it; return the line that it answers with.
 
     Raises:
         AdapterError: It does not start, ends before it answers, or does not answer in time.
@@ -148,6 +148,7 @@ def read_hello(line: bytes) -> Hello | None:
 
 
 def _declared(members: dict[str, Any]) -> Hello:
+    """Make a Hello of the members of `ok`; BadTarget if capabilities are missing or unusable."""
     if members.get("capabilities") is None:
         raise BadTarget(f"{ANSWER} has no `capabilities`; send a list of them, which may be empty")
     try:
@@ -175,10 +176,12 @@ def _differences(used: Description, declared: Description) -> Iterator[str]:
 
 
 def _is_same(left: Any, right: Any) -> bool:
+    """Whether two declarations are equal; lists are compared without regard to order."""
     if isinstance(left, str) or isinstance(right, str):
         return bool(left == right)
     return set(left) == set(right)
 
 
 def _in_words(value: Any) -> str:
+    """Render a declaration as JSON; a collection as a sorted list."""
     return json.dumps(value if isinstance(value, str) else sorted(value), ensure_ascii=False)

@@ -232,9 +232,11 @@ def _of_topic(
 
 
 def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, says: Says) -> str:
-    """Return the server's status in the load that the clause compares this one with.
+    """Run the load that the clause compares this one with, and return the server's status in it.
 
-    Empty if that load is impossible: a redirect leads to another server.
+    For I3.order its servers are in reverse order; for I1.isolated the server is by itself, for
+    N1.request-text under another id too. Empty if that is impossible: a redirect leads to another
+    server.
     """
     case = load.case
     servers: tuple[LoadServer, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
@@ -290,7 +292,10 @@ def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
 def _attempts(
     compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says
 ) -> None:
-    """Compare how often a server was contacted, as the server counted it."""
+    """Compare how often a server was contacted, as the server counted it, with the case's bounds.
+
+    Nothing is compared where that cannot be counted or the source does not determine it.
+    """
     name, most = server.server_id, load.case.given.max_attempts
     attempts = load.attempts.get(name)
     if attempts is None or expected.attempts is None:
@@ -340,7 +345,10 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
 def _tools(
     compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
 ) -> None:
-    """Compare the tools of an outcome: none of a failed server, all of its own if available."""
+    """Compare the tools of an outcome: none of a failed server, all of its own if available.
+
+    The error of an available one must be empty.
+    """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)
     if status_of(outcome, classifies=says.classifies) != "available":
@@ -379,6 +387,7 @@ def _tools(
 
 
 def _is_one_of(tool: object, listed: Iterable[str], name: str, says: Says) -> bool:
+    """Whether the tool has one of the listed names, with the loader's prefix or without."""
     return any(are_tools_of(name, [tool], [own], says.prefix) for own in listed)
 
 
@@ -448,7 +457,10 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
 
 
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
-    """Compare the attempts at the other servers with a load without the malformed connection."""
+    """Expect no more attempts at the other servers than in a load without the malformed connection.
+
+    That load is run by `load_of`; nothing is compared if no connection of the case is malformed.
+    """
     case = load.case
     others = tuple(server for server in case.given.servers if server.script[0].do != "malformed")
     if len(others) == len(case.given.servers):
@@ -505,6 +517,7 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
 
     Under an X. clause, about faults that the source text does not name, its status must equal the
     first load's. Its tools must be empty unless available, its claimed attempts those of this load.
+    Nothing is compared if the first load took other attempts than the case assumes.
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
@@ -531,6 +544,6 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
 
 
 def _went_as_expected(load: Load, name: str) -> bool:
-    """Whether a server saw as many attempts in the first load as the case expects."""
+    """Whether a server saw as many attempts in the first load as expected; True if not known."""
     expected, attempts = load.case.then[name].attempts, load.attempts.get(name)
     return expected is None or attempts is None or expected.min <= attempts <= expected.max

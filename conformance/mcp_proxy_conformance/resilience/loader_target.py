@@ -42,6 +42,7 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
     """Return the case under that id, with this signature in the bodies of its servers."""
 
     def served(behaviour: Behaviour) -> Behaviour:
+        """Return the behaviour with the signature in place of its body's placeholder."""
         body = behaviour.body and behaviour.body.replace(SIGNATURE, signature)
         return msgspec.structs.replace(behaviour, body=body)
 
@@ -56,7 +57,8 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
     """Return the id of a server whose 403 the loader declares to read as a timeout; "" if none.
 
-    The case then expects of it what this loader need not do, so it does not apply.
+    The case then expects of it what this loader need not do, so it does not apply. A case about
+    declared signatures always applies: "".
     """
     if any("T4.declared" in clause for clause in case.clauses):
         return ""
@@ -74,7 +76,7 @@ def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
 def are_tools_of(
     server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
 ) -> bool:
-    """Whether these are the listed names, each with the declared prefix or as listed."""
+    """Whether these are exactly the listed names, in any order, each with or without the prefix."""
     names = [str(tool) for tool in tools]
     before = re.compile(_pattern(prefix, server_id))
     bare = [_without(before, name, listed) for name in names]
@@ -89,7 +91,10 @@ def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
 
 
 def _pattern(prefix: str, server_id: str) -> str:
-    """Return a pattern of the prefix in which characters of the id unfit for tool names vary."""
+    """Return a regular expression of the declared prefix, with the server's id in its placeholder.
+
+    Where the id has other characters than letters and digits, any such characters or none match.
+    """
     parts = [re.escape(part) for part in _UNFIT.split(server_id)]
     return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
 
@@ -124,6 +129,7 @@ def loader_target(
     """Return a target whose loaders `loader` makes; it cannot be started as a proxy is."""
 
     def none() -> Any:
+        """Raise AdapterError, as a loader cannot be started on a stage."""
         raise AdapterError("a loader has no stages")
 
     can = frozenset(capabilities)

@@ -103,7 +103,11 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Begin the loads of these cases in the background, unless begun before; slowest first."""
+        """Begin the loads of these cases in the background, unless begun before.
+
+        The one with the longest deadline begins first, or, without `slowest_first`, in the given
+        order.
+        """
         new = {case.id: case for case in cases if case.id not in self._done}
         order = sorted(new.values(), key=_deadline, reverse=True)
         for case in order if slowest_first else new.values():
@@ -234,7 +238,10 @@ CONTROL_LOADS = (WELL, BOTH_CONTROLS)
 
 
 def without_controls(case: LoadCase) -> LoadCase:
-    """Return the case without the control servers in its load, under an id of its own."""
+    """Return the case without the control servers in its load, under an id of its own.
+
+    A case that has no control servers, or nothing else, is returned as it is.
+    """
     if not (case.given.controls and case.given.servers):
         return case
     given = msgspec.structs.replace(case.given, controls=False)
@@ -242,7 +249,10 @@ def without_controls(case: LoadCase) -> LoadCase:
 
 
 def _loaded(loader: Loader, case: LoadCase) -> Load:
-    """Start the servers of a case, have the loader load them, and again if the case says so."""
+    """Start the servers of a case and have the loader load them, twice if the case has `again`.
+
+    Between the two loads servers that heal become healthy, if the case says so.
+    """
     own = case.servers()
     scripts = read_scripts([_script(server) for server in own])
     with FaultServers(scripts) as servers:
@@ -287,7 +297,10 @@ def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
 
 
 def _is_unasked(load: Load) -> bool:
-    """Whether a server that counts requests got none."""
+    """Whether a server that counts requests got none, though its connection is usable.
+
+    Servers whose port is closed at first do not matter.
+    """
     closed = closed_at_first(load.case.given.servers)
     malformed = [own.server_id for own in load.case.servers() if own.script[0].do == "malformed"]
     return any(
@@ -326,7 +339,7 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
 
 
 def _deadline(case: LoadCase) -> float:
-    """Return after how many seconds a load counts as hung."""
+    """Return after how many seconds a load counts as hung: three times what it may need."""
     return PATIENCE * _longest(case)
 
 
@@ -344,7 +357,7 @@ def _longest(case: LoadCase) -> float:
 
 
 def _script(server: LoadServer) -> dict[str, Any]:
-    """Return the server as the fault servers read it."""
+    """Return the server in the form that `read_scripts` of the fault servers takes."""
     members = msgspec.to_builtins(server)
     script = [
         {name: value for name, value in step.items() if value is not None}

@@ -23,9 +23,9 @@ def is_unasked(load: Load, server: LoadServer) -> bool:
 
 
 def unasked(load: Load) -> str:
-    """Return the id of such a server, if the case is about later pages and all are such; or ''.
+    """Return the id of a server that fails on a later page, if the loader asked for no later page.
 
-    Also '' if the loader did not answer the load.
+    '' otherwise, also if the case is not about later pages or the loader did not answer the load.
     """
     if not load.is_answered:
         return ""
@@ -42,7 +42,8 @@ def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> t
     """Return what is wrong with how the load of a server ended, by what the loader met there.
 
     A loader that goes on after a failure that the source does not name, and gets its first page of
-    tools, has loaded them; later pages that were not asked for do not fail.
+    tools, has loaded them; later pages that were not asked for do not fail. A contact at a port
+    that refused connections at first is an attempt too many.
     """
     if is_unasked(load, server):
         return ()

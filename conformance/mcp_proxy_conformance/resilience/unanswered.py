@@ -1,4 +1,4 @@
-"""Loads that a loader did not answer: hung or broken off, by which servers, and which would too."""
+"""Stoppers: kinds of faulty servers at which a loader hangs or breaks off, so no load is tried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ SEE = "I4.bounded and I1.isolated"
 
 
 def kind_of(behaviour: Behaviour) -> Kind:
-    """Return the kind of a behaviour: kinds are what a loader may or may not get over."""
+    """Return the kind of a behaviour; a loader that stops at one of a kind is taken to stop at all.
+
+    It is the behaviour without its times and bodies; all right answers but streams are HEALTHY.
+    """
     if behaviour.do in WELL and behaviour.do != "stream":
         return HEALTHY
     return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
@@ -121,7 +124,7 @@ def may_wait(server: LoadServer) -> bool:
 
 
 def _group(kind: Kind) -> str:
-    """Return the group of a kind: its behaviour, or that it may keep a loader waiting."""
+    """Return the group of a kind: `waits` if it may keep a loader waiting, else its behaviour."""
     word, *_, by, _code = kind if kind != HEALTHY else ("healthy", None, None)
     at_once = word in ANSWERS_AT_ONCE and by not in ("silence", "drip")
     return str(word) if at_once else WAITS

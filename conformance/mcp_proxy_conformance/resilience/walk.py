@@ -1,4 +1,4 @@
-"""The outcomes that the source allows for a load, by its table of signals and classes."""
+"""Walk of a server's script: the pairs of status and attempts that the source allows for a load."""
 
 from __future__ import annotations
 
@@ -156,6 +156,7 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
 
 
 def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
+    """Return how an attempt that meets this behaviour may be classified, on any request."""
     match behaviour.do:
         case "healthy" | "stream" | "set_cookie" | "session" | "guarded":
             return Signal(classes=AVAILABLE)

@@ -36,6 +36,7 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
         return lambda: None
 
     def ring(number: int, frame: object) -> None:
+        """Raise the alarm, and call its `meanwhile` in another thread."""
         del number, frame
         threading.Thread(target=alarm.meanwhile).start()
         raise alarm
@@ -44,6 +45,7 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
     left_s, every_s = signal.setitimer(signal.ITIMER_REAL, max(seconds, LEAST_S), AGAIN_S)
 
     def cancel() -> None:
+        """Stop this alarm, and let one that was set before continue for the time it has left."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if left_s:  # an alarm that was set before continues

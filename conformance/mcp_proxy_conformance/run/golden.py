@@ -66,7 +66,7 @@ class Golden:
         return "golden"
 
     def __call__(self, name: str) -> Golden:
-        """Name the answer of the next comparison."""
+        """Name the answer of the next comparison, and return self."""
         self._name = name
         return self
 
@@ -77,6 +77,10 @@ class Golden:
         return self
 
     def __eq__(self, answer: object) -> bool:
+        """Whether the answer equals the stored one; True in an update, which keeps it for storing.
+
+        Its request is sent several times more, to measure which members vary by themselves.
+        """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
         body = self._measured(answer)
@@ -91,6 +95,7 @@ class Golden:
 
     @property
     def _updates(self) -> bool:
+        """Whether pytest was started to store answers, with --snapshot-update."""
         new_only = getattr(self._snapshot, "update_new_snapshots_only", False)  # not in syrupy 5.0
         return bool(self._snapshot.update_snapshots or new_only)
 
@@ -172,6 +177,7 @@ class Golden:
         return ending
 
     def _again(self, check: Callable[[Bench], Any]) -> Ending:
+        """Call the check on a second, freshly started target, and return its ending."""
         assert self._bench is not None
         with self._bench.twin() as bench:
             return judge(check, bench, None)
@@ -192,11 +198,12 @@ class Golden:
 
     @property
     def _path(self) -> Path:
+        """The path of the check's first stored answer, whether it exists or not."""
         location = self._snapshot.test_location
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return the answer's bytes and the stored ones where they differ, as {place: bytes}."""
+        """Return the answer's bytes at the difference and the stored ones, as {place: bytes} each."""
         assert self.difference is not None
         place = self.difference.place
         return {place: self.difference.actual}, {place: self.difference.usual}

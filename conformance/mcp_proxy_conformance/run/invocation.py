@@ -96,6 +96,9 @@ def invoke(
 
     Returns:
         pytest's own exit code.
+
+    Raises:
+        ValueError: The target was made in this process, which other processes cannot share.
     """
     out, soak = request.out, request.soak_s
     if processes is not None and isinstance(request.subject, Target):

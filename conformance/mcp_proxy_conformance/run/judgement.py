@@ -107,6 +107,7 @@ def _bounded(reason: str) -> str:
 
 
 def _ended(check: Callable[[], Any]) -> Ending:
+    """Call a check and return its ending: a pass, or the first of ENDINGS for what it raised."""
     try:
         check()
     except Exception as error:  # noqa: BLE001 - a fault of the suite is a verdict of its own
@@ -118,6 +119,7 @@ def _ended(check: Callable[[], Any]) -> Ending:
 
 
 def _failed(error: Exception) -> Ending:
+    """Return the failing ending of an assertion; that of a Breach is final."""
     final = isinstance(error, Breach)
     reason = str(error) if final else _first_line(error)
     return Ending(verdict="fail", reason=reason, blame="target", error=error, final=final)
@@ -137,21 +139,25 @@ def _unread(error: Exception) -> Ending:
 
 
 def _open(error: Inconclusive) -> Ending:
+    """Return the inconclusive ending of the error, with its cause and hint."""
     return Ending(
         verdict="inconclusive", reason=str(error), error=error, cause=error.cause, hint=error.hint
     )
 
 
 def _not_applicable(error: NotApplicable) -> Ending:
+    """Return the `not_applicable` ending of the error, with its cause."""
     return Ending(verdict="not_applicable", reason=str(error), error=error, cause=error.cause)
 
 
 def _unsupported(error: Exception) -> Ending:
+    """Return an inconclusive ending: the adapter lacks an operation that the target declares."""
     reason = f"the adapter does not support {error}, though the target declares it"
     return _open(Inconclusive(reason, cause="not_supported"))
 
 
 def _broke(blame: Blame) -> Callable[[Exception], Ending]:
+    """Return a function that turns an exception into an `error` ending with this blame."""
     return lambda error: Ending(verdict="error", reason=str(error), blame=blame, error=error)
 
 
@@ -164,6 +170,7 @@ def _full(error: OSError) -> Ending:
 
 
 def _own_fault(error: Exception) -> Ending:
+    """Return the ending of an unexpected exception: an error of the suite, with its traceback."""
     reason = "".join(traceback.format_exception(error)[-6:])
     return Ending(verdict="error", reason=reason, blame="suite", error=error)
 
@@ -308,6 +315,7 @@ def _is_plain(ending: Ending) -> bool:
 
 
 def _first_line(error: Exception) -> str:
+    """Return the first line of an assertion's message, or a general sentence without one."""
     return str(error).partition("\n")[0] or "the check's assertion failed"
 
 
@@ -340,7 +348,11 @@ class Timeouts:
     _timeouts: list[BaseException] = field(default_factory=list)
 
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
-        """Count an ending; at the fifth timeout in a row return the run's outcome, else None."""
+        """Count an ending; at the fifth timeout in a row return the run's outcome, else None.
+
+        Any answer begins the count again; checks that do not apply and timeouts of `advisory` ones
+        leave it as it is.
+        """
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None
         if ending.blame != "network" or ending.error is None:

@@ -98,6 +98,7 @@ def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
 
 
 def _missing(numbers: Sequence[int], of: int) -> str:
+    """Return a sentence that names the parts not among `numbers`; empty if all are there."""
     lost = [f"{number}/{of}" for number in range(1, of + 1) if number not in numbers]
     return f"missing parts: {', '.join(lost)}" if lost else ""
 
@@ -159,11 +160,13 @@ def _share(report: Report, part: Part) -> Share:
 
 
 def _result(result: Result, timing: Json) -> Result:
+    """Return the result with its own timing, which the report keeps apart in `timing`."""
     spent = _group(timing, "results").get(result.name)
     return msgspec.structs.replace(result, timing=spent if isinstance(spent, dict) else {})
 
 
 def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
+    """Return a report's stage as a cited one, with `name` of its place, and its seconds."""
     seconds = _seconds(_group(timing, "stages").get(stage.place))
     return CitedStage(
         place=stage.place, name=name, stage=stage.stage, armed=stage.armed, seconds=seconds

@@ -41,7 +41,7 @@ def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> N
 
 
 def is_advisory(item: pytest.Item) -> bool:
-    """Whether a check cites advisory clauses: its failures never fail a target."""
+    """Whether the first clause that a check cites is advisory: its failures never fail a target."""
     cited = clauses_of(item)
     return bool(cited) and catalogue().clause(cited[0]).level == "advisory"
 
@@ -51,7 +51,8 @@ def setup_ending(
 ) -> Ending:
     """Return the ending of a check whose fixtures failed or skipped it.
 
-    `lacking`: what the subject lacks for it, if that is why it was skipped.
+    A failure there is an error, whoever is to blame. `lacking`: what the subject lacks for it, if
+    that is why it was skipped.
     """
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
@@ -67,7 +68,10 @@ def setup_ending(
 
 
 def late_ending(error: BaseException) -> Ending:
-    """Return the ending of a check that a time limit or a fault of pytest interrupted."""
+    """Return the ending of a check that a time limit or a fault of pytest interrupted.
+
+    Inconclusive at the run's limit; at its own an error of the network; otherwise one of the suite.
+    """
     if isinstance(error, OutOfTime) and error.of_run:
         unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")
         return attempt(partial(_raise, unfinished))

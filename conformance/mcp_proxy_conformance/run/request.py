@@ -179,4 +179,5 @@ def request_of(config: pytest.Config) -> RunRequest | None:
 
 
 def _path(text: str | None) -> Path | None:
+    """Return the text as a path; None if it is empty or None."""
     return Path(text) if text else None

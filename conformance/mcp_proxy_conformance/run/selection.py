@@ -24,7 +24,10 @@ from mcp_proxy_conformance.run.session import RunSession
 
 
 def select(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` to the selected checks, in order; mark the run as narrowed by any choice."""
+    """Reduce `items` to the profile's selected checks, in order; a choice marks the run `narrowed`.
+
+    Only the option `alone` of trials does not mark it.
+    """
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
         run.state.narrowed = True
@@ -75,7 +78,7 @@ def share_out(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def left_out(items: list[pytest.Item], run: RunSession) -> bool:
-    """Whether a clause of the profile is cited by none of the collected checks."""
+    """Whether a clause of the profile, unless marked untested, is cited by no collected check."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
     return any(
@@ -102,7 +105,7 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Sort `items`: checks of fresh worlds, then those of each stage together.
+    """Sort `items` in place: checks without a world, those of fresh worlds, then by shared stage.
 
     For the selftest, one check may come `first`, or all may run `backwards`.
     """
@@ -124,4 +127,5 @@ def _in_profile(item: pytest.Item, run: RunSession) -> bool:
 
 
 def _function(item: pytest.Item) -> str | None:
+    """Return the name of a check's function, without its parameters; None for other items."""
     return getattr(item, "originalname", None)

@@ -66,6 +66,7 @@ class RunSession:
     _folder: tuple[int, int] | None = field(init=False)
 
     def __post_init__(self) -> None:
+        """Take the subject's facts, and stop the run if its time is over already."""
         self.beyond = self.subject.beyond(self.profile)
         self.redactor = Redactor(self.subject.secrets)
         self.state.asked = self.only
@@ -282,6 +283,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _level(clause_id: str) -> Level:
+    """Return the clause's level: required or advisory."""
     return catalogue().clause(clause_id).level
 
 

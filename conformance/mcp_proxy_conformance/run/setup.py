@@ -66,6 +66,11 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 
 
 def _session(request: RunRequest, scratch: Path) -> RunSession:
+    """Make the session: target, profile, clauses and shard of the request, and the subject.
+
+    Raises errors of several classes, and pytest.UsageError for a profile or shard that does not
+    fit.
+    """
     began = time.monotonic()
     target = _target(request, scratch)
     kind = target.kind if target is not None else "endpoint"
@@ -157,6 +162,7 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
+    """Return the subject of the run: an endpoint if there is no target, a loader, or a proxy."""
     if target is None:
         assert isinstance(request.subject, Endpoint)
         return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")

@@ -70,6 +70,7 @@ def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
     before = {number: signal.signal(number, interruption) for number in numbers}
 
     def end() -> None:
+        """Give the signals their earlier handlers back, unless they are ignored by now."""
         for number, handler in before.items():
             if signal.getsignal(number) is interruption:
                 signal.signal(number, handler)

@@ -86,6 +86,7 @@ def _place(builtin: Builtin) -> Path:
 
 
 def _python(folder: Path) -> Path:
+    """Return the path of the interpreter in an environment's folder."""
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -122,6 +123,7 @@ def _run(words: Sequence[str], requirement: str) -> str:
 
 
 def _failed(requirement: str, reason: str) -> NotInstalled:
+    """Return the error for an environment that cannot be made, with the reason and a hint."""
     return NotInstalled(
         f"cannot create an environment for {requirement} in {cache_folder()}: {reason}; "
         "install the Python modules venv and pip, and make sure that a package index is reachable"

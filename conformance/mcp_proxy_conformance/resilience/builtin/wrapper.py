@@ -54,7 +54,7 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 
 
 def answered(line: str, load: Load) -> dict[str, Any]:
-    """Answer one line: hello, or a load, which is run; an `error` if it is neither."""
+    """Return the answer to one line: to hello, or to a load, which is run; else an `error`."""
     number = None
     try:
         request = json.loads(line)
@@ -89,7 +89,7 @@ def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Resul
 
 
 def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
-    """Convert the result of a server to an outcome of the answer."""
+    """Convert the result of a server to an outcome of the answer; `permanent` for an exception."""
     result = results[server_id]
     failed = isinstance(result, BaseException)
     return {

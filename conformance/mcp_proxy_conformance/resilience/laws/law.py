@@ -81,7 +81,7 @@ def script_in_words(server: LoadServer) -> str:
 
 
 def _in_words(behaviour: Behaviour) -> str:
-    """Render a behaviour in words."""
+    """Render the set members of a behaviour in one line; the request `initialize` is left out."""
     seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
     body = json.dumps(behaviour.body, ensure_ascii=False) if behaviour.body else ""
     on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
@@ -101,14 +101,14 @@ def _in_words(behaviour: Behaviour) -> str:
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[LoadServer, ServerOutcome]]:
-    """Yield each server of the case that has an outcome, with that."""
+    """Yield pairs of a server of the case and its outcome; servers without one are left out."""
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
 
 
 def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Comparison]:
-    """Return the judge of this law: each server's status, or attempts, end as the table allows."""
+    """Return the judge of the law `status` or `attempts`: each server ends as its script allows."""
 
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
         compared, most = Comparison(), case.given.max_attempts
@@ -155,6 +155,7 @@ def _sides(
 
 
 def _after(attempts: int | None) -> str:
+    """Return " after N attempts"; empty if they were not counted."""
     if attempts is None:
         return ""
     return f" after {attempts} attempt{'' if attempts == 1 else 's'}"
@@ -190,6 +191,7 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ids(loaded: Loaded) -> list[str]:
+    """Return the server ids of the outcomes in the answer."""
     return [outcome.server_id for outcome in loaded.answer.outcomes]
 
 
@@ -207,7 +209,7 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
     """Return the other load of the law of order: the same servers in reverse order.
 
-    None for a single server.
+    An empty list for a single server.
     """
     servers = case.given.servers
     if len(servers) == 1:
@@ -218,7 +220,7 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
     """Return the other loads of the law of isolation: each server by itself.
 
-    None for a single server.
+    An empty list for a single server.
     """
     most, servers = case.given.max_attempts, case.given.servers
     if len(servers) == 1:

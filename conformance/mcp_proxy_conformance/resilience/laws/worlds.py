@@ -224,7 +224,7 @@ def once(case: LoadCase) -> LoadCase:
 def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return the outcome that a case expects of a server: what the source allows for its script.
 
-    Any status and any tools if the source leaves a behaviour of it open.
+    If the source leaves a behaviour of it open, every failure and any tools are allowed too.
     """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)

@@ -253,6 +253,7 @@ def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
 
 
 def _clauses(findings: Iterable[Finding]) -> set[str]:
+    """Return every clause that the findings name."""
     return {clause for finding in findings for clause in finding.clauses}
 
 

@@ -49,6 +49,7 @@ class GeneratedLoads(Examples[LoadCase]):
 
     @cached_property
     def _cases(self) -> list[LoadCase]:
+        """All loads on which laws are tried, generated at first use."""
         return generated(self._examples, self.seed, self._declared.reads)
 
     def wanted(self) -> list[LoadCase]:
@@ -72,6 +73,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, example, self._loads.anew) for _ in range(times)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
+        """Judge the law by its loads of this case, which `of` makes; find nothing without answers.
+
+        Nor is anything found if this machine cannot play a fault of them.
+        """
         compared, several = Comparison(), [of(each) for each in self._of(law, case)]
         readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
         if readable and not any(load.unmet for load in several):
@@ -85,6 +90,7 @@ class GeneratedLoads(Examples[LoadCase]):
         )
 
     def _of(self, law: str, case: LoadCase) -> list[LoadCase]:
+        """Return the loads that the law needs for an example: itself, then those to compare with."""
         return [case, *LAWS[law].others(case, self._declared.reads)]
 
     def size(self, example: LoadCase) -> tuple[int, ...]:
@@ -138,7 +144,10 @@ class GeneratedLoads(Examples[LoadCase]):
         ]
 
     def _telling(self, law: str, case: LoadCase) -> LoadCase:
-        """Return the one of the compared loads that shows the breach alone, else the example."""
+        """Return, of the loads that the law needs, the first with a status that is not allowed.
+
+        If there is none, return the example itself.
+        """
         for load in self._of(law, case):
             loaded, most = self._loads.of(load).loaded, load.given.max_attempts
             for server in load.given.servers:

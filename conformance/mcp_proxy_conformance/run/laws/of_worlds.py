@@ -113,6 +113,7 @@ class GeneratedWorlds(Examples[Plan]):
         return (law,) if self._options.apart else ()
 
     def _plans(self, examples: int) -> list[Plan]:
+        """Return the plans of every run, and that many generated ones."""
         return generated(examples, self.seed, self._target.capabilities)
 
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
@@ -143,6 +144,7 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, job.result()) for job in jobs]
 
     def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
+        """Begin to play the plan twice more, unless begun before; return the two futures."""
         place = (f"{plan}", laws)
         if place not in self._repeats:
             jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]

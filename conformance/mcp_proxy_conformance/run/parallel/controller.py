@@ -41,9 +41,11 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
+        """The place of each check by its id, once all are collected."""
         return self._collected()
 
     def _split_scope(self, nodeid: str) -> str:
+        """Return the place of a check, by which xdist groups checks; its own id without one."""
         return self._places.get(nodeid, nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
@@ -98,7 +100,11 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
-        """Probe the target for all workers; if that fails, end the run or tell the workers."""
+        """Probe the target for all workers; if that fails, end the run or tell the workers.
+
+        It ends, by returning True, if only the suite's checks are run; else the outcome is written
+        to a file, so that the user's other tests still run.
+        """
         self._run.probe()
         if self._run.state.stopped is None:
             return None

@@ -86,5 +86,6 @@ def scratch_of(config: pytest.Config) -> str | None:
 
 
 def _expect_divisible(run: RunSession) -> None:
+    """Raise pytest.UsageError if the subject cannot be checked in several processes."""
     if run.subject.indivisible:
         raise pytest.UsageError(run.subject.indivisible)

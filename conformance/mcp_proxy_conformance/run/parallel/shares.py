@@ -150,6 +150,7 @@ def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
 
 
 def _end(run: RunState, ended: PartEnd) -> None:
+    """Merge the end of a share into the run's state: flags, faults once, and the worst outcome."""
     run.narrowed |= ended.narrowed
     run.interrupted |= ended.interrupted
     run.cut_short = run.cut_short or ended.cut_short

@@ -42,6 +42,7 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
     """Return a Target that describes the endpoint for the report; it cannot be started."""
 
     def none() -> Any:
+        """Raise AdapterError, as an endpoint cannot be started on a stage."""
         raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
 
     return Target(
@@ -162,6 +163,7 @@ class RunningEndpoint(Subject):
         return bench
 
     def _await_tools(self) -> None:
+        """Wait until a server over stdio finds the same tools twice, or the budget is over."""
         assert self._offered is not None
         with suppress(OverBudget):  # the survey reports it as well
             main = self._talks[""]
@@ -223,10 +225,15 @@ class RunningEndpoint(Subject):
         return _open(why, "disagrees")
 
     def _attempt(self, check: Check, bench: LiveBench) -> Ending:
+        """Call a check once; the ending has the breaches of schemas in the survey's answers."""
         ending = attempt(partial(check, bench))
         return replace(ending, of_schemas=bench.breaches_of_schemas())
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
+        """Return the ids of at most eight messages on what is accused, or in answers with findings.
+
+        `subjects` are labels of answers, or tools, by which calls and queries are found.
+        """
         assert self._ledger is not None
         queries = {subject.partition(":")[2] for subject in subjects}
         looks = list(bench.survey.looks())
@@ -272,6 +279,7 @@ def _subjects(ending: Ending) -> frozenset[str]:
 
 
 def _open(why: str, cause: Cause) -> Ending:
+    """Return an inconclusive ending for this reason, with the usual hint of its cause."""
     error = Inconclusive(why, cause=cause)
     return Ending(verdict="inconclusive", reason=why, error=error, cause=cause,
                   hint=HINTS.get(cause, ""))  # fmt: skip

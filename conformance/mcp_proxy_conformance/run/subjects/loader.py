@@ -72,7 +72,8 @@ class LoadBench:
         signature that the loader declares.
 
         Raises:
-            NotApplicable: It declares none, or declares one that this case's server sends.
+            NotApplicable: It declares none, or declares one that this case's server sends; or it
+                asks for the first page of tools only, in a case about later ones.
             Inconclusive: The case has no servers, and control servers are not reported as they are.
         """
         signatures = self._target.timeout_signatures
@@ -251,7 +252,7 @@ class DrivenLoader(Subject):
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:
-    """Judge a case as its check does."""
+    """Judge a case as its check does; raise if it fails or is open."""
     bench.judged(case).conclude()
 
 

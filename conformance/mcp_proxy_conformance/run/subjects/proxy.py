@@ -158,6 +158,11 @@ class DrivenProxy(Subject):
             started.close()
 
     def _probed(self, missing: presence.Missing | None, started: Started) -> Probed:
+        """Return the result of the probe, by what it found missing: the feature, a name, nothing.
+
+        The run is stopped by a wrong declaration, or as violated if the profile has the broken
+        clause.
+        """
         if missing is None:
             return Probed()
         excerpt = started.transcript.since(0)[-PRESENCE_EXCERPT:]
@@ -238,9 +243,10 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with the messages since the call that counted, and take paths left out.
+        """Return the ending with the messages since the call that counted, and paths not compared.
 
-        A failure or error has the target's log kept. For laws, lines on their worlds are returned.
+        A failure or error has the target's log kept; a pass has the last four messages only. For
+        laws, lines on their worlds are returned.
         """
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
