@@ -16,7 +16,7 @@ MOST_PARTS = 1000
 
 
 def read_bytes(path: Path, most: int = MOST) -> bytes:
-    """Return the content of a regular file of at most `most` bytes.
+    """Return the content of a regular file of at most `most` bytes; never waits at a pipe.
 
     Raises:
         OSError: It cannot be read, is not a regular file, or is larger; `strerror` says which.

@@ -62,6 +62,7 @@ def checks_in(folder: str) -> tuple[Check, ...]:
 
 
 def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
+    """Return the Check of a parsed function; its sentence is the docstring's first paragraph."""
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
         module=module,
@@ -73,7 +74,7 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 
 
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
-    """Return the clauses that a check cites by @requirement, and by the cases that it runs."""
+    """Return the distinct clauses that a check cites by @requirement or by the cases it runs."""
     clauses: list[str] = []
     for name, words in _decorated(node):
         if name == "requirement":
@@ -119,7 +120,10 @@ def names() -> tuple[str, ...]:
 
 
 def names_like(name: str) -> tuple[bool, str]:
-    """Return (True, the check or case of that name), or (False, the nearest name that exists)."""
+    """Return (True, the check or case of that name), or (False, the nearest name that exists).
+
+    Of `check[case]` only the check is looked up.
+    """
     known = names()
     check, case = split(name)
     if (wanted := check or case) in known:

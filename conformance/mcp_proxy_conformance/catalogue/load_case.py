@@ -113,7 +113,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     headers: dict[str, str] = {}
 
     def behaviour(self, attempt: int) -> Behaviour:
-        """Return the server's behaviour in an attempt, counted from 1."""
+        """Return the server's behaviour in an attempt, counted from 1; the last one repeats."""
         return self.script[min(attempt, len(self.script)) - 1]
 
     @property
@@ -213,6 +213,7 @@ def read(path: Path) -> LoadCase:
     """Read one load case, and check that its parts fit together.
 
     Raises:
+        OSError: The file cannot be read.
         BadLoadCase: It is not a valid case, or its parts do not fit together.
     """
     try:

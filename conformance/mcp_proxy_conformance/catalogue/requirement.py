@@ -266,6 +266,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
     import pytest  # noqa: PLC0415 - checks alone are marked; `list` and `explain` go without
 
     def mark(check: _Check) -> _Check:
+        """Return the check with a pytest marker that holds the ids of the clauses."""
         marked: _Check = pytest.mark.requirement(*ids)(check)
         return marked
 

@@ -31,6 +31,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         }
 
         def fill(value: Any) -> Any:
+            """Return the value with its holes filled, inside lists and objects too."""
             if isinstance(value, dict):
                 return {name: fill(inner) for name, inner in value.items()}
             if isinstance(value, list):

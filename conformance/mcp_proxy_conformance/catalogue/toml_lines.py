@@ -31,7 +31,7 @@ class TomlLines:
         self._text = text
 
     def line(self, place: Sequence[str | int], value: object = None) -> int:
-        """Return the line of a place, or of its nearest ancestor in the text.
+        """Return the line of a place, or of its nearest ancestor in the text; 1 without one.
 
         With a text as `value`: the first line from there on that has it in quotes, if any has.
         """

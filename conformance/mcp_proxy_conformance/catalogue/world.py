@@ -66,6 +66,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     page_size: int = 0
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the server has both a deny list and an allow list."""
         if self.deny and self.allow is not None:
             raise ValueError(f"server {self.name} has both deny and allow; keep one of them")
 
@@ -94,6 +95,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     agent: str | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless one action is set, and its server where it needs one."""
         verbs = [getattr(self, verb) for verb in VERBS]
         if sum(verb is not None for verb in verbs) != 1:
             raise ValueError(f"a step must have exactly one of {', '.join(VERBS)}")
@@ -161,7 +163,10 @@ def server(
     trusted: bool = True,
     allow: tuple[str, ...] | None = None,
 ) -> tuple[Server, tuple[Step, ...]]:
-    """Return a server for `world`, and the steps that lock its tools, user before config."""
+    """Return a server for `world`, and the steps that lock its tools, user before config.
+
+    Locks of other kinds are ignored.
+    """
     made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
     steps: list[Step] = []
     for kind in (USER, CONFIG):
@@ -198,7 +203,7 @@ class ToolState:
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks at start, when only the operator's lists lock tools."""
+    """Return each tool's locks at start: `config` where an operator's list excludes the tool."""
     states = {}
     for server in world.servers:
         deny, allow = set(server.deny), set(server.allow or ())
@@ -257,7 +262,10 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
 
 
 def _locked(state: ToolState, kind: str | None, *, on: bool) -> ToolState:
-    """Return the state with a lock of that kind laid or, with `on` false, lifted."""
+    """Return the state with a lock of that kind laid or, with `on` false, lifted.
+
+    Any kind but config, user and quarantine is that of the whole server.
+    """
     if kind == "config":
         return replace(state, config=on)
     if kind == "user":
