@@ -1,4 +1,4 @@
-"""Comparison of observed with allowed values, and the clauses that it breaks or observes."""
+"""Comparison of observed with allowed values, and the watch that keeps what a check has found."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ class Comparison:
         self.observed.update(set(clauses if shows is None else shows))
 
     def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
-        """Record clauses as open because a text was not recognised; its author can pin it."""
+        """Record clauses as open because a text was not recognised.
+
+        The reason asks to pin it: to say in the target file which lock the text is about.
+        """
         reason = f"{path}: this text is not recognised; pin it under its lock: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 

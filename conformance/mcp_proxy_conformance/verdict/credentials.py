@@ -80,7 +80,10 @@ def _of_url(url: str) -> Iterator[str]:
 
 
 def _of_value(value: str) -> Iterator[str]:
-    """Yield a header's value, its part after the scheme, a Basic password, and cookies' values."""
+    """Yield a header's value, its part after the scheme, a Basic password, and cookies' values.
+
+    Basic credentials are yielded decoded, whole too; nothing follows if they cannot be decoded.
+    """
     yield value
     scheme, space, rest = value.partition(" ")
     if space:

@@ -120,4 +120,5 @@ def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
 
 
 def _last(reason: str) -> str:
+    """Return the last line of a reason, such as the exception that ends a traceback."""
     return reason.strip().rpartition("\n")[2]

@@ -88,6 +88,8 @@ def is_clause(wanted: str) -> bool:
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
     """Map each id with a case that its check does not have to the nearest id that exists.
 
+    Ids of checks that are not in the run are left out.
+
     Args:
         wanted: Ids of deviations.
         collected: Every check of the run by its name and case, before any was left out.
@@ -103,9 +105,10 @@ def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]])
 
 
 def why_not(wanted: str) -> str:
-    """Return why this id cannot be waived, with the repair, or ""; of CHECK[CASE], judges CHECK.
+    """Return why this id cannot be waived, with the repair; empty if it can.
 
-    `strays` finds unknown cases, once the checks are collected.
+    Of `check[case]` only the check is looked at: `strays` finds unknown cases, once the checks are
+    collected.
     """
     cited = _cited(wanted)
     if cited is None:
@@ -120,7 +123,10 @@ def why_not(wanted: str) -> str:
 
 
 def _cited(wanted: str) -> tuple[str, ...] | None:
-    """Return the clauses that the id stands for; None if nothing has that name."""
+    """Return the clauses that the id stands for; None if nothing has that name.
+
+    A clause stands for itself, a check or case for those that it cites.
+    """
     if is_clause(wanted):
         return (wanted,) if wanted in _known() else None
     check, case = split(wanted)

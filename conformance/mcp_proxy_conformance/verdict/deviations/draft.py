@@ -46,6 +46,7 @@ def begun(clauses: dict[str, str], expires: date) -> str:
 
 
 def _entry(clause_id: str, reason: str, expires: date) -> str:
+    """Return the TOML of one entry, with its failure's reason in a comment of 120 characters."""
     comment = " ".join(inert(reason).split())[:WIDTH]
     return (
         f"\n[[deviation]]\n# {comment}\nid = {_quoted(clause_id)}\n"
@@ -54,4 +55,5 @@ def _entry(clause_id: str, reason: str, expires: date) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return the text as a quoted TOML string, its control characters escaped."""
     return json.dumps(inert(text), ensure_ascii=False)

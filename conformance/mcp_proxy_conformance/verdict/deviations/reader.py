@@ -53,7 +53,7 @@ class EntryLines:
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """Read that file; if none is named, the one in the working folder, if there is one."""
+    """Return the deviations of the file; of the default file if None, () if there is none."""
     if file is None and not Path(FILE).exists():
         return ()
     return read(file or Path(FILE), on)
@@ -178,6 +178,7 @@ def _is_reason(value: str) -> bool:
 
 
 def _is_link(value: str) -> bool:
+    """Whether the text is an http or https URL with a host, and without blanks."""
     try:
         parts = urlsplit(value)
     except ValueError:
@@ -187,7 +188,7 @@ def _is_link(value: str) -> bool:
 
 
 def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
-    """Return the fault of a text that is not TOML, at the line in the parser's message."""
+    """Return the fault of a text that is not TOML, at the parser's line, else at the last."""
     at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
     line = int(at[1]) if at else text.rstrip("\n").count("\n") + 1
     if isinstance(error, RecursionError):
@@ -197,6 +198,7 @@ def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> str:
+    """Return the sentence on an unknown member, with the nearest known name or all of them."""
     name = name[:SHOWN]
     near = get_close_matches(name, known, 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
@@ -204,4 +206,5 @@ def _unknown(name: str, known: tuple[str, ...]) -> str:
 
 
 def _fault(file: str, line: int, text: str) -> Fault:
+    """Return a Fault of kind `form`: the file is malformed at that line."""
     return Fault(file=file, line=line, text=text)

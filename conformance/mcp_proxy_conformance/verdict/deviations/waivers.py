@@ -50,7 +50,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
-    """Return the result as it counts: a failure that the deviations name whole is waived."""
+    """Return the result, as `waived` with their reasons if deviations excuse all of a failure."""
     if result.verdict != "fail" or not (used := _covering(result, deviations)):
         return result
     reasons = "; ".join(
@@ -105,7 +105,11 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 
 
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
-    """Return the deviations that together excuse the whole result; empty if they do not."""
+    """Return the deviations that together excuse the whole result; empty if they do not.
+
+    One that names the check or the case excuses it alone; those of clauses must cover every broken
+    one. Advisory results and clauses of the suite itself are never excused.
+    """
     if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
     by_name = [
@@ -119,7 +123,7 @@ def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation
 
 
 def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> State:
-    """Return whether the deviation's failure was seen, is gone, or was not observed.
+    """Return `used` if the deviation's failure was seen, `stale` if it is gone, else `unobserved`.
 
     It is only gone if nothing was left out of the run, and what it names passes.
     """
