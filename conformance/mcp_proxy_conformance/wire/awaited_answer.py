@@ -40,7 +40,10 @@ class Awaited:
         return bool(event.data) and event.event == "message" and self.take_message(event.data)
 
     def take_message(self, raw: bytes) -> bool:
-        """Take one message; return whether it ends the wait, by an answer or a fault."""
+        """Take one message; return whether it ends the wait, by an answer or a fault.
+
+        Requests and notifications are kept as `before`; answers to abandoned requests are skipped.
+        """
         try:
             message = jsonrpc.parse(raw)
         except ProtocolFault as fault:
@@ -108,17 +111,20 @@ class Awaited:
         )
 
     def _answers(self, message: Envelope) -> bool:
+        """Whether the message is an answer with the request's id, or an error without an id."""
         if message.method is not None:
             return False
         return message.id == self._id or (message.id is None and message.error is not None)
 
     def _of_body(self, body: bytes) -> Envelope:
+        """Return the answer in a JSON body; ProtocolFault if it is another message."""
         message = jsonrpc.parse(body)
         if not self._answers(message):
             raise self._wrong_id(message)
         return message
 
     def _of_stream(self, answer: HttpResponse) -> Envelope:
+        """Return the answer that the stream had; ProtocolFault if it ended without one."""
         answered = self.envelope()
         if answered is None:
             observed = f"a stream of {len(answer.events)} events that ended without it"
@@ -127,7 +133,10 @@ class Awaited:
         return answered
 
     def _refusal(self, answer: HttpResponse, *, in_session: bool) -> Envelope:
-        """Return the JSON-RPC error of an HTTP status of 400 or more; ProtocolFault without one."""
+        """Return the JSON-RPC error of an HTTP status of 400 or more; ProtocolFault without one.
+
+        A 404 in a session raises SessionLost, unless the error has the request's id.
+        """
         message = None
         if answer.media_type == "application/json":
             try:
@@ -144,6 +153,7 @@ class Awaited:
         return message
 
     def _wrong_id(self, message: Envelope) -> ProtocolFault:
+        """Return the fault for a message that does not answer the request."""
         to = "no request" if message.id is None else f"request {jsonrpc.quoted(message.id)}"
         observed = "a request" if message.method else f"an answer to {to}"
         return ProtocolFault("id", f"an answer to request {self._id}", observed, message.raw)

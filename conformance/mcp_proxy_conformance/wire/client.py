@@ -112,6 +112,10 @@ class Client(Conversation):
                 raise refusal from None
 
     def _discover(self) -> None:
+        """Agree on the stateless revision by `server/discover`; keep the answer as `opening`.
+
+        Raises ProtocolFault if the target does not list that revision.
+        """
         self._session.revision = revisions.LATEST_STATELESS
         reply = self._session.ask("server/discover", None, self.timeout)
         versions = handshake_result(reply).get("supportedVersions")

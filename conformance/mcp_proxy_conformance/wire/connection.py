@@ -48,7 +48,11 @@ class Dialing:
     redirects: int = 0
 
     def proxy(self, url: str) -> Proxy | None:
-        """Return the proxy for a URL; raises ValueError if the environment's is not a URL."""
+        """Return the environment's proxy for a URL; None if it is to be reached directly.
+
+        Raises:
+            ValueError: The environment's proxy is not a URL.
+        """
         parts = urlsplit(url)
         if not self.proxied or urllib.request.proxy_bypass(parts.hostname or ""):
             return None
@@ -66,7 +70,11 @@ class Dialing:
         return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
 
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
-        """Return a socket to the URL's host, through the proxy if given; raises OSError."""
+        """Return a socket to the URL's host, through the proxy if given, with TLS for https.
+
+        Raises:
+            OSError: The connection cannot be made, in time or at all.
+        """
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         place = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -83,6 +91,7 @@ class Dialing:
         return sock
 
     def _context(self) -> ssl.SSLContext:
+        """Return the TLS settings: the certificates to trust, or any if `insecure`."""
         context = ssl.create_default_context(cafile=self.ca)
         if self.insecure:
             context.check_hostname = False

@@ -87,7 +87,10 @@ class Conversation:
         raw_params: bytes | None = None,
         timeout: float | None = None,
     ) -> Reply:
-        """Send a request, opening the session if needed, and return its answer."""
+        """Send a request, opening the session if needed, and return its answer.
+
+        `raw_params` are bytes to send as they are, instead of `params`.
+        """
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
         if self._held is not None:
@@ -146,6 +149,7 @@ class Conversation:
         return tools
 
     def _seconds(self, timeout: float | None) -> float:
+        """Return the timeout if one is given, else that of the conversation."""
         return self.timeout if timeout is None else timeout
 
     def _settle(self) -> None:
@@ -153,6 +157,10 @@ class Conversation:
         self._shake_hands()
 
     def _shake_hands(self) -> None:
+        """Send `initialize` and `notifications/initialized`; keep the answer as `opening`.
+
+        Raises ProtocolFault if the target refuses, or chooses a revision that is unknown here.
+        """
         info = revisions.client_info(self._carrier.name)
         params = {
             "protocolVersion": revisions.LATEST_HANDSHAKE,
@@ -182,6 +190,7 @@ def refused(reply: Reply, expected: str, observed: str) -> ProtocolFault:
 
 
 def _bytes(params: Mapping[str, Any] | None, raw_params: bytes | None) -> bytes | None:
+    """Return the params to send: `raw_params` if given, else `params` encoded; None for neither."""
     if raw_params is not None:
         return raw_params
     return None if params is None else jsonrpc.dumps(params)

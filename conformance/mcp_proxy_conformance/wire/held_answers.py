@@ -31,7 +31,7 @@ class Held:
         self._lock = threading.RLock()  # a finalizer may run while the lock is held
 
     def take(self, answer: Answered) -> None:
-        """Count an answer until it is garbage; small ones are not counted.
+        """Count an answer until it is garbage, unless it is small; above the bound call `release`.
 
         Raises:
             ProtocolFault: The answers take too much memory.
@@ -48,5 +48,6 @@ class Held:
             raise ProtocolFault("size", most, "more", answer.raw)
 
     def _add(self, size: int) -> None:
+        """Change the number of counted bytes by `size`, which may be negative."""
         with self._lock:
             self._bytes += size

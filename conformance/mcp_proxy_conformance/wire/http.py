@@ -52,7 +52,7 @@ class HttpResponse:
     retry_s: float = 0.0
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name, in any case."""
+        """Return the first header of that name, in any case; None without one."""
         return next((v for k, v in self.headers if k.lower() == name.lower()), None)
 
     @property
@@ -87,6 +87,7 @@ class _ResponseBody:
 
     @property
     def raw(self) -> bytes:
+        """The bytes that have been added so far."""
         return self._bytes.getvalue()
 
 
@@ -104,6 +105,7 @@ class Http:
     """HTTP client with one kept connection to one URL; no cookies, no compression."""
 
     def __init__(self, url: str, transcript: Transcript, dialing: Dialing = DIRECT) -> None:
+        """Check the URL, ValueError if unusable; a connection is made by the first request."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not an http or https URL: {url!r}")
@@ -121,6 +123,7 @@ class Http:
 
     @property
     def _target(self) -> str:
+        """The path and query of the URL, as a request line has them."""
         parts = urlsplit(self.url)
         return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -170,6 +173,10 @@ class Http:
         deadline: Deadline,
         until: Callable[[Event], bool],
     ) -> HttpResponse:
+        """Send one request, recorded, and return the response; redirects are not followed.
+
+        It is sent again if a kept connection turns out to be closed before a byte of the answer.
+        """
         all_headers = (("Host", self._authority), *headers)
         if self._sock is not None and self._sock.stale():
             self.close()
@@ -203,6 +210,7 @@ class Http:
     def _begin(
         self, deadline: Deadline, method: str, body: bytes, headers: Sequence[tuple[str, str]]
     ) -> Response:
+        """Connect if needed, send the request, and return the response, read up to its body."""
         self._phase = "connect"
         if self._sock is None:
             sock = self._dialing.connect(self.url, self._proxy, deadline)
@@ -231,6 +239,10 @@ class Http:
         method: str,
         until: Callable[[Event], bool],
     ) -> HttpResponse:
+        """Read the body, record it as received, and return both head and body as one response.
+
+        The connection is closed unless the response was read whole and allows to keep it.
+        """
         headers = response.headers
         media = (response.header("content-type") or "").partition(";")[0].strip().lower()
         body = _ResponseBody()
@@ -269,7 +281,11 @@ def _fill(
     body: _ResponseBody,
     until: Callable[[Event], bool] | None,
 ) -> bool:
-    """Read the response into `body`; returns whether it was read to its end."""
+    """Read the response into `body`; returns whether it was read to its end.
+
+    Once `until` has accepted an event, the stream has `GRACE` seconds to end. One that breaks off
+    earlier is no error if it can be resumed.
+    """
     while True:
         try:
             chunk = response.piece()
@@ -294,6 +310,7 @@ def _fill(
 
 
 def _reason(error: OSError) -> str:
+    """Return an error's reason in words, such as `the connection was reset`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     for kind, reason in _REASONS:

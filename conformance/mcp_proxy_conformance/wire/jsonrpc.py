@@ -119,6 +119,7 @@ def weight(raw: bytes) -> int:
 
 
 def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:
+    """Return the Envelope of a message's members; ProtocolFault if they contradict each other."""
     message_id = _id(raw, members.get("id"))
     if method := members.get("method"):
         if method.kind != "string" or "result" in members or "error" in members:
@@ -135,6 +136,7 @@ def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:
 
 
 def _id(raw: bytes, node: spans.Node | None) -> int | str | None:
+    """Return the id, None if absent or null; ProtocolFault unless it is a string or an integer."""
     value = None if node is None else node.value()
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise _fault('a string or an integer as "id"', json.dumps(value), raw)
@@ -142,6 +144,7 @@ def _id(raw: bytes, node: spans.Node | None) -> int | str | None:
 
 
 def _error(raw: bytes, node: spans.Node) -> dict[str, Any]:
+    """Return the error object; ProtocolFault without an integer `code` and a string `message`."""
     code, message = node.get("code"), node.get("message")
     if code is None or message is None or not isinstance(code.value(), int):
         raise _fault('an error with "code" and "message"', "one without them", raw)
@@ -152,4 +155,5 @@ def _error(raw: bytes, node: spans.Node) -> dict[str, Any]:
 
 
 def _fault(expected: str, observed: str, raw: bytes) -> ProtocolFault:
+    """Return the ProtocolFault about an envelope, for the caller to raise."""
     return ProtocolFault("envelope", expected, observed, raw)

@@ -56,11 +56,13 @@ class Printed:
             self._file.close()
 
     def _listen(self) -> None:
+        """Read the stream to its end, in the thread; errors of reading end it silently."""
         with self._stream as stream, contextlib.suppress(OSError, ValueError):
             while chunk := os.read(stream.fileno(), CHUNK):
                 self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
+        """Add a chunk to the beginning or the end, and write whole new lines of the beginning."""
         with self._lock:
             room = MOST - len(self._first)
             self._first += chunk[:room]
@@ -95,6 +97,7 @@ def ends_of(path: Path) -> bytes:
 
 
 def _left_out(lost: int) -> bytes:
+    """Return the line that says how many bytes are left out; empty if none are."""
     return f"\n... {lost} bytes are left out ...\n".encode() if lost else b""
 
 

@@ -77,7 +77,11 @@ class Program:
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Queue one line, recorded as sent, and start a new 16 MiB limit on the output."""
+        """Queue one line, recorded as sent, and start a new 16 MiB limit on the output.
+
+        Raises:
+            ValueError: The line contains a line break.
+        """
         if b"\n" in line:
             raise ValueError("a message over stdio cannot contain a line break")
         self._unsent += line + b"\n"
@@ -120,6 +124,7 @@ class Program:
         self._stderr.close()
 
     def _signal(self, number: int) -> None:
+        """Send a signal to the process group; nothing happens if it has ended."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
@@ -145,6 +150,7 @@ class Program:
             raise self._gone(deadline)
 
     def _send(self) -> None:
+        """Write queued bytes to the program's input; drop them if it has closed its input."""
         try:
             del self._unsent[: os.write(self._in.fileno(), self._unsent[:CHUNK])]
         except BrokenPipeError:
@@ -182,10 +188,12 @@ class Program:
         self._parts = []
 
     def _unreachable(self, reason: str, deadline: Deadline) -> Unreachable:
+        """Return the fault, in the phase `send` while bytes are queued, else `wait`."""
         phase: Phase = "send" if self._unsent else "wait"
         return Unreachable(PEER, phase, reason, deadline.spent())
 
     def _record(self, direction: Direction, raw: bytes, note: str) -> Message:
+        """Record one line in the transcript, and return it as a Message."""
         return self._transcript.record(
             edge="client", direction=direction, peer=PEER, raw=raw, note=note
         )

@@ -82,6 +82,7 @@ class ToolReply(Reply):
         return cls(**{each.name: getattr(reply, each.name) for each in fields(reply)})
 
     def _text_literals(self) -> tuple[spans.Node, ...]:
+        """Return the string nodes of all text items; ProtocolFault if `content` is malformed."""
         content = self.node.get("content")
         if content is None or content.kind != "array":
             raise self.fault(
@@ -102,6 +103,10 @@ class ToolReply(Reply):
         return tuple(texts)
 
     def _literal(self) -> spans.Node:
+        """Return the string node of the only text item, or of the only one that begins with `{`.
+
+        Raises ProtocolFault if there is not exactly one.
+        """
         literals = self._text_literals()
         if len(literals) > 1:
             literals = tuple(text for text in literals if text.value().lstrip().startswith("{"))
@@ -112,6 +117,7 @@ class ToolReply(Reply):
         return literals[0]
 
     def _with_text(self, by: bytes) -> bytes:
+        """Return the bytes of the result with `by` in place of that item's string literal."""
         result, literal = self.node, self._literal()
         return self.raw[result.start : literal.start] + by + self.raw[literal.end : result.end]
 

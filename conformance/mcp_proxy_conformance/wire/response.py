@@ -65,6 +65,7 @@ class EventReader:
         return events
 
     def _line(self, line: bytes) -> Event | None:
+        """Take one line; return the event that an empty line completes, else None."""
         if not self._begun:
             self._begun = True
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -83,6 +84,7 @@ class EventReader:
         return None
 
     def _dispatch(self) -> Event | None:
+        """End the event: store its id as `last_id`; return it, None if it has no data."""
         data, event = self._data, self._event
         self._data, self._event = [], "message"
         self.last_id = "" if _CONTROL.search(self._id or "") else self._id or ""
@@ -139,7 +141,7 @@ class Response:
                 raise NotHttp("one that ended inside its head") if self._read else Closed
 
     def header(self, name: str) -> str | None:
-        """Return the first field with that lower-case name."""
+        """Return the first field with that lower-case name; None without one."""
         return next((value for field, value in self.headers if field.lower() == name), None)
 
     def piece(self) -> bytes:
@@ -201,7 +203,7 @@ class Response:
             self._fields.append((name.decode("latin-1"), value.strip(b" \t").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Finish a head: of the final response, or of an interim one."""
+        """Store status, headers and framing of a final response; ignore an interim one."""
         status = self._parser.get_status_code()
         if status < HTTPStatus.CONTINUE:
             self._broken = f"one with the status {status}"

@@ -62,6 +62,7 @@ def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]
 
 
 def _routed_name(method: str, params: bytes | None) -> str | None:
+    """Return the tool, prompt or URI that a request names in its params; None if none."""
     key = _NAME_OF.get(method)
     if key is None or params is None:
         return None

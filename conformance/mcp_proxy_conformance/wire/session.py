@@ -1,4 +1,4 @@
-"""One session over HTTP with one endpoint: its messages' headers and metadata, in either era."""
+"""One session over HTTP with one endpoint, in either protocol era; a probe for the old one."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ class Session:
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Store the revision and the session's id from the handshake."""
+        """Store the revision and the session's id from the handshake's answer.
+
+        Raises ProtocolFault for an id that is not visible ASCII.
+        """
         session_id = next((v for k, v in reply.headers if k.lower() == SESSION_ID.lower()), None)
         if session_id is not None and not _SESSION_ID.fullmatch(session_id):
             raise refused(
@@ -164,6 +167,7 @@ class Session:
         self.forget()
 
     def _headers(self, method: str, params: bytes | None) -> list[tuple[str, str]]:
+        """Return the headers of a request: those of the protocol, overridden by the user's own."""
         headers = [*_STANDING]
         if self.stateless:
             headers += revisions.stateless_headers(method, params)

@@ -49,6 +49,7 @@ class Node(NamedTuple):
     members: tuple[Member, ...] = ()
 
     def __repr__(self) -> str:
+        """Leave the source out, which may be large."""
         return f"Node({self.kind}, {self.start}, {self.end})"
 
     @property
@@ -162,6 +163,10 @@ class _Open(NamedTuple):
     key: list[tuple[str, Span]]
 
     def take(self, node: Node, *, kept: bool) -> None:
+        """Add a value, under the name that was read last if this is an object.
+
+        One that is not kept only uses up its name.
+        """
         if self.kind == "object":
             name = self.key.pop()
             if kept:
@@ -237,10 +242,12 @@ def _named(raw: bytes, at: int, top: _Open) -> int:
 
 
 def _closed(raw: bytes, top: _Open, end: int) -> Node:
+    """Return the node of a container that ends before the offset `end`."""
     return Node(top.kind, top.start, end, raw, tuple(top.items), tuple(top.members))
 
 
 def _skipped(raw: bytes, at: int) -> int:
+    """Return the offset of the first byte from `at` on that is not white space."""
     match = _SPACE.match(raw, at)
     return match.end() if match else at
 

@@ -103,6 +103,7 @@ class Lines:
             program.end()
 
     def _running(self) -> Program:
+        """Return the program, which is started by the first call."""
         if self._program is None:
             self._program = Program(self._command, self._env, self._transcript)
         return self._program
