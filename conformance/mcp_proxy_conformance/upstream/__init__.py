@@ -15,7 +15,10 @@ _HOMES = {"UpstreamServer": "server", "UpstreamTool": "tools", "Upstreams": "hub
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name on first use: the stdio shim's process imports this package."""
+    """Return a name of `__all__`, imported on first use; AttributeError for any other name.
+
+    The child process that plays a stdio server imports this package and needs none of them.
+    """
     if name not in _HOMES:
         raise AttributeError(name)
     from importlib import import_module  # noqa: PLC0415

@@ -28,7 +28,7 @@ class HttpRequest:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """Return the first header with that lower-case name."""
+        """Return the first header with that lower-case name; None without one."""
         return next((v for k, v in self.headers if k.lower() == name), None)
 
     @property
@@ -101,6 +101,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
 
 
 async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None:
+    """Append the chunks of a chunked body to `body`, and skip the trailer."""
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
         await body.read(reader, size)
         await reader.readexactly(2)
@@ -164,6 +165,7 @@ class Listener:
         await asyncio.gather(*live, return_exceptions=True)
 
     def _accept(self, listening: socket.socket) -> None:
+        """Accept one connection, and begin a task that serves it."""
         with contextlib.suppress(OSError):  # gone again before it was accepted
             sock, _ = listening.accept()
             sock.setblocking(False)
@@ -174,6 +176,7 @@ class Listener:
             task.add_done_callback(self._ended)
 
     async def _connection(self, sock: socket.socket) -> None:
+        """Serve a connection until `serve` returns, then close it; a peer's errors only end it."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         reader = asyncio.StreamReader(limit=self._longest, loop=loop)

@@ -93,7 +93,10 @@ class Upstreams:
         self.close()
 
     def run(self, work: Coroutine[None, None, _T]) -> _T:
-        """Await a coroutine on the servers' thread; RuntimeError if the thread does not run."""
+        """Await a coroutine on the servers' thread; RuntimeError if the thread does not run.
+
+        TimeoutError after `PATIENCE` seconds.
+        """
         if self._loop is None:
             work.close()
             raise RuntimeError("Upstreams was not started")

@@ -116,6 +116,11 @@ class Script:
         raise _Refusal(code=revisions.METHOD_NOT_FOUND, message="Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
+        """Return the encoded members of the result of `initialize`, without braces.
+
+        The revision is the requested one or, if that is unknown, the latest; _Refusal of any
+        handshake by a server that is stateless only.
+        """
         requested = params.get("protocolVersion")
         if self._eras == "stateless":
             raise self._unsupported(requested)
@@ -125,12 +130,17 @@ class Script:
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
+        """Return the encoded members of one page of tools; _Refusal for an unknown cursor."""
         page = self._state.page(cursor)
         if page is None:
             raise _Refusal(code=revisions.INVALID_PARAMS, message="Unknown cursor")
         return page
 
     def _called(self, params: dict[str, Any]) -> bytes:
+        """Count the call; return the members of its result, the text `ok NAME`.
+
+        _Refusal without a name, and for an unknown tool, whose call is counted too.
+        """
         name = params.get("name")
         if not isinstance(name, str):
             raise _Refusal(code=revisions.INVALID_PARAMS, message="A tool's name is required")
@@ -139,14 +149,17 @@ class Script:
         return b'"content":[{"type":"text","text":' + dumps(f"ok {name}") + b"}]"
 
     def _identity(self) -> dict[str, Any]:
+        """Return the members `capabilities` and `serverInfo`."""
         info = {"name": self._state.name, "version": "1"}
         return {"capabilities": self._capabilities, "serverInfo": info}
 
     def _versions(self) -> list[str]:
+        """Return the protocol revisions that this server supports."""
         handshake = [] if self._eras == "stateless" else list(revisions.HANDSHAKE_REVISIONS)
         return handshake if self._eras == "handshake" else [*handshake, revisions.LATEST_STATELESS]
 
     def _unsupported(self, requested: Any) -> _Refusal:
+        """Return the refusal of a protocol revision, which lists the supported ones."""
         data = {"supported": self._versions(), "requested": requested}
         return _Refusal(
             code=revisions.UNSUPPORTED_REVISION, message="Unsupported protocol version", data=data
@@ -154,6 +167,7 @@ class Script:
 
 
 def _refused(method: str, request_id: Any, refusal: _Refusal, status: int) -> Scripted:
+    """Return the answer with the JSON-RPC error of a refusal, under that HTTP status."""
     error: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
     if refusal.data is not None:
         error["data"] = refusal.data
@@ -182,16 +196,16 @@ class LineServer:
 
     @property
     def port(self) -> int:
-        """The loopback port that the shim connects to."""
+        """The loopback port to which the child process of a stdio session connects."""
         return self._listener.port
 
     async def open(self, transcript: Transcript) -> None:
-        """Listen for shims, on loopback whatever host the HTTP side has."""
+        """Listen for the child processes of stdio sessions, on loopback whatever host HTTP has."""
         self._transcript = transcript
         await self._listener.open("127.0.0.1", self._listener.port)
 
     async def close(self) -> None:
-        """Stop listening and end every session, and so its shim's process."""
+        """Stop listening and end every session, and with it its child process."""
         await self._listener.close()
 
     def announce(self) -> None:
@@ -201,6 +215,7 @@ class LineServer:
                 self._write(writer, LIST_CHANGED, "stdio list_changed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the lines of one session until it ends."""
         try:
             while line := await reader.readline():
                 if line.strip():
@@ -210,6 +225,7 @@ class LineServer:
             self._sessions.discard(writer)
 
     def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> None:
+        """Record and answer one line; after `notifications/initialized` the session is notified."""
         answer = self._script.answer(line)
         self._record("received", line, f"stdio {answer.method}".rstrip())
         if answer.method == "notifications/initialized":
@@ -218,10 +234,12 @@ class LineServer:
             self._write(writer, answer.body, "stdio")
 
     def _write(self, writer: asyncio.StreamWriter, raw: bytes, note: str) -> None:
+        """Record a line as sent, and write it to the session."""
         self._record("sent", raw, note)
         writer.write(raw + b"\n")
 
     def _record(self, direction: Direction, raw: bytes, note: str) -> None:
+        """Record a line on the upstream edge of the transcript, if there is a transcript yet."""
         if self._transcript is not None:
             self._transcript.record(
                 edge="upstream", direction=direction, peer=self._name, raw=raw, note=note

@@ -55,11 +55,11 @@ class UpstreamServer(ServerState):
 
     @property
     def command(self) -> list[str]:
-        """The command line of a shim by which this server is reached over stdio; quick to start."""
+        """The command line that reaches this server over stdio: a process that copies bytes."""
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen for HTTP on `host` and for stdio shims; called on the loop of `Upstreams`.
+        """Listen for HTTP on `host` and for stdio sessions; called on the loop of `Upstreams`.
 
         A server that was closed listens at the same ports again.
         """
@@ -82,6 +82,7 @@ class UpstreamServer(ServerState):
             self._loop.call_soon_threadsafe(self._lines.announce)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until one asks to close it."""
         while await self.answer_one(reader, writer):
             await writer.drain()
 
@@ -96,6 +97,10 @@ class UpstreamServer(ServerState):
         return request.keeps
 
     def _respond(self, request: HttpRequest) -> tuple[str, int, bytes, Headers]:
+        """Return (JSON-RPC method, status, body, headers) of the answer to one HTTP request.
+
+        Only a POST to `/mcp` gets a scripted answer; each `initialize` gets a new session id.
+        """
         if request.path.partition("?")[0] != PATH:
             return "", 404, b"", ()
         if request.method == "DELETE":
@@ -110,6 +115,7 @@ class UpstreamServer(ServerState):
         return answer.method, answer.status, answer.body, headers
 
     def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers) -> None:
+        """Record a message on the upstream edge of the transcript, if there is a transcript yet."""
         if self._transcript is not None:
             self._transcript.record(
                 edge="upstream",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def _no_arguments() -> dict[str, Any]:
+    """Return the input schema of a tool that takes no arguments."""
     return {"type": "object", "properties": {}}
 
 
@@ -128,7 +129,10 @@ class ServerState:
             return self._pages.get(cursor)
 
     def unasked_page(self, tool: str) -> int:
-        """Return the page, from 2, that lists a tool and was not requested; 0 if none."""
+        """Return the page, from 2, that lists a tool and was not requested; 0 if none.
+
+        It is 0, too, if no page at all was requested.
+        """
         with self._lock:
             place = next((n for n, name in enumerate(self._tools) if name == tool), 0)
             page = place // self._page_size if self._page_size else 0
@@ -145,6 +149,7 @@ class ServerState:
         """Hook that runs after each change of the tools; does nothing in this class."""
 
     def _known(self, name: str) -> UpstreamTool:
+        """Return the listed tool of that name; LookupError if there is none."""
         with self._lock:
             if name not in self._tools:
                 names = ", ".join(sorted(self._tools)) or "no tools"

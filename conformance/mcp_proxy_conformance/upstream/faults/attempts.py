@@ -26,7 +26,10 @@ class Call:
 
 
 def read_call(raw: bytes, revision: str | None) -> Call:
-    """Return the JSON-RPC call in a body, with its revision; an empty one if it is not a call."""
+    """Return the JSON-RPC call in a body, with its revision; an empty one if it is not a call.
+
+    `revision` is that of the HTTP header: one in `_meta` replaces it, one of `initialize` is added.
+    """
     try:
         message = json.loads(raw)
     except (ValueError, RecursionError):
@@ -87,6 +90,10 @@ class AttemptCount:
         return True
 
     def _opens(self, call: Call) -> bool:
+        """Whether a call can open an attempt: `initialize`, `server/discover` or a tools/list.
+
+        The latter only for its first page, and if nothing but such lists came before.
+        """
         if call.method == "tools/list":
             return not call.paged and (self.count == 0 or self._begins_with_lists)
         return call.method in OPENINGS

@@ -73,5 +73,6 @@ async def _drip(crumb: bytes, reader: asyncio.StreamReader, writer: asyncio.Stre
 
 
 async def _until_gone(reader: asyncio.StreamReader) -> None:
+    """Read and discard bytes until the peer has closed the connection."""
     while await reader.read(_CHUNK):
         pass

@@ -122,7 +122,11 @@ class FaultyServer:
         self.log.connected(connection, attempt=self._attempts.connected(), played=word)
 
     def reply(self, request: HttpRequest, connection: int) -> ScriptedReply:
-        """Return the scripted reply to a request, after counting and logging the request."""
+        """Return the scripted reply to a request, after counting and logging the request.
+
+        A path that is not the server's gets 404 and belongs to no attempt; one that redirects lead
+        to is always healthy.
+        """
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
         if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):
@@ -154,6 +158,10 @@ class FaultyServer:
     def _scripted_reply(
         self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int
     ) -> ScriptedReply:
+        """Return the reply that the behaviour makes of the right answer to the request.
+
+        The right answer to `initialize` hands out a session id, made of the token and the attempt.
+        """
         answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
         right = Right(answer=answer, id=call.id, progress=call.progress)
         if call.method == "initialize" and answer.status == OK:
@@ -172,10 +180,12 @@ class FaultyServer:
         return session is not None and self.token not in session
 
     def _location(self, to: str) -> str:
+        """Return the URL of a redirect: another server's by its id, or a path of this one."""
         if to not in (do.HEALTHY_PATH, do.MISSING_PATH):
             return self._redirect(to)
         place = _HEALTHY if to == do.HEALTHY_PATH else _MISSING
         return f"http://{LOOPBACK}:{self.port}{self._path(place)}"
 
     def _path(self, place: str) -> str:
+        """Return the path of one of this server's URLs, ending in `place`."""
         return f"/{self.prefix}-{quote(self.script.server_id, safe='')}/{place}"

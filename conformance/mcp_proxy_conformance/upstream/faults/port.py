@@ -67,6 +67,7 @@ class Port:
             self._held = None
 
     def _release(self) -> None:
+        """Close the connections that fill the queue."""
         for sock in self._waiting:
             sock.close()
         self._waiting.clear()
@@ -87,6 +88,10 @@ class Port:
                 return
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection: play the behaviour of whole connections, or answer its requests.
+
+        Each request goes to the server that its path names.
+        """
         connection = next(self._numbers)
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
         if (whole := self._first.whole) is not None:

@@ -64,11 +64,11 @@ class Right:
 
     @property
     def body(self) -> bytes:
-        """The body of the right answer; `{}` to be cut if there is none."""
+        """The body of the right answer; `{}` if it has none, so that there is something to cut."""
         return self.answer.body or b"{}"
 
     def with_header(self, name: str, value: str) -> ScriptedReply:
-        """Return the whole right answer with one more header."""
+        """Return the whole right answer with one header more, or in place of that name's."""
         headers = tuple(header for header in self.headers if header[0] != name)
         return whole(self.answer.status, self.answer.body, (*headers, (name, value)))
 

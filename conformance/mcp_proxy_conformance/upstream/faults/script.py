@@ -46,7 +46,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return first if isinstance(first, Whole) else None
 
     def of(self, attempt: int) -> Behaviour:
-        """Return the behaviour of an attempt, counted from 1."""
+        """Return the behaviour of an attempt, counted from 1; the last one repeats."""
         return self.script[min(max(attempt, 1), len(self.script)) - 1]
 
 
@@ -85,6 +85,7 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 
 
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
+    """Raise BadScript if a script contradicts itself or the other scripts of its load."""
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
         alone = next(each.word for each in script.script if isinstance(each, Whole))

@@ -118,6 +118,7 @@ class ServerLog:
             return self._dropped
 
     def _add(self, entry: Seen) -> None:
+        """Keep an entry, or count it as dropped once `MOST` entries are kept."""
         with self._lock:
             if len(self._entries) < MOST:
                 self._entries.append(entry)
@@ -126,4 +127,5 @@ class ServerLog:
 
 
 def _short(text: _Text) -> _Text:
+    """Return the first `LONGEST` characters of a text; None stays None."""
     return text[:LONGEST] if isinstance(text, str) else text

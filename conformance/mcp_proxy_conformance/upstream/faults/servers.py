@@ -98,6 +98,7 @@ class FaultServers:
             self._end(hub)
 
     def _end(self, hub: Upstreams) -> None:
+        """Close a hub that these servers started; one that was handed in stays open."""
         if hub is not self._shared_hub:
             hub.close()
 
@@ -167,6 +168,7 @@ class FaultServers:
         self._hub.run(self._ports.heal(self._server(server_id)))
 
     def _server(self, server_id: str) -> FaultyServer:
+        """Return the server of that id; LookupError if the load has none."""
         if server_id not in self._servers:
             raise LookupError(
                 f"no server {server_id!r}; the servers are {', '.join(sorted(self._servers))}"
