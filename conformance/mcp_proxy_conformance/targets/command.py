@@ -78,6 +78,7 @@ def fault_of(access: AdapterOk) -> str | None:
 
 
 def _fault_of_stdio(stdio: Stdio) -> str | None:
+    """Return why a stdio command line or environment is unusable, and the repair; else None."""
     if not stdio.command or not stdio.command[0]:
         return "a stdio.command that names no program; name one, or leave stdio out"
     if not all(map(_is_plain, stdio.command)):
@@ -109,11 +110,13 @@ def quoted(line: bytes) -> str:
 
 
 def _cut(value: object) -> str:
+    """Return the value as text, of which 300 characters are left."""
     text = str(value)
     return text if len(text) <= QUOTED else text[:QUOTED] + "…"
 
 
 def _redacted(value: Any, *, secret: bool = False) -> Any:
+    """Return the JSON value with all values inside the members of `SECRET` redacted."""
     if isinstance(value, dict):
         return {
             name: _redacted(member, secret=secret or name in SECRET)
@@ -207,7 +210,10 @@ class CommandAdapter:
         return self._program.tail() if self._program is not None else ""
 
     def stop(self) -> None:
-        """Close the program's standard input; end its process group if it runs 5 s later."""
+        """Close the program's standard input; end its process group if it runs 5 s later.
+
+        A program that broke the protocol is not waited for.
+        """
         if self._program is not None:
             self._program.finish(0.0 if self._broken else END_S)
 
@@ -236,6 +242,7 @@ class CommandAdapter:
         return answer.ok
 
     def _line(self, op: str, within_s: float) -> bytes:
+        """Wait for the program's next line; if it does not come, end it and raise."""
         assert self._program is not None
         try:
             return self._program.receive(within_s)
@@ -245,6 +252,7 @@ class CommandAdapter:
             raise self._break(f"it {end} before it answered {op}") from None
 
     def _read(self, op: str, line: bytes) -> AdapterAnswer:
+        """Return the answer in a line; if it breaks the protocol, end the program and raise."""
         try:
             answer = msgspec.json.decode(line, type=AdapterAnswer)
         except RecursionError:
@@ -266,6 +274,7 @@ class CommandAdapter:
         return answer
 
     def _misread(self, op: str, line: bytes, fault: str) -> AdapterError:
+        """End the program; return the error that quotes the line, to be raised."""
         return self._break(f"its answer to {op} is {quoted(line)}{fault}")
 
     def _break(self, complaint: str) -> AdapterError:
@@ -296,6 +305,7 @@ class CommandAdapter:
 
 
 def _server(world: World, name: str, place: UpstreamAddress) -> dict[str, Any]:
+    """Return a server as the request `start` has it: its address, and its allow or deny list."""
     server = world.server(name)
     members: dict[str, Any] = {"name": name, "trusted": server.trusted}
     members |= (

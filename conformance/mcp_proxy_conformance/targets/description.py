@@ -157,6 +157,7 @@ OPTIONS = (
 
 
 def _of_word(name: str, word: str) -> Any:
+    """Return an environment variable's text as the value of that member; BadTarget if unusable."""
     if name.endswith("_s"):
         try:
             return float(word)
@@ -177,6 +178,7 @@ def _of_word(name: str, word: str) -> Any:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    """Return the members of a target file; BadTarget if it is unreadable, not TOML, or too deep."""
     try:
         members = read_toml(file)
         nests_too_deeply = nests_deeper(members, DEEPEST)
@@ -192,6 +194,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _put(members: dict[str, Any], name: str, value: Any) -> None:
+    """Set a member by its dotted name, such as `upstreams.host`, in `members`.
+
+    Nothing is set inside a member that is not a table.
+    """
     outer, dot, inner = name.partition(".")
     if not dot:
         members[name] = value
@@ -200,6 +206,7 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _converted(members: dict[str, Any], place: str) -> Description:
+    """Return the members as a Description; BadTarget for an unknown or ill-typed one."""
     try:
         return msgspec.convert(members, Description)
     except msgspec.ValidationError as error:
@@ -219,6 +226,7 @@ def _readable(complaint: str) -> str:
 
 
 def _fields_at(path: str) -> tuple[str, ...]:
+    """Return the names that are known at a dotted path of a target file."""
     kind: Any = Description
     for step in re.findall(r"[a-z_]+", path):
         inner = get_type_hints(kind)[step]
@@ -227,10 +235,12 @@ def _fields_at(path: str) -> tuple[str, ...]:
 
 
 def _parts(annotation: Any) -> list[Any]:
+    """Return a type annotation and, at any depth, the arguments that it is made of."""
     return [annotation, *(part for argument in get_args(annotation) for part in _parts(argument))]
 
 
 def _check(described: Description, place: str) -> None:
+    """Raise BadTarget if the description contradicts itself, or lacks what its kind needs."""
     known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
     for word in described.capabilities or ():
         if word not in known:
@@ -262,6 +272,7 @@ def _check(described: Description, place: str) -> None:
 
 
 def _check_loader(described: Description, place: str) -> None:
+    """Raise BadTarget for members of loaders elsewhere, or an empty timeout signature."""
     if described.kind == "loader":
         if not all(signature.strip() for signature in described.timeout_signatures):
             raise BadTarget(
@@ -277,6 +288,7 @@ def _check_loader(described: Description, place: str) -> None:
 
 
 def _check_surface(described: Description, place: str) -> None:
+    """Raise BadTarget if the surface is incomplete, or disagrees with the capabilities."""
     surface, declared = described.surface, described.capabilities
     if described.kind == "command":
         declared = LEAST if declared is None else declared

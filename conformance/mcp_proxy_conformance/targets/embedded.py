@@ -96,6 +96,7 @@ class EmbeddedHost:
             raise TargetNotStarted(f"the reference does not start: {error!r}") from None
 
         def end() -> None:
+            """Have the proxy close, and wait for it up to 5 s."""
             self._loop.call_soon_threadsafe(over.set)
             serving.exception(END_S)
 
@@ -104,6 +105,7 @@ class EmbeddedHost:
     async def _serve(
         self, config: Path, data: Path, opened: Future[str], over: asyncio.Event
     ) -> None:
+        """Run a proxy until `over` is set; put its URL or the error of its start into `opened`."""
         try:
             async with self._changed.open(config, data) as proxy:
                 opened.set_result(proxy.url)

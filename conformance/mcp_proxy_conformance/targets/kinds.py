@@ -71,6 +71,7 @@ def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], b
 
 
 def _pins(described: Description) -> dict[str, frozenset[str]]:
+    """Map each pinned text to the statuses that the target file pins it for."""
     pinned = {text for texts in described.pins.values() for text in texts}
     return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
@@ -90,6 +91,7 @@ def _narrowed(target: Target) -> Target:
 
 
 def _reference() -> Target:
+    """Return the reference as a target, whose processes a warm host forks if the system can."""
     host = WarmHost(REFERENCE.host) if REFERENCE.host else None
     return Target(
         kind="reference",
@@ -102,6 +104,7 @@ def _reference() -> Target:
 
 
 def _mcpproxy(path: str) -> Target:
+    """Return the real Go proxy as a target; BadTarget if the program cannot be run."""
     binary = shutil.which(path)
     if binary is None:
         what = "is not executable" if Path(path).exists() else "does not exist"
@@ -124,6 +127,7 @@ def _mcpproxy(path: str) -> Target:
 
 
 def _command(command: tuple[str, ...]) -> Target:
+    """Return the target of a user's adapter, the program of that command line."""
     return Target(
         kind="command",
         make=partial(CommandAdapter, command),

@@ -45,6 +45,10 @@ class Known:
         return fit[0] if len(fit) == 1 else None
 
     def _of_any(self, name: str) -> ToolKey:
+        """Return the tool whose name and server's name occur in `name`, else one with that name.
+
+        Of several the one with the longest name; without any, the name under the empty server.
+        """
         spelt = [k for k in self._keys if k.server in name and k.tool in name] or [
             k for k in self._keys if k.tool == name
         ]

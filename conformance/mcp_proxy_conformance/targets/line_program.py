@@ -108,6 +108,7 @@ class LineProgram(Process):
         super().end(patience_s)
 
     def _listen(self) -> None:
+        """Queue each line of the program's output and then None, in a thread."""
         assert self._child.stdout is not None
         with self._child.stdout as stdout, contextlib.suppress(OSError, ValueError):
             while line := stdout.readline(LINE_MAX):
@@ -124,6 +125,7 @@ class LineProgram(Process):
             return
 
     def _exit(self) -> str:
+        """Return in words how the program ended, or which stream it closed."""
         code = self._child.poll()
         if code is None:
             return f"closed its standard {'input' if self._deaf else 'output'}"

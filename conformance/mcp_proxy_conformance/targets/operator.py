@@ -101,6 +101,7 @@ def listed(answer: dict[str, Any]) -> Lists | None:
 
 
 def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
+    """Map each server's name to its denied tools and its allowed ones (None without a list)."""
     return {
         server["name"]: (frozenset(server.get("disabled_tools") or ()), _allowed(server))
         for server in servers
@@ -108,11 +109,13 @@ def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
 
 
 def _allowed(server: dict[str, Any]) -> frozenset[str] | None:
+    """Return the tools on a server's allow list; None if it has no such list."""
     tools = server.get("enabled_tools")
     return None if tools is None else frozenset(tools)
 
 
 def _server_entry(server: Server, upstream: UpstreamAddress) -> dict[str, Any]:
+    """Return a server's entry in the config file: its address, trust and lists."""
     entry: dict[str, Any] = {"name": server.name, "enabled": True, "quarantined": False}
     if upstream.url is not None:
         entry |= {"url": upstream.url, "protocol": "streamable-http"}
@@ -179,7 +182,10 @@ class OperatorAdapter:
         return self._access()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock, by the config file (kind config) or by the REST API (any other kind)."""
+        """Set a lock, by the config file (kind config) or by the REST API (any other kind).
+
+        Refused if it would empty an allow list, in a target in which an empty one locks nothing.
+        """
         self._wait_until_quiet()
         if kind == "config":
             if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
@@ -266,11 +272,13 @@ class OperatorAdapter:
             self._process.end()
 
     def _running(self) -> Process:
+        """Return the program's process; AdapterError if it was not started."""
         if self._process is None:
             raise AdapterError("the target was not started")
         return self._process
 
     def _access(self) -> Access:
+        """Return the URL and agents' headers; also a stdio command line if the program has one."""
         url = f"http://127.0.0.1:{self._port}/mcp"
         if not self._launch.serves_stdio:
             return Access(url=url, agents=dict(self._agents))
@@ -281,12 +289,14 @@ class OperatorAdapter:
         )
 
     def _serve(self, config: Path, data: Path, listen: str) -> list[str]:
+        """Return the command line that serves that config and data at an address."""
         return [
             *self._launch.command, "serve", f"--config={config}", f"--data-dir={data}",
             f"--listen={listen}", "--enable-socket=false", "--log-level=warn",
         ]  # fmt: skip
 
     def _environment(self) -> dict[str, str]:
+        """Return the whole environment of the program: PATH, a home of its own, the API key."""
         path, home = os.environ.get("PATH", ""), str(self._folder / "home")
         return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
@@ -304,6 +314,7 @@ class OperatorAdapter:
                 return
 
     def _run_on(self, port: int) -> None:
+        """Start the program on that port (0: its own choice) and wait until it is ready."""
         began = time.monotonic()
         deadline = began + START_S
         (self._folder / "home").mkdir(exist_ok=True)
@@ -322,6 +333,7 @@ class OperatorAdapter:
             self._quiet_until = ready + self._launch.first_action_s + SLOWNESS * (ready - began)
 
     def _spawn(self, command: list[str], log: Path) -> Process:
+        """Start the program of the command line, forked by the host if there is one."""
         if self._host is None:
             return Spawned(command, env=self._environment(), log=log)
         arguments = command[len(self._launch.command) :]
@@ -369,6 +381,7 @@ class OperatorAdapter:
 
 
 def _free_port() -> int:
+    """Return a loopback port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -376,6 +389,7 @@ def _free_port() -> int:
 
 
 def _port_of(line: str) -> int:
+    """Return the port of the URL in a program's first line; TargetNotStarted without one."""
     try:
         return int(json.loads(line)["url"].split("/")[2].rpartition(":")[2])
     except (ValueError, KeyError, IndexError, TypeError):

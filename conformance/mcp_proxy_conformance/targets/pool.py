@@ -162,11 +162,13 @@ class Pool(Generic[P]):
         self._start_ahead()
 
     def _drop(self, place: str) -> None:
+        """Forget a place's target; cancel its start or, if that has begun, end it in a thread."""
         future = self._made.pop(place, None)
         if future is not None and not future.cancel():
             self._enders.submit(self._end, future)
 
     def _end(self, future: Future[Ready[P]]) -> None:
+        """Wait until a target is started, and close it; one that failed to start is left."""
         if future.exception() is not None:
             return
         started = future.result().started
@@ -227,6 +229,7 @@ class Pool(Generic[P]):
                 self._submit(place + NEXT, wanted.world)
 
     def _submit(self, place: str, world: World) -> Future[Ready[P]]:
+        """Begin to start a target in a thread; return its future, kept under the place."""
         future = self._crew.submit(self._make, world)
         self._made[place] = future
         return future

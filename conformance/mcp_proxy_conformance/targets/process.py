@@ -67,6 +67,7 @@ class Process:
             raise TargetNotStarted(f"the target {complaint} in time; {self._log_end()}")
 
     def _log_end(self) -> str:
+        """Return the end of a sentence with the tail of the log, or that it is empty."""
         tail = self.tail().strip()
         return f"its log ends with:\n{tail}" if tail else "its log is empty"
 
@@ -84,10 +85,12 @@ class Process:
             stream.close()
 
     def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process group; nothing happens if it has ended."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def _exit(self) -> str:
+        """Return in words how the program ended."""
         return "ended"
 
 
@@ -112,6 +115,7 @@ class Spawned(Process):
         return self._child.poll() is None
 
     def _exit(self) -> str:
+        """Return in words how the program ended, with its exit code."""
         return f"ended with exit code {self._child.returncode}"
 
 
@@ -159,6 +163,7 @@ def output_beside(log: Path) -> Path:
 
 
 def _end_of(path: Path) -> str:
+    """Return the last 4000 bytes of a file as text; empty if it cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
     return ""

@@ -76,6 +76,7 @@ class OperatorApi:
         return token
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:
+        """Send one request on a new connection; return the status and the text of the answer."""
         link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)
         try:
             payload = None if body is None else json.dumps(body)

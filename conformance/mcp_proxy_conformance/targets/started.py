@@ -40,7 +40,10 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def declared_part(world: World, target: Target) -> World:
-    """Return the world without what the target does not declare, over the transport it wants."""
+    """Return the world without deny lists and agents if the target does not declare them.
+
+    Its servers have the transport that the target wants.
+    """
     servers, agents = world.servers, world.agents
     if (transport := target.upstreams.transport) != "by stage":
         servers = tuple(msgspec.structs.replace(server, transport=transport) for server in servers)
@@ -125,6 +128,7 @@ class Started:
             raise
 
     def _start(self) -> Access:
+        """Start the upstream servers, then the target with their addresses; return its access."""
         self.upstreams.start()
         places = {}
         for server in self.world.servers:
@@ -143,6 +147,7 @@ class Started:
         return self.adapter.start(self.world, places, self.folder / "target")
 
     def _open(self, upstream: UpstreamServer) -> None:
+        """Begin to serve an upstream server; AdapterError if its address cannot be bound."""
         try:
             self.upstreams.add(upstream)
         except OSError as error:
@@ -252,6 +257,7 @@ class Started:
         self.moved(self.adapter.unlock(kind, server, tools))
 
     def _expect_declared(self, word: str) -> None:
+        """Raise NotDeclared unless the target declares that capability."""
         if word not in self.target.capabilities:
             raise NotDeclared(f"{word} is not declared")
 
@@ -337,6 +343,7 @@ class Started:
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:
+    """Return a world's tool as a scripted server lists it."""
     return UpstreamTool(
         name=tool.name,
         description=tool.description,

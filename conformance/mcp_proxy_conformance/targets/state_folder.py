@@ -1,4 +1,4 @@
-"""The contents of a target's state folder: its files, and the tables of its SQLite databases."""
+"""The state folder of a target: files, SQLite tables, writes to it, kept logs, removal."""
 
 from __future__ import annotations
 
@@ -102,6 +102,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def _tables(path: Path) -> list[str]:
+    """Return the names of a database's tables and indexes; empty if the file is not one."""
     with contextlib.suppress(OSError, sqlite3.Error):
         with path.open("rb") as file:
             if file.read(len(SQLITE)) != SQLITE:

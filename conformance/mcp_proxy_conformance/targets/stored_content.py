@@ -104,6 +104,7 @@ def spelled(text: str) -> re.Pattern[bytes]:
 
 
 def _joined(parts: list[Stored]) -> Stored:
+    """Return several contents as one: a digest of all digests, and all of their traces."""
     digest = hashlib.sha256(b"".join(sorted(part.digest for part in parts))).digest()
     return Stored(digest=digest, traces=frozenset[str]().union(*(p.traces for p in parts)))
 
@@ -118,7 +119,7 @@ def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the content of each column of a database, of its schema and its header."""
+    """Yield (place, content) of each column of a database, of its schema and its header."""
     with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
         rows.text_factory = bytes
         header = [rows.execute(f"pragma {name}").fetchone() for name in HEADERS]
@@ -133,6 +134,7 @@ def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (`table.column`, its sorted cells joined by NUL) for each column of a table."""
     quoted = '"' + table.replace('"', '""') + '"'
     found = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name
     names = [column[0] for column in found.description]
@@ -145,6 +147,7 @@ def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes
 
 
 def _holds(content: bytes, trace: re.Pattern[bytes]) -> bool:
+    """Whether a trace's pattern occurs in the content, plain or decompressed."""
     return trace.search(content) is not None or any(
         trace.search(unpacked) is not None for unpacked in _unpacked(content)
     )

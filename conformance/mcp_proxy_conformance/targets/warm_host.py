@@ -63,6 +63,7 @@ class WarmHost:
             child.communicate()
 
     def _spawn(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
+        """Start the host process with pipes; TargetNotStarted without process groups."""
         expect_groups()
         return subprocess.Popen(  # noqa: S603 - our own reference
             self._command,

@@ -25,6 +25,7 @@ def host() -> None:
     running: set[int] = set()
 
     def reap(*_: object) -> None:
+        """Collect the instances that have ended, and forget them."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 running.discard(ended)
