@@ -205,6 +205,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
+    """Call the check, with `golden` (its stored answer) bound to the bench if it asks for that."""
     own = {"bench": bench}
     if isinstance(golden := arguments.get("golden"), Golden):
         if not isinstance(bench, Bench):
@@ -269,7 +270,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Set the suite's own alarm for a check, instead of pytest-timeout's."""
+    """Set the suite's own alarm for a check, instead of pytest-timeout's (None: leave it)."""
     run = item.config.stash.get(RUN, None)
     if run is None or settings.method != "signal":
         return None
@@ -295,6 +296,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
+    """Return a context that interrupts its block at the run's time limit, if there is a run."""
     run = item.config.stash.get(RUN, None)
     return nullcontext() if run is None else within(run.left_s, run.overdue())
 
