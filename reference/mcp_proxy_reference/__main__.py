@@ -55,6 +55,11 @@ def serve(config: Path, data_dir: Path | None, listen: str | None, **options: An
 async def _serve(
     config: Path, data_dir: Path, listen: str, answers: Literal["json", "sse"]
 ) -> None:
+    """Serve on standard streams if `listen` is `:0`, else over HTTP until cancelled by a signal.
+
+    Over HTTP, the URL and the process id are printed first; ConfigError unless the host is
+    loopback.
+    """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,6 +74,7 @@ async def _serve(
         raise ConfigError(f"listen must be a loopback address, not {listen}.")
 
     def front(gateway: Gateway) -> Front:
+        """Return the HTTP application of a proxy, which prefers the wanted form of answers."""
         return Front(Protocol(Tools(gateway)), answers)
 
     async with Proxy.open(config, data_dir, front=front, listen=(host, int(port))) as proxy:

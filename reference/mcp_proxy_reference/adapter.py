@@ -132,6 +132,7 @@ class Target:
 
 
 def _entry(server: Json) -> Json:
+    """Return a server's entry in the config file: its address, trust and lists."""
     entry = {"name": server["name"], "enabled": True, "quarantined": False}
     if "url" in server:
         entry |= {"url": server["url"], "protocol": "streamable-http"}

@@ -50,6 +50,7 @@ class Settings(msgspec.Struct, kw_only=True):
     servers: list[Server] = msgspec.field(name="mcpServers", default_factory=list)
 
     def __post_init__(self) -> None:
+        """Default the API key to the environment's, and the limit of tools to 15."""
         self.api_key = self.api_key or os.environ.get("MCPPROXY_API_KEY", "")
         self.tools_limit = self.tools_limit or 15
 
@@ -101,6 +102,7 @@ def rewrite(path: Path, config: Config, server: str, **changes: bool) -> Config:
 
 
 def _without_nulls(value: Any) -> Any:
+    """Return the JSON value without the members, at any depth, that are null."""
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     if isinstance(value, dict):

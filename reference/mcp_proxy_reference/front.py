@@ -79,6 +79,11 @@ class Front:
         await send({"type": "http.response.body", "body": body})
 
     async def _reply(self, request: Request) -> Reply:
+        """Route a request to readiness, MCP or the operator API, which needs the API key.
+
+        HttpError for an Origin that is not loopback, an unknown path or a wrong key. A changed
+        config file is taken over before.
+        """
         path = request.path
         origin = request.headers.get("origin")
         if origin is not None and _host(origin) not in LOOPBACK:
@@ -99,6 +104,7 @@ class Front:
         )
 
     async def _mcp(self, request: Request) -> Reply:
+        """Answer a request at an MCP endpoint: a message (POST) or a session's end (DELETE)."""
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":
             self.check_session(request)
@@ -118,6 +124,10 @@ class Front:
             return _json(400, protocol.failure(error, message))
 
     async def _message(self, agent: Agent, request: Request, message: Json) -> Reply:
+        """Answer a JSON-RPC message: 202 to a notification, else JSON or an event stream.
+
+        `initialize` opens a session, which all later messages of its revisions must name.
+        """
         revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE
         opened: dict[str, str] = {}
@@ -147,6 +157,10 @@ class Front:
         return _json(200, answer, opened)
 
     def _agent(self, request: Request) -> Agent:
+        """Return the agent that holds the bearer token; HttpError 401 if nobody does.
+
+        Without a token, and with the API key as one, it is the administrator.
+        """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if not scheme or (token and token == self._gateway.config.settings.api_key):
             return ADMINISTRATOR
@@ -173,10 +187,12 @@ class Front:
 
 
 def _json(status: int, document: Json, headers: Mapping[str, str] = {}) -> Reply:
+    """Return a reply with that status and a JSON body."""
     return status, {"content-type": "application/json", **headers}, protocol.encode(document)
 
 
 def _host(origin: str) -> str | None:
+    """Return the host in an Origin header; None if it has none or is not a URL."""
     try:
         return urlsplit(origin).hostname
     except ValueError:

@@ -53,7 +53,10 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def follow(self) -> None:
-        """Take over a changed configuration file, and record tools that could not be recorded."""
+        """Take over a changed configuration file, and record tools that could not be recorded.
+
+        If the file is unusable, the last good configuration stays in force.
+        """
         try:
             stat = self._path.stat()
             signature = stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -108,6 +111,7 @@ class Gateway:
         )
 
     def _facts_of(self, tool: Tool, records: Records | None) -> Facts:
+        """Return the facts about a tool, by config and approval records (None: unreadable)."""
         server = self.config.servers[tool.server]
         record = records.get((tool.server, tool.name)) if records else None
         return Facts(
@@ -146,7 +150,10 @@ class Gateway:
                 self._attach(server)
 
     def _attach(self, server: Server) -> Upstream:
+        """Begin to load a server in the background, and return its Upstream."""
+
         def take(outcome: Outcome) -> None:
+            """Replace and record the server's tools after a good load, if it is still attached."""
             if outcome.status == "available" and self.upstreams.get(server.name) is upstream:
                 tools = [_tool(server.name, listed) for listed in outcome.tools]
                 self._tools[server.name] = {tool.name: tool for tool in tools}
@@ -159,6 +166,7 @@ class Gateway:
         return upstream
 
     def _record(self, name: str) -> None:
+        """Record a server's present tools in the store; if that fails, remember to try again."""
         self._unrecorded.discard(name)
         if (server := self.config.servers.get(name)) is None:
             return
@@ -171,6 +179,10 @@ class Gateway:
             self._unrecorded.add(name)
 
     def _approval(self, tool: Tool, record: Record | None) -> Approval:
+        """Return whether the tool is approved, pending, or changed since it was approved.
+
+        Tools of a trusted server are always approved.
+        """
         if self.config.trusts(self.config.servers[tool.server]):
             return "approved"
         if record is None or record.digest is None:
@@ -179,6 +191,7 @@ class Gateway:
 
 
 def _connection(server: Server) -> Connection:
+    """Return how the loader reaches a server of the config."""
     return Connection(
         server_id=server.name,
         url=server.url,
@@ -190,6 +203,7 @@ def _connection(server: Server) -> Connection:
 
 
 def _tool(server: str, listed: Json) -> Tool:
+    """Return a listed tool as a Tool; its digest covers description, schema and annotations."""
     vouched = [listed.get("description"), listed["inputSchema"], listed.get("annotations")]
     annotations = listed.get("annotations")
     return Tool(

@@ -117,7 +117,11 @@ def by_status(code: int, body: bytes) -> Signal:
 
 
 def by_error(error: BaseException) -> Signal:
-    """Return the signal of a transport error, by its chained causes."""
+    """Return the signal of a transport error, by its chained causes.
+
+    The first timeout, unknown host or refused connection among them decides; else a bad URL is
+    `configuration`, a failed connection `refused`, and anything else `reset`.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (httpx2.TimeoutException, TimeoutError)):
@@ -161,6 +165,7 @@ async def list_tools(session: Session) -> list[Json]:
 
 
 def _is_tool(tool: object) -> bool:
+    """Whether an entry has a name and an inputSchema, and no description but a text."""
     return (
         isinstance(tool, dict)
         and isinstance(tool.get("name"), str)
@@ -181,7 +186,7 @@ async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def usable(connection: Connection) -> bool:
-    """Whether the connection has a URL with a host, or a command."""
+    """Whether the connection has an http URL with a host, or no URL but a command."""
     if not connection.url:
         return bool(connection.command)
     try:

@@ -109,10 +109,12 @@ async def _route(gateway: Gateway, request: list[str], body: bytes) -> Answer:
 
 
 def _done(status: int = 200, **data: object) -> Answer:
+    """Return the answer of a successful request, with `data` as its content."""
     return status, {"success": True, "data": data}
 
 
 def _server(gateway: Gateway, server: Server) -> Json:
+    """Return a server's entry as the operator API lists it."""
     entry = tools.state(gateway, server)
     state = entry.pop("connection_status")["state"]
     return entry | {
@@ -125,6 +127,7 @@ def _server(gateway: Gateway, server: Server) -> Json:
 
 
 def _tools(gateway: Gateway, server: str) -> list[Json]:
+    """Return the entries of a server's tools with their locks; StoreError if unreadable."""
     gateway.store.records()  # an unreadable store is reported to the operator
     return [
         {
@@ -142,6 +145,7 @@ def _tools(gateway: Gateway, server: str) -> list[Json]:
 
 
 def _tool(gateway: Gateway, server: str, name: str) -> Tool:
+    """Return a server's tool of that name; HttpError 404 without one."""
     if (tool := gateway.tools(server).get(name)) is None:
         raise HttpError(404, f"There is no tool {name} on the server {server}.")
     return tool
@@ -161,6 +165,7 @@ def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
 
 
 def _issue(gateway: Gateway, request: Token) -> Answer:
+    """Create an agent token and return the answer with it; HttpError 409 if the name is taken."""
     servers = None if "*" in request.allowed_servers else request.allowed_servers
     agent = Agent(name=request.name, servers=servers, permissions=request.permissions)
     lifetime = int(request.expires_in[:-1]) * SECONDS[request.expires_in[-1]]

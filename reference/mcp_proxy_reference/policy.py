@@ -44,7 +44,7 @@ class ArgumentError(ValueError):
 
 
 def may_call(facts: Facts, _surface: str) -> bool:
-    """Whether the tool may be called: the one decision behind calls, discovery and counts."""
+    """Whether no lock applies to the tool: the one decision behind calls, discovery and counts."""
     return (
         facts.enabled
         and not facts.quarantined
@@ -55,7 +55,10 @@ def may_call(facts: Facts, _surface: str) -> bool:
 
 
 def classify(facts: Facts) -> Status:
-    """Return the single reason why a tool is not callable; the first match wins."""
+    """Return the single reason why a tool is not callable; the first match wins.
+
+    In this order: server off, config, quarantine, user, approval; else the reason is unknown.
+    """
     if not facts.enabled:
         return "server_disabled"
     if facts.denied:
@@ -75,7 +78,10 @@ def indexed(facts: Facts) -> bool:
 
 
 def withheld_status(facts: Facts) -> Status | None:
-    """Return the status to list for a tool outside the search index; None: not listed."""
+    """Return the status to list for a tool outside the search index; None: not listed.
+
+    None if its server is off or the config denies it, since approval would not make it callable.
+    """
     if not facts.enabled or facts.denied:
         return None  # neither approval nor release would make it callable
     if facts.quarantined:
@@ -84,7 +90,10 @@ def withheld_status(facts: Facts) -> Status | None:
 
 
 def matches(query: str, facts: Facts) -> float:
-    """Return how well the name of a tool outside the index matches; 0 for not at all."""
+    """Return how well the name of a tool outside the index matches; 0 for not at all.
+
+    Infinite for the exact name, else the number of words that query and name share.
+    """
     name = facts.tool.name
     if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
         return EXACT
@@ -184,7 +193,10 @@ def flag(arguments: Mapping[str, Any]) -> bool:
 
 
 def limit(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the result limit of a discovery request, kept within 1 and 100."""
+    """Return the result limit of a discovery request, kept within 1 and 100; else the default.
+
+    ArgumentError for a limit that is not a number.
+    """
     value = arguments.get("limit")
     if value is None:
         return default

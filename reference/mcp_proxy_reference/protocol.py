@@ -95,6 +95,10 @@ class Protocol:
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     async def _result(self, agent: Agent, endpoint: str, message: Json, *, stateless: bool) -> Json:
+        """Return the result of a request by its method; RpcError if unknown or malformed.
+
+        A stateless one gets the members of its revision as well.
+        """
         method, params = message["method"], message.get("params") or {}
         if not isinstance(params, dict):
             raise RpcError(PARAMS, "params must be an object.")
@@ -153,4 +157,5 @@ def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
 
 
 def _refuse(constant: str) -> Any:
+    """Raise ValueError for NaN and Infinity, which JSON does not have."""
     raise ValueError(constant)

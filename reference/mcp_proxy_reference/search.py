@@ -18,7 +18,10 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @lru_cache(maxsize=4096)
 def terms(text: str) -> tuple[str, ...]:
-    """Return the search terms of a text, for the index and for queries."""
+    """Return the search terms of a text: words in lower case, and parts of words.
+
+    Those are the parts of camelCase, and single CJK characters and pairs.
+    """
     tokens: list[str] = []
     for word in _WORD.findall(text):
         if _IS_CJK.match(word):

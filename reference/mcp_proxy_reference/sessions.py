@@ -82,6 +82,7 @@ class HttpSession(RpcSession):
         await self._http.aclose()
 
     async def _exchange(self, message: Json) -> Json:
+        """Post a message and return its answer; keep the session id that is handed out."""
         content, headers = json.dumps(message), self._headers
         try:
             post = self._http.stream("POST", self._url, content=content, headers=headers)
@@ -122,6 +123,10 @@ async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
 
 
 def _message(raw: bytes) -> Json:
+    """Return a JSON object; Signal `malformed` if it is not JSON.
+
+    Any other JSON value becomes an object that answers no request.
+    """
     try:
         message = json.loads(raw or b"{}")
     except (ValueError, RecursionError):
@@ -157,6 +162,7 @@ class StdioSession(RpcSession):
         await self._process.wait()
 
     async def _exchange(self, message: Json) -> Json:
+        """Write a message; return its answer if it is a request, else {}."""
         if "id" not in message or "method" not in message:
             await self._write(message)
             return {}
@@ -170,6 +176,7 @@ class StdioSession(RpcSession):
             del self._waiting[message["id"]]
 
     async def _write(self, message: Json) -> None:
+        """Write a message as one line; if the process has ended, raise its Signal."""
         if self._ended is not None:
             raise self._ended
         pipe = self._process.stdin
@@ -183,6 +190,7 @@ class StdioSession(RpcSession):
             raise self._ended or Signal("reset") from None
 
     async def _read(self) -> None:
+        """Receive lines until the output ends or is malformed; then fail waiting requests."""
         pipe = self._process.stdout
         assert pipe is not None
         ended = Signal("reset")
@@ -199,6 +207,7 @@ class StdioSession(RpcSession):
                 answer.set_exception(ended)
 
     async def _receive(self, message: Json) -> None:
+        """Handle one message: changed tools, a request to this client, or an awaited answer."""
         method, request_id = message.get("method"), message.get("id")
         reply = {"jsonrpc": "2.0", "id": request_id}
         if method == CHANGED:

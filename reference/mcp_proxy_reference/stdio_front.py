@@ -23,6 +23,7 @@ async def serve(own: Protocol) -> None:
 
 
 async def _line(lines: asyncio.StreamReader) -> bytes:
+    """Return the next line, b"" at the end; one that is too long becomes an invalid one."""
     try:
         return await lines.readline()
     except ValueError:  # longer than the limit; what follows of it is answered as malformed
@@ -30,6 +31,7 @@ async def _line(lines: asyncio.StreamReader) -> bytes:
 
 
 async def _answer(own: Protocol, line: bytes) -> None:
+    """Answer one line on standard output; a notification gets no answer."""
     own.tools.gateway.follow()
     try:
         message = protocol.parse(line)

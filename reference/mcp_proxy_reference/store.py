@@ -114,6 +114,7 @@ class Store:
 
 
 def _approve(rows: sqlite3.Connection, tools: Iterable[Tool]) -> None:
+    """Record tools as approved, with their present digests and descriptions."""
     rows.executemany(
         "insert into approvals (server, tool, digest, description) values (?, ?, ?, ?)"
         " on conflict do update set digest = excluded.digest, description = excluded.description",
@@ -122,4 +123,5 @@ def _approve(rows: sqlite3.Connection, tools: Iterable[Tool]) -> None:
 
 
 def _hash(token: str) -> str:
+    """Return the SHA-256 digits of a token, which are stored instead of it."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

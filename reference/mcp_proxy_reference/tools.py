@@ -109,6 +109,7 @@ class Tools:
         known = _known(gateway)
 
         def visible_facts(surface: Surface, *, searchable: bool) -> list[Facts]:
+            """Return the facts of the agent's tools that are, or are not, in the search index."""
             visible = [name for name in known if policy.scope(agent, name, surface)]
             return [facts for name in visible for facts in known[name][searchable]]
 
@@ -175,6 +176,7 @@ def render(document: Json) -> str:
 
 
 def _dump(value: object) -> str:
+    """Return a value as compact JSON, its members sorted."""
     return _ENCODER.encode(value)
 
 

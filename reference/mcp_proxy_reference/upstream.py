@@ -36,6 +36,7 @@ async def load_all(
     policy = policy or LoadPolicy()
 
     async def load_one(connection: Connection) -> Outcome:
+        """Load one server, close its session, and return the outcome."""
         outcome, session = await load(
             connection,
             connect,
@@ -97,7 +98,10 @@ class Upstream:
         return outcome
 
     async def call(self, tool: str, arguments: Json, *, again: bool = True) -> Json:
-        """Call a tool and return the server's result; a lost session is reopened once."""
+        """Call a tool and return the server's result; a lost session is reopened once.
+
+        UpstreamError if there is no result.
+        """
         if (session := self._session) is None:
             outcome = await self.load(max_attempts=1)
             if (session := self._session) is None:
@@ -128,6 +132,7 @@ class Upstream:
                 await self._end()
 
     async def _end(self) -> None:
+        """Close the session, if one is open, and forget it."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
