@@ -79,6 +79,7 @@ def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
     end = Started.close
 
     def close(started: Started) -> None:
+        """Append a record of the target, then close it as usual."""
         records.append(_record(started))
         end(started)
 
@@ -118,6 +119,7 @@ def _credentials(started: Started) -> dict[str, str]:
 
 
 def _header(message: Message, name: str) -> str:
+    """Return a message's first header of that lower-case name; empty without one."""
     return next((value for key, value in message.headers if key.lower() == name), "")
 
 

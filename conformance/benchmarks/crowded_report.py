@@ -71,6 +71,7 @@ def judged(count: int, folder: Path) -> dict[str, object]:
 
 
 def _size(folder: Path) -> int:
+    """Return the bytes of all files in a folder, at any depth."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -90,6 +91,7 @@ def main() -> int:
 
 
 def _within(value: object, most: float) -> bool:
+    """Whether the value is a float of at most `most`."""
     return isinstance(value, float) and value <= most
 
 

@@ -70,6 +70,7 @@ class Bare:
         self._post("tools/call", {"name": "retrieve_tools", "arguments": ASKED})
 
     def _post(self, method: str, params: Mapping[str, object]) -> http.client.HTTPResponse:
+        """Send a request; return its response, whose body has been read and discarded."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         self._connection.request("POST", self._path, json.dumps(message), self._headers)
         answer = self._connection.getresponse()
@@ -105,6 +106,7 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
         bench = Bench(started, Armed(states={}))
 
         def observe() -> tuple[int, int]:
+            """Return the numbers of callable and of locked tools found; zeros while it is busy."""
             try:
                 answer = bench.discover(WORD, include_disabled=True)
             except Unreachable:

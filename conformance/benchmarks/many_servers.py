@@ -36,7 +36,10 @@ SHORT_S, LONG_S = 1.0, 10.0
 
 
 def mixed(count: int) -> LoadCase:
-    """Return a load of `count` servers, each with two exchanges or with one whole connection."""
+    """Return a load of `count` servers whose scripts cycle through all faults but slowness.
+
+    A script has two faulty answers in turn, or one fault of the whole connection.
+    """
     exchanges = [exchange for group in GROUPS for exchange in group if exchange.do != "slow"]
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
     scripts = [*pairs, *((exchange,) for exchange in connections())]

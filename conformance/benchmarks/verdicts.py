@@ -150,6 +150,7 @@ def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
 
 
 def _summary(record: Mapping[str, Any]) -> str:
+    """Return the exit code and the number of clauses by verdict, or why there are none."""
     counts: dict[str, int] = {}
     for clause in record["clauses"].values():
         counts[clause["verdict"]] = counts.get(clause["verdict"], 0) + 1
@@ -173,6 +174,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def _verdict(clause: Mapping[str, str] | None) -> str:
+    """Return a clause's verdict with its cause in brackets; `not there` for None."""
     if clause is None:
         return "not there"
     return clause["verdict"] + (f" ({clause['cause']})" if clause.get("cause") else "")
