@@ -203,7 +203,7 @@ class Golden:
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return the answer's bytes at the difference and the stored ones, as {place: bytes} each."""
+        """Return the answer's bytes at the difference, then the stored ones, as {place: bytes}."""
         assert self.difference is not None
         place = self.difference.place
         return {place: self.difference.actual}, {place: self.difference.usual}

@@ -65,11 +65,15 @@ def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
 
 
 def _exits(code: int) -> Callable[[Verdicts], str]:
+    """Return the `misses` of a Control whose run must end with this exit code."""
     return lambda verdicts: "" if verdicts.exit == code else f"exit {verdicts.exit}: {verdicts.why}"
 
 
 def _deaf(verdicts: Verdicts) -> str:
-    """Return what is wrong with verdicts on a target that ignores the flag: it is violated."""
+    """Return what is wrong with verdicts on a target that ignores the flag; empty if nothing is.
+
+    The run must end as violated, and pass no required clause that only the flag can show.
+    """
     if verdicts.exit != 1:
         return f"exit {verdicts.exit}: {verdicts.why}"
     firm = {
@@ -110,12 +114,14 @@ class Fake:
         return Access(url=f"http://127.0.0.1:{port}/mcp")
 
     def _listen(self) -> None:
+        """Serve each connection in a thread of its own until the socket is closed."""
         with suppress(OSError):
             while True:
                 link, _ = self._socket.accept()
                 threading.Thread(target=self._serve, args=(link,), daemon=True).start()
 
     def _serve(self, link: socket.socket) -> None:
+        """Answer one request and close the connection; without an answer keep it open for 60 s."""
         with suppress(OSError), link:
             answer = self._answer(link.recv(65536)) if self._answer is not None else None
             if answer is None:
@@ -181,11 +187,13 @@ class Toolbox(Fake):
 
 
 def _http(body: bytes, media: str = "application/json") -> bytes:
+    """Return the bytes of an HTTP 200 response with this body and media type."""
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
 def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
+    """Return a function that makes a Target, with short waits, whose adapter `make` makes."""
     surface = operator_surface()
     return lambda: Target(
         kind="control", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
@@ -193,22 +201,26 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
 
 
 def _changed(**change: Any) -> Any:
+    """Return a reference in which these decisions of its policy are replaced."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return Changed(id="control", text="A changed reference.", change=change)
 
 
 def _empty(request: bytes) -> bytes:
+    """Answer any request with an empty JSON object."""
     del request
     return _http(b"{}")
 
 
 def _page(request: bytes) -> bytes:
+    """Answer any request with an HTML page."""
     del request
     return _http(b"<!doctype html><title>Welcome</title>", "text/html")
 
 
 def _noise(request: bytes) -> bytes:
+    """Answer any request with 512 random bytes, which are not HTTP."""
     del request
     return os.urandom(512)
 

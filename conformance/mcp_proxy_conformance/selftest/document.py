@@ -84,6 +84,10 @@ def in_front_of(
 def _reported(
     rows: Iterator[MatrixRow], total: int, on_row: OnRow, after: int = 0
 ) -> Iterator[MatrixRow]:
+    """Yield the rows, each after `on_row` was called with it, its number, and the total.
+
+    Numbers begin after `after`.
+    """
     for number, row in enumerate(rows, after + 1):
         on_row(row, number, total)
         yield row
@@ -116,6 +120,7 @@ def of_rows(
 
 
 def _target(base: Standing) -> Document:
+    """Return the member on the user's target: its kind, outcome, and what did not pass."""
     target, verdicts = base.make(), base.found
     return {
         "kind": target.kind,
@@ -130,6 +135,7 @@ def _target(base: Standing) -> Document:
 
 
 def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
+    """Map each check to the ids of the mutants that it killed, by rows with the cell `killed`."""
     kills: dict[str, list[str]] = {}
     for row in rows:
         for check in row.by if row.cell == "killed" else ():

@@ -24,6 +24,7 @@ def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[t
     """Run each check alone on its mutants; yield (its name, the first mutant killed or "")."""
 
     def work(duel: Duel) -> str:
+        """Return the id of the first mutant that the check kills; "" if it kills none."""
         for trial in duel.trials:
             wanted = frozenset(trial.clauses)
             place = folder / f"{duel.check}-{trial.changed.id}"

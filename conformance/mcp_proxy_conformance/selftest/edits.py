@@ -1,4 +1,4 @@
-"""Edits of answers, as building blocks for mutants of the wire."""
+"""Edits of a target's JSON answers, of which mutants of the wire (rewriting servers) are made."""
 
 from __future__ import annotations
 

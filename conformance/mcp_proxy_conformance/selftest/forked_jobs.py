@@ -88,6 +88,11 @@ def _unheard() -> Iterator[None]:
 
 
 def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
+    """Fork a process, in a group of its own, that does the job; return its id.
+
+    It leaves its output and the pickled value, or the traceback of a failure, in the folder
+    `place`.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -111,6 +116,10 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
 
 
 def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobOutcome[Job, Done]:
+    """Return the outcome of a job by the files that its process left in `place`.
+
+    `code` is its exit code, None if it was ended for taking too long.
+    """
     if code is None:
         return JobOutcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
     if (place / "value").exists():

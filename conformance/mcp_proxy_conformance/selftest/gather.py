@@ -172,5 +172,6 @@ def _with_firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> l
 
 
 def _is_firm(clause_id: str) -> bool:
+    """Whether the clause is required, and judged without the option --soak."""
     clause = catalogue().clause(clause_id)
     return clause.level == "required" and clause.asked_by != "soak"

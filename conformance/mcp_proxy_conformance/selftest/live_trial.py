@@ -103,12 +103,14 @@ def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[
 
 
 def _due(target: Target) -> set[ToolKey]:
+    """Return the tools of EXPECTED, without those whose kind of lock is not declared."""
     lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
     gone = {status for word, status in lacks.items() if word not in target.capabilities}
     return {key for key, status in EXPECTED.items() if status not in gone}
 
 
 def _revealed(started: Started) -> set[ToolKey]:
+    """Return the tools of EXPECTED that a search by name, with the flag, lists as locked."""
     answers = {k: discover(started, k.tool, include_disabled=True, limit=100) for k in EXPECTED}
     return {
         k for k, answer in answers.items() if any(k.tool in entry.name for entry in answer.disabled)

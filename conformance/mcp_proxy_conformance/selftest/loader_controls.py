@@ -41,11 +41,13 @@ class _Says:
 
 
 def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]:
+    """Return a function that makes a target whose loader reports this outcome for every server."""
     outcome: dict[str, Any] = {"status": status, "tools": [], "error": error, "attempts": attempts}
     return lambda: embedded_target(_Says(outcome))
 
 
 def _unchanged() -> Target:
+    """Return the unchanged loader of the reference as a target in this process."""
     from mcp_proxy_mutants.loader.changed import ChangedLoad  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded_target(
@@ -54,6 +56,10 @@ def _unchanged() -> Target:
 
 
 def _program(source: str) -> Callable[[], Target]:
+    """Return a function that makes a target whose loader is this Python program.
+
+    It declares every capability.
+    """
     return lambda: program_target([sys.executable, "-c", source], OF_LOADERS)
 
 
@@ -74,6 +80,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
 
 
 def _all(verdicts: Verdicts) -> str:
+    """Return what is wrong unless the run ended with exit 0: empty if it did."""
     return "" if verdicts.exit == 0 else f"exit {verdicts.exit}: {verdicts.why}"
 
 

@@ -108,6 +108,7 @@ def rows(
     """
 
     def work(trial: Trial) -> MatrixRow:
+        """Run one trial by its kind, its reports in a folder of its own; return its row."""
         place = folder / f"{trial.kind}-{trial.changed.id}"
         if trial.kind == "control":
             return _control(trial, trial.tried(place, Selection(clauses=trial.changed.clauses)))
@@ -124,13 +125,18 @@ def rows(
 
 
 def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
+    """Return a finished job's row, with its seconds; `broken` if its process gave none."""
     if outcome.value is not None:
         return replace(outcome.value, seconds=round(outcome.seconds, 2))
     return made(outcome.job, "broken", reason=outcome.failure)
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
-    """Run checks on a mutant, which they must kill; return its row."""
+    """Run checks on a mutant, which they must kill; return its row.
+
+    Without `full`, those that cite its clauses run first, until one kills it; all run after them if
+    the mutant is of the reference, and with `full` at once.
+    """
     wanted, verdicts = frozenset(trial.clauses), None
     if not full:
         citing = Selection(clauses=wanted, until=wanted, first=trial.first)

@@ -90,12 +90,14 @@ def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
 
 
 def _case_verdicts(verdicts: Verdicts | None, turn: Turn, failure: str) -> CaseVerdicts:
+    """Map (check, case) to its verdict; without verdicts, the turn's name to the `failure`."""
     if verdicts is None:
         return {(turn.check.name if turn.check else turn.way or "in-order", None): failure}
     return {(result["check"], result["case"]): result["verdict"] for result in verdicts.every}
 
 
 def _row(way: str, differences: Mapping[str, str], seconds: float) -> MatrixRow:
+    """Return the row of one way to run the checks: `misbehaved` if any verdict differs."""
     return MatrixRow(
         id=way,
         kind="order",

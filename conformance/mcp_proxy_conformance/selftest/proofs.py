@@ -30,4 +30,5 @@ def live_proofs() -> dict[str, str]:
 
 @cache
 def _read() -> Proofs:
+    """Return the content of proofs.toml, which is read once."""
     return msgspec.toml.decode((fixtures_dir() / PROOFS).read_bytes(), type=Proofs)

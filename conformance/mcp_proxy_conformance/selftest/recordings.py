@@ -43,6 +43,7 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
 
 
 def _kind(trial: Trial) -> Kind | None:
+    """Return the kind of recording that a mutant's clauses compare with; None if they need none."""
     if trial.kind != "fault":
         return None
     comparing = [name for name in trial.clauses if catalogue().clause(name).asked_by == "baseline"]
@@ -52,6 +53,7 @@ def _kind(trial: Trial) -> Kind | None:
 
 
 def _recording(kind: Kind, scratch: Path) -> Any:
+    """Record the unchanged reference or, for `pre_feature`, one without the flag; return that."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
     from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415
 

@@ -173,10 +173,12 @@ def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
 
 
 def _slug(subject: str) -> str:
+    """Return the subject as a part of an id: hyphens for spaces, no apostrophes."""
     return subject.replace("'", "").replace(" ", "-")
 
 
 def _without(subject: str) -> Control:
+    """Return the Control without this subject of REMOVED, on which none of its clauses may pass."""
     make, clauses = REMOVED[subject]
     return Control(
         id=f"without-{_slug(subject)}",
@@ -188,6 +190,7 @@ def _without(subject: str) -> Control:
 
 
 def _undeclared(word: str) -> Control:
+    """Return the Control that does not declare this capability: its clauses must not apply."""
     clauses = frozenset(clause.id for clause in OF_DISCOVERY if word in clause.capability)
     return Control(
         id=f"without-declaring-{word}",

@@ -84,9 +84,11 @@ class RewritingAdapter:
         self._inner.stop()
 
     def _moved(self, access: Access | None) -> Access | None:
+        """Return a new access by way of a new rewriting server; None if there is no new access."""
         return None if access is None else self._behind(access)
 
     def _behind(self, access: Access) -> Access:
+        """Start a rewriting server in front of this access; return the access with its URL."""
         parts = urlsplit(access.url)
         place = _Place(parts.hostname or "", parts.port or 80, self._surface, access.agents)
         handler = _handler(self._fault, place, self._memory)
@@ -124,6 +126,7 @@ class _TargetConnection:
     link: http.client.HTTPConnection | None = field(default=None)
 
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        """Send a request and return the response, unread; if the connection is lost, once more."""
         if self.link is None:
             self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
         try:
@@ -135,6 +138,7 @@ class _TargetConnection:
             return self.link.getresponse()
 
     def close(self) -> None:
+        """Close the connection, if one was opened."""
         if self.link is not None:
             self.link.close()
 
@@ -163,6 +167,7 @@ def _handler(
         do_DELETE = do_GET = do_POST  # noqa: N815
 
         def _pass(self) -> None:
+            """Answer by the mutant's `instead` or `unread`, else as the target does, rewritten."""
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {n: v for n, v in self.headers.items() if n.lower() not in HOP}
             exchange, number = self._exchange(body, headers)
@@ -190,6 +195,7 @@ def _handler(
             self._answer(answer.status, kept, content)
 
         def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+            """Send a response with this status, these headers and this body to the client."""
             self.send_response_only(status)
             for name, value in (*headers, ("content-length", str(len(body)))):
                 self.send_header(name, value)
@@ -200,6 +206,7 @@ def _handler(
         def _exchange(
             self, body: bytes, headers: Mapping[str, str]
         ) -> tuple[WireExchange | None, Json]:
+            """Return (exchange, id) of a JSON-RPC request; (None, None) for any other body."""
             try:
                 request = json.loads(body)
                 method, params, number = request["method"], request.get("params"), request["id"]

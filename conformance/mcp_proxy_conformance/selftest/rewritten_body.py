@@ -48,6 +48,10 @@ def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) 
 def _rewritten_text(
     fault: WireFault, exchange: WireExchange, text: str, *, refused: bool
 ) -> str | None:
+    """Return the text of a tool's answer as the mutant rewrites it; None if it does not.
+
+    A refused call is rewritten by `refusal`, another answer by `spelled`, else by `document`.
+    """
     if refused:
         judged = fault.refusal is not None and exchange.called is not None
         return fault.refusal(exchange, text) if judged and fault.refusal else None

@@ -115,5 +115,6 @@ def _files(request: RunRequest) -> list[Path]:
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:
+    """Return those members of a report's result that trials decide by."""
     members = ("check", "case", "clauses", "level", "verdict", "reason", "cause", "stage")
     return {name: result[name] for name in members}

@@ -1,4 +1,4 @@
-"""All mutants of the wire, which can be put in front of any target."""
+"""All mutants of the wire: servers in front of any target that rewrite its answers wrongly."""
 
 from __future__ import annotations
 

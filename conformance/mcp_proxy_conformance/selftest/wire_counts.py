@@ -19,26 +19,33 @@ Block = dict[str, Json]
 
 
 def _zeros(_: WireExchange, block: Block) -> Block:
+    """Count 0 for each reason that the block lacks."""
     return dict.fromkeys(STATUSES, 0) | block
 
 
 def _one_zero(_: WireExchange, block: Block) -> Block:
+    """Count 0 for user locks if the block lacks that reason."""
     return {USER: 0} | block
 
 
 def _one_more(_: WireExchange, block: Block) -> Block:
+    """Count one callable tool too many."""
     return block | {CALLABLE: block.get(CALLABLE, 0) + 1}
 
 
 def _all_callable(_: WireExchange, block: Block) -> Block:
+    """Count all tools as callable, the locked ones too, which keep their own counts."""
     return block | {CALLABLE: sum(block.values())}
 
 
 def _twice(_: WireExchange, block: Block) -> Block:
+    """Double every count but that of callable tools."""
     return {word: number * (1 if word == CALLABLE else 2) for word, number in block.items()}
 
 
 def _counted_as(old: str, new: str) -> WireFault:
+    """Return the mutant that counts tools with the reason `old` under `new`."""
+
     def change(_: WireExchange, block: Block) -> Block:
         rest = {word: number for word, number in block.items() if word != old}
         return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
@@ -51,6 +58,7 @@ def _counted_as(old: str, new: str) -> WireFault:
 
 
 def _with_block_if_none(x: WireExchange, entry: Entry, value: Json) -> None:
+    """Give a server's entry this value as its counts block, unless it has one."""
     entry.setdefault(x.surface.members.counts, value)
 
 
@@ -73,6 +81,7 @@ def _respelled(x: WireExchange, text: str) -> str:
 
 
 def _naming_called_tools(x: WireExchange, block: Block) -> Block:
+    """Add the names of all tools called so far to a counts block."""
     called = x.memory.get("called", set())
     return block | {"names": sorted(called)}
 
@@ -87,6 +96,7 @@ def _with_examples(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _noting_calls(x: WireExchange) -> None:
+    """Remember the upstream tool that the request calls, if any."""
     if x.called is not None:
         x.memory.setdefault("called", set()).add(x.called.tool)
 
@@ -123,6 +133,7 @@ def _shrunk(x: WireExchange, entry: Entry) -> None:
 
 
 def _uninspected(x: WireExchange, answer: Document) -> Document | None:
+    """Remove the counts block from the view of one server, but from no listing of all."""
     if not x.lists or x.surface.inspect is None or len(servers(x, answer)) != 1:
         return None
     if _is_listing(x):
@@ -133,6 +144,7 @@ def _uninspected(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _is_listing(x: WireExchange) -> bool:
+    """Whether the request lists all servers."""
     return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
 
 
@@ -149,6 +161,7 @@ def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _naming_others(x: WireExchange, answer: Document) -> Document | None:
+    """Show agents the servers that had a counts block when the administrator last listed them."""
     if not x.lists or not _is_listing(x):
         return None
     names = [
@@ -163,6 +176,7 @@ def _naming_others(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _remembering_calls(x: WireExchange) -> Json | None:
+    """Remember the upstream tool that is called; return None, so that the target answers."""
     _noting_calls(x)
     return None
 

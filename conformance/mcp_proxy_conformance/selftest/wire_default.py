@@ -45,6 +45,7 @@ def swapped(text: str) -> str:
 
 
 def _nodes(node: spans.Node) -> list[spans.Node]:
+    """Return this JSON node and every node inside it."""
     inner = [*node.items, *(member.value for member in node.members)]
     return [node, *(below for child in inner for below in _nodes(child))]
 
@@ -67,7 +68,7 @@ def escaped(text: str) -> str:
 
 
 def member(text: str) -> str:
-    """Return the JSON object with one more member."""
+    """Return the JSON object with one more member at its end."""
     return text.rstrip()[:-1] + ',"locked_tools_known":true}'
 
 
@@ -78,6 +79,10 @@ def every_fifth(x: WireExchange) -> bool:
 
 
 def _spaced_after_true(x: WireExchange, text: str) -> str:
+    """Add a space to an answer to the flag false if the same query came with true before.
+
+    Only queries of the same agent count.
+    """
     flagged: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
     if x.flagged:
         flagged.add((x.agent, x.query))
@@ -85,10 +90,12 @@ def _spaced_after_true(x: WireExchange, text: str) -> str:
 
 
 def _with_structured_content(x: WireExchange, result: Json) -> Json | None:
+    """With the flag false, add the answer's JSON object as structuredContent."""
     return result | {"structuredContent": document_of(result)} if x.false else None
 
 
 def _with_other_is_error(x: WireExchange, result: Json) -> Json | None:
+    """With the flag false, remove `isError`, or add it as false if it is missing."""
     if not x.false:
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -96,36 +103,43 @@ def _with_other_is_error(x: WireExchange, result: Json) -> Json | None:
 
 
 def _refused(x: WireExchange, result: Json) -> Json | None:
+    """With the flag false, replace the result with an error."""
     refused = {"content": [{"type": "text", "text": f"{FLAG} must be left out."}], "isError": True}
     return result | refused if x.false else None
 
 
 def _empty_section(x: WireExchange, answer: Document) -> Document:
+    """Add an empty list of locked tools."""
     return answer | {x.surface.members.disabled: []}
 
 
 def _with_section(x: WireExchange, answer: Document) -> Document | None:
+    """Add the locked section and the remediation map that the flag would bring."""
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
     return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
 def _with_map(x: WireExchange, answer: Document) -> Document:
+    """Add the remediation map that the flag would bring, without the locked section."""
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
     return answer | ({name: flagged[name]} if name in flagged else {})
 
 
 def _locked_among_callables(x: WireExchange, answer: Document) -> Document:
+    """Append the locked entries that the flag would bring to the callable ones."""
     return with_tools(x, answer, [*tools(x, answer), *locked(x, x.revealing(limit=x.limit))])
 
 
 def _with_locked_names(x: WireExchange, answer: Document) -> Document:
+    """Add the names of the locked tools that match, if any, as `see_also`."""
     entries = locked(x, x.revealing(limit=x.limit))
     return answer | {"see_also": [entry["name"] for entry in entries]} if entries else answer
 
 
 def _with_locked_descriptions(x: WireExchange, answer: Document) -> Document:
+    """Add the descriptions of the locked tools that match, if any, as `similar`."""
     entries = locked(x, x.revealing(limit=x.limit))
     return (
         answer | {"similar": [entry.get("description") for entry in entries]} if entries else answer
@@ -133,20 +147,24 @@ def _with_locked_descriptions(x: WireExchange, answer: Document) -> Document:
 
 
 def _shortened(x: WireExchange, answer: Document) -> Document | None:
+    """With the flag false, remove the last callable entry if there are several."""
     entries = tools(x, answer)
     return with_tools(x, answer, entries[:-1]) if x.false and len(entries) > 1 else None
 
 
 def _noteless(x: WireExchange, answer: Document) -> Document | None:
+    """With the flag false, remove the note."""
     note = x.surface.members.note
     return {name: value for name, value in answer.items() if name != note} if x.false else None
 
 
 def _false_as_true(x: WireExchange) -> Json | None:
+    """Answer a request with the flag false as if it were true; others as the target does."""
     return x.again(**{FLAG: True}) if x.false else None
 
 
 def _any_as_true(x: WireExchange) -> Json | None:
+    """Answer a request with the flag false or absent as if it were true."""
     return x.again(**{FLAG: True}) if x.usual else None
 
 

@@ -34,22 +34,26 @@ def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document]
 
 
 def _doubled(x: WireExchange, answer: Document) -> Document | None:
+    """Append the first locked entry again, even beyond the cap."""
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries else None
 
 
 def _once_more_up_to_ten(x: WireExchange, answer: Document) -> Document | None:
+    """Append the first locked entry again if the limit and the cap of ten have room for it."""
     entries = locked(x, answer)
     room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries and room else None
 
 
 def _eleventh(x: WireExchange, answer: Document) -> Document | None:
+    """Append the last locked entry again if there are exactly ten."""
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
 
 
 def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
+    """Replace a locked section by the one that the target gives at limit 100."""
     whole = x.revealing()
     names = x.surface.members
     more = {n: whole[n] for n in (names.disabled, names.remediation) if n in whole}
@@ -70,20 +74,27 @@ def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
 
 
 def _first_in_both(x: WireExchange, answer: Document) -> Document | None:
+    """Append the first locked entry to the callable ones."""
     entries = locked(x, answer)
     return with_tools(x, answer, [*tools(x, answer), *entries[:1]]) if entries else None
 
 
 def _locked_first(x: WireExchange, answer: Document) -> Document | None:
+    """Put all locked entries before the callable ones, in their list."""
     entries = locked(x, answer)
     return with_tools(x, answer, [*entries, *tools(x, answer)]) if entries else None
 
 
 def _reversed(x: WireExchange, answer: Document) -> Document:
+    """Reverse the order of the callable entries."""
     return with_tools(x, answer, tools(x, answer)[::-1])
 
 
 def _displaced(x: WireExchange, answer: Document) -> Document | None:
+    """Remove as many callable entries, from the end, as there are locked ones.
+
+    A single callable entry stays.
+    """
     entries, callables = locked(x, answer), tools(x, answer)
     return (
         with_tools(x, answer, callables[: -len(entries)])
@@ -93,15 +104,18 @@ def _displaced(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _without_callables(x: WireExchange, answer: Document) -> Document | None:
+    """Remove all callable entries from an answer with locked ones."""
     return with_tools(x, answer, []) if locked(x, answer) else None
 
 
 def _without_last_callable(x: WireExchange, answer: Document) -> Document | None:
+    """Remove the last callable entry if there are several."""
     callables = tools(x, answer)
     return with_tools(x, answer, callables[:-1]) if len(callables) > 1 else None
 
 
 def _of_another_server(x: WireExchange, entry: Entry) -> Entry:
+    """Give a locked entry the name of another server that was seen before, if there is one."""
     known: list[str] = x.memory.setdefault("servers", [])
     if entry["server"] not in known:
         known.append(entry["server"])
@@ -110,14 +124,17 @@ def _of_another_server(x: WireExchange, entry: Entry) -> Entry:
 
 
 def _of_no_server(_: WireExchange, entry: Entry) -> Entry:
+    """Remove the server's name from a locked entry."""
     return {name: value for name, value in entry.items() if name != "server"}
 
 
 def _renamed(_: WireExchange, entry: Entry) -> Entry:
+    """Put the server and two slashes before the name in a locked entry."""
     return entry | {"name": f"{entry['server']}//{entry['name']}"}
 
 
 def _undescribed(_: WireExchange, entry: Entry) -> Entry:
+    """Remove the description from the entry of a user-locked tool."""
     gone = entry["status"] == "disabled_by_user"
     return {n: v for n, v in entry.items() if n != "description" or not gone}
 
@@ -138,6 +155,11 @@ def _remembering(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
+    """Return an edit that adds an input schema to locked entries.
+
+    To those whose text must be withheld (quarantined or pending tools), or only to the others.
+    """
+
     def edit(_: WireExchange, entry: Entry) -> Entry:
         apt = (entry["status"] in WITHHELD) == withheld
         return entry | {"inputSchema": SCHEMA} if apt else entry
@@ -146,17 +168,20 @@ def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
 
 
 def _with_remedy(x: WireExchange, answer: Document) -> Document | None:
+    """Add to each locked entry, as `next_step`, the remediation text of its status."""
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if entries else None
 
 
 def _with_another_map(x: WireExchange, answer: Document) -> Document | None:
+    """Add the remediation map once more, under `advice`, if the answer has one."""
     texts = answer.get(x.surface.members.remediation)
     return answer | {"advice": {"by_status": texts}} if texts else None
 
 
 def _with_status(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
+    """Return an edit that replaces the status of a locked entry by the result of `change`."""
     return lambda _, entry: entry | {"status": change(entry["status"])}
 
 

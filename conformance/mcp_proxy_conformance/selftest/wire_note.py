@@ -17,6 +17,7 @@ from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
 
 
 def _revealed(x: WireExchange) -> int:
+    """Return the number of locked entries that the flag brings for the same query."""
     return len(locked(x, x.revealing()))
 
 
@@ -26,6 +27,7 @@ def note_of(number: object) -> str:
 
 
 def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
+    """Put the note into answers with callable tools too, if any locked tool matches."""
     number = _revealed(x)
     return (
         answer | {x.surface.members.note: note_of(number)} if tools(x, answer) and number else None
@@ -33,6 +35,7 @@ def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _even_for_nothing(x: WireExchange, answer: Document) -> Document | None:
+    """Put the note into every answer without callable tools, even if no locked tool matches."""
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
@@ -44,14 +47,17 @@ def _twice(x: WireExchange, text: str) -> str:
 
 
 def _naming_another_flag(x: WireExchange, _: str) -> str:
+    """Return a note that names a flag that does not exist."""
     return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
 def _naming(x: WireExchange, note: str) -> str:
+    """Return the note, followed by the names of the locked tools."""
     return f"{note} ({', '.join(entry['name'] for entry in locked(x, x.revealing()))})"
 
 
 def _describing(x: WireExchange, note: str) -> str:
+    """Return the note, followed by the descriptions of the locked tools."""
     texts = [str(e.get("description", "")) for e in locked(x, x.revealing())]
     return f"{note} {' '.join(texts)}"
 
@@ -64,11 +70,14 @@ def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _only_with_config_locks(x: WireExchange, note: str) -> str | None:
+    """Return the note if one of the locked tools is locked by config; else None, no note."""
     statuses = {entry["status"] for entry in locked(x, x.revealing())}
     return note if "disabled_by_config" in statuses else None
 
 
 def _unless(status: str) -> WireFault:
+    """Return the mutant that leaves the note out if all locked matches have this status."""
+
     def edit(x: WireExchange, note: str) -> str | None:
         statuses = {entry["status"] for entry in locked(x, x.revealing())}
         return None if statuses == {status} else note

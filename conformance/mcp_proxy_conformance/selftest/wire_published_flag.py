@@ -14,7 +14,10 @@ Change = Callable[[Entry], None]
 def published(
     change: Change, where: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[[WireExchange, Json], Json | None]:
-    """Return a hook that changes the discovery tool's entry in tools/list."""
+    """Return a hook that changes, in place, the discovery tool's entry in tools/list.
+
+    Only in answers to requests for which `where` holds.
+    """
 
     def edit(x: WireExchange, result: Json) -> Json | None:
         if x.method != "tools/list" or not where(x):
@@ -38,30 +41,36 @@ def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
 
 
 def _closed(tool: Entry) -> None:
+    """Remove the flag from the input schema, and forbid members that it does not name."""
     tool["inputSchema"].get("properties", {}).pop(FLAG, None)
     tool["inputSchema"]["additionalProperties"] = False
 
 
 def _required(tool: Entry) -> None:
+    """Make the flag a required member of the input schema."""
     required = tool["inputSchema"].get("required") or []
     tool["inputSchema"]["required"] = [*required, FLAG]
 
 
 def _silent(tool: Entry) -> None:
+    """Replace the flag's name in the tool's description with "the flag"."""
     description = str(tool.get("description", ""))
     tool["description"] = description.replace(FLAG, "the flag")
 
 
 def _misspelled(tool: Entry) -> None:
+    """Write the flag's name in camel case in the tool's description."""
     description = str(tool.get("description", ""))
     tool["description"] = description.replace(FLAG, "includeDisabled")
 
 
 def _wordless(tool: Entry) -> None:
+    """Remove the tool's description."""
     tool.pop("description", None)
 
 
 def _in_the_schema(tool: Entry) -> None:
+    """Move the words about the flag from the tool's description to the flag's own schema."""
     description = str(tool.get("description", ""))
     tool["description"] = " ".join(s for s in description.split(". ") if FLAG not in s)
     properties = tool["inputSchema"].setdefault("properties", {})
@@ -69,6 +78,7 @@ def _in_the_schema(tool: Entry) -> None:
 
 
 def _at_last_endpoint(x: WireExchange) -> bool:
+    """Whether the request goes to the last of the target's endpoints."""
     last = x.surface.endpoints[-1]
     return not last or x.path == last
 

@@ -30,10 +30,12 @@ def where(status: str, rewrite: Rewrite) -> Rewrite:
 
 
 def _without_pointer(x: WireExchange, text: str) -> str:
+    """Return the refusal with other words for the flag and the discovery tool."""
     return text.replace(FLAG, "a flag").replace(x.surface.discovery_tool, "discovery")
 
 
 def _success(x: WireExchange, result: Json) -> Json | None:
+    """Answer a refused call of an upstream tool as if it had succeeded."""
     if x.called is None or not result.get("isError"):
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -41,6 +43,7 @@ def _success(x: WireExchange, result: Json) -> Json | None:
 
 
 def _wordless(x: WireExchange, result: Json) -> Json | None:
+    """Replace the text of a refused call's answer with an empty one; it is still an error."""
     if x.called is None or not result.get("isError"):
         return None
     return result | {"content": [{"type": "text", "text": ""}]}
@@ -67,6 +70,7 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
 
 
 def _to_the_user_elsewhere(x: WireExchange, text: str) -> str | None:
+    """Return, at all endpoints but the first, a refusal that says to ask the user."""
     return text if x.path == x.surface.endpoints[0] else with_pointer(TO_THE_USER)
 
 

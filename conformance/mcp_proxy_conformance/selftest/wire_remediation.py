@@ -25,23 +25,27 @@ def saying(status: str, text: Json) -> Callable[[WireExchange, Document], Docume
 
 
 def _learned(x: WireExchange, remedies: Map) -> dict[str, Json]:
+    """Return the remediation texts of all answers so far by status, these added to them."""
     texts: dict[str, Json] = x.memory.setdefault("remedies", {})
     texts |= remedies
     return texts
 
 
 def _config_and_user_swapped(x: WireExchange, remedies: Map) -> Map:
+    """Give config and user locks each other's text, once the other one is known."""
     texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
     return {status: other.get(status) or text for status, text in remedies.items()}
 
 
 def _config_as_user(x: WireExchange, remedies: Map) -> Map:
+    """Give config locks the text for user locks, once an answer has had it."""
     texts = _learned(x, remedies)
     return remedies | ({CONFIG: texts[USER]} if CONFIG in remedies and USER in texts else {})
 
 
 def _config_as_user_beside(_: WireExchange, remedies: Map) -> Map:
+    """Give config locks the text for user locks if the same answer has both."""
     return remedies | ({CONFIG: remedies[USER]} if remedies.keys() >= {CONFIG, USER} else {})
 
 
@@ -55,32 +59,38 @@ def _approving(x: WireExchange, remedies: Map) -> Map:
 
 
 def _noting_calls(x: WireExchange) -> Json | None:
+    """Remember the upstream tool that is called; return None, so that the target answers."""
     if x.called is not None:
         x.memory["called"] = {**x.memory.get("called", {}), x.called: None}
     return None
 
 
 def _one_short(_: WireExchange, remedies: Map) -> Map | None:
+    """Remove the first status of several from the map."""
     return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 
 def _one_more(_: WireExchange, remedies: Map) -> Map:
+    """Add a text for the first status that the map does not have."""
     other = next(status for status in STATUSES if status not in remedies)
     return remedies | {other: "The server is turned off: it has to be enabled first."}
 
 
 def _map_of_all_matches(x: WireExchange, answer: Document) -> Document | None:
+    """Replace the map by that of an answer at limit 100, if the answer has locked entries."""
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
     return answer | {name: texts} if locked(x, answer) and texts else None
 
 
 def _one_text(_: WireExchange, remedies: Map) -> Map:
+    """Give all statuses of the map the same text."""
     text = "This tool is locked: see the documentation."
     return dict.fromkeys(remedies, text)
 
 
 def _in_the_entry_of_config(x: WireExchange, answer: Document) -> Document | None:
+    """Add to config-locked entries a hint to ask the user to enable the tool."""
     entries = [
         entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})
         for entry in locked(x, answer)

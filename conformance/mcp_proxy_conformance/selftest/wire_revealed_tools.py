@@ -40,6 +40,7 @@ def _cached(*parts: str) -> dict[str, object]:
 
 
 def _only_the_first_time(x: WireExchange, answer: Document) -> Document | None:
+    """Empty the locked section if the same agent sent this query with the flag before."""
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     again = (x.agent, x.query) in requests
     requests.add((x.agent, x.query))
@@ -47,6 +48,7 @@ def _only_the_first_time(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
+    """Empty the locked section if this agent has not sent this query with the flag before."""
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     first = (x.agent, x.query) not in requests
     requests.add((x.agent, x.query))
@@ -82,12 +84,14 @@ def _invented(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _noting_calls(x: WireExchange) -> Json | None:
+    """Remember the upstream tool that is called; return None, so that the target answers."""
     if x.called is not None:
         x.memory.setdefault("called", {})[x.called.tool] = x.called
     return None
 
 
 def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None:
+    """In every seventh answer, give config and user locks the status disabled_unknown."""
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
         return None
@@ -96,34 +100,40 @@ def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None
 
 
 def _refused(x: WireExchange, result: Json) -> Json | None:
+    """With the flag true, replace the result with an error that calls the flag unknown."""
     refused = {"content": [{"type": "text", "text": f"unknown argument {FLAG}"}], "isError": True}
     return result | refused if x.flagged else None
 
 
 def _in_two_items(x: WireExchange, result: Json) -> Json | None:
+    """With the flag true, add a second text item with a JSON object to the content."""
     more = {"type": "text", "text": '{"locked": "Locked tools are listed too."}'}
     return result | {"content": [*result["content"], more]} if x.flagged else None
 
 
 def _ignored_at_last_endpoint(x: WireExchange) -> Json | None:
+    """Answer at the last of several endpoints as if the flag, sent as true, were left out."""
     places = x.surface.endpoints
     other = len(places) > 1 and x.path == places[-1]
     return x.again(**{FLAG: None}) if x.flagged and other else None
 
 
 def _sent_twice(x: WireExchange) -> Json | None:
+    """Send a request with the flag true once more to the target; return None: it answers."""
     if x.flagged:
         x.send("tools/call", x.params)
     return None
 
 
 def _default_counted(x: WireExchange) -> Json | None:
+    """Before a request without the flag, send one with it; return None: the target answers."""
     if x.usual:
         x.revealing()
     return None
 
 
 def _holding_another_word(x: WireExchange, entry: Document) -> bool:
+    """Whether the name of a locked entry does not contain the query."""
     return x.query not in entry["name"]
 
 

@@ -22,6 +22,7 @@ SEVERAL = 2
 
 
 def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
+    """Give all locked entries that have a description that of the first one."""
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
@@ -58,16 +59,19 @@ def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]
 
 
 def _as_first(member: str) -> dict[str, Any]:
+    """Return the hook that gives all locked entries this member of the first."""
     return _several(
         lambda first, entry: entry | ({member: first[member]} if member in first else {})
     )
 
 
 def _with_schema(_: Document, entry: Document) -> Document:
+    """Add an input schema to the entry."""
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
 def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
+    """Remember the remediation text for user locks; change nothing."""
     text = (answer.get(x.surface.members.remediation) or {}).get("disabled_by_user")
     if text:
         x.memory["remedy"] = text
@@ -81,6 +85,7 @@ def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_remedies(x: WireExchange, answer: Document) -> Document | None:
+    """Add to each of several locked entries, as `next_step`, the text of its status."""
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if len(entries) > 1 else None

@@ -14,6 +14,7 @@ TRACE = (
 
 
 def _page(body: bytes) -> tuple[int, str, bytes] | None:
+    """Answer a body that is not JSON with HTTP 500 and an HTML page; None for other bodies."""
     try:
         json.loads(body)
     except (ValueError, RecursionError):
@@ -22,6 +23,7 @@ def _page(body: bytes) -> tuple[int, str, bytes] | None:
 
 
 def _trace(body: bytes) -> tuple[int, str, bytes] | None:
+    """Answer a JSON list of at most 10,000 bytes with HTTP 500 and a traceback; else None."""
     if not body.startswith(b"[") or len(body) > DEEP:
         return None
     error = {"code": -32603, "message": TRACE}

@@ -90,7 +90,7 @@ class GeneratedLoads(Examples[LoadCase]):
         )
 
     def _of(self, law: str, case: LoadCase) -> list[LoadCase]:
-        """Return the loads that the law needs for an example: itself, then those to compare with."""
+        """Return the loads that a law needs for an example: itself, then those to compare with."""
         return [case, *LAWS[law].others(case, self._declared.reads)]
 
     def size(self, example: LoadCase) -> tuple[int, ...]:

@@ -81,6 +81,7 @@ def _touched(case: Case, world: World) -> set[ToolKey]:
 
 
 def _server(server: Server) -> str:
+    """Return a server in words: whether it is trusted, allowed and denied tools, page size."""
     about = ["trusted" if server.trusted else "not trusted: its tools need approval"]
     if server.allow is not None:
         about.append(f"the operator allows only {_names(server.allow)}")
@@ -92,6 +93,7 @@ def _server(server: Server) -> str:
 
 
 def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
+    """Return a tool in words: callable, or its locks and how it may be listed or counted."""
     if state.callable:
         return f"{tool}: callable"
     locks = [
@@ -121,6 +123,7 @@ def _step(step: Step, touched: set[ToolKey]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
+    """Return the first five names and the number of others; `none` without any."""
     some = list(names)
     rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     return f"{', '.join(some[:NAMED])}{rest}" if some else "none"

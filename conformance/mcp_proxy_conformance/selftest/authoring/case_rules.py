@@ -155,6 +155,7 @@ def _statuses(staged: StagedCase) -> Wrong:
 
 
 def _caps(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) if a number of locked entries exceeds the cap or the matches."""
     bounds, limit = staged.case.then.disabled_count, staged.case.when.limit
     if bounds is None:
         return
@@ -170,6 +171,10 @@ def _caps(staged: StagedCase) -> Wrong:
 
 
 def _callables(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) for each listed tool that the query does not find as callable.
+
+    Also for callable matches among `lacks` or missing in `only`; nothing for an unknown query.
+    """
     parts = staged.case.then.tools
     if parts is None or not staged.has_known_query:
         return
@@ -187,6 +192,7 @@ def _callables(staged: StagedCase) -> Wrong:
 
 
 def _texts(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) for each tool wrongly said to be withheld, or to be described."""
     for number, name in enumerate(staged.case.then.withheld):
         if not is_withheld(staged.states[key(name)]):
             yield ("then", "withheld", number), f"{name} has no text that must be withheld"
@@ -198,6 +204,7 @@ def _texts(staged: StagedCase) -> Wrong:
 
 
 def _notes(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) if a note is expected where none is due, or none where one is."""
     case = staged.case
     if not staged.has_known_query or case.when.do != "discover":
         return
@@ -212,6 +219,7 @@ def _notes(staged: StagedCase) -> Wrong:
 
 
 def _counts(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) for each expected count that the locks of the server do not give."""
     for server, wanted in (staged.case.then.counts or {}).items():
         held = [counted_as(s) for k, s in staged.states.items() if k.server == server]
         for word, numbers in (wanted or {}).items():
@@ -224,6 +232,7 @@ def _counts(staged: StagedCase) -> Wrong:
 
 
 def _rejections(staged: StagedCase) -> Wrong:
+    """Yield (place, fault) if a callable tool is to be rejected, or a locked one to be reached."""
     rejection = staged.case.then.rejection
     if rejection is None or staged.case.when.tool is None:
         return

@@ -53,6 +53,7 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
 def _head(
     entries: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
 ) -> Iterator[str]:
+    """Yield the lines of the title, the numbers of everything, and the profile, if only one."""
     firm = sum(entry.clause.level == "required" for entry in entries)
     checks = {f"{check.module}::{check.name}" for entry in entries for check in entry.checks}
     cases = {case.id for entry in entries for case in entry.cases}
@@ -73,6 +74,10 @@ def _contents(
     clauses: Mapping[str, Sequence[Explained]],
     more: Mapping[str, Sequence[object]],
 ) -> Iterator[str]:
+    """Yield the lines of a list of links to all requirements and clauses.
+
+    `more`: further parts by title, which are left out if they are empty.
+    """
     yield "## Contents"
     yield ""
     yield "- [Profiles](#profiles)"
@@ -84,6 +89,7 @@ def _contents(
 
 
 def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[str]:
+    """Yield the lines of a table of the profiles that hold one of these clauses."""
     named = {profile.name: profile for entry in entries for profile in entry.profiles}
     if within is not None:
         named.setdefault(within.name, within)
@@ -100,6 +106,10 @@ def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[
 def _requirement(
     row: Requirement, own: Sequence[Explained], entries: Sequence[Explained]
 ) -> Iterator[str]:
+    """Yield the lines on a requirement and on each of its own clauses.
+
+    `entries` are all clauses of the page: a clause that proves it is linked only if among them.
+    """
     yield from _heading("##", row.id, prose(row.id))
     yield f"{row.keyword}: {prose(row.text)} (source: {_source(row.source)})"
     yield ""
@@ -116,6 +126,7 @@ def _requirement(
 
 
 def _clause(entry: Explained) -> Iterator[str]:
+    """Yield the lines on a clause: text, level, source, profiles, interpretations and proofs."""
     clause = entry.clause
     yield from _heading("###", clause.id, prose(clause.id))
     yield prose(clause.text)
@@ -140,6 +151,7 @@ def _clause(entry: Explained) -> Iterator[str]:
 
 
 def _proofs(entry: Explained) -> Iterator[str]:
+    """Yield the lines on a clause's checks, cases and mutants; none of those that it lacks."""
     if entry.checks:
         yield from _table(
             ("check", "what it sees"),
@@ -160,6 +172,7 @@ def _proofs(entry: Explained) -> Iterator[str]:
 
 
 def _interpretations(rows: Sequence[Interpretation]) -> Iterator[str]:
+    """Yield the lines on these interpretations; none without any."""
     if not rows:
         return
     yield from _heading("##", "interpretations", "Interpretations")
@@ -179,6 +192,7 @@ def _interpretations(rows: Sequence[Interpretation]) -> Iterator[str]:
 
 
 def _cases(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a table of cases, given as (id, title); none without any."""
     if rows:
         yield from _heading("##", "cases", "Cases")
         yield from _table(
@@ -196,14 +210,17 @@ def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
 
 
 def _link(name: str, kind: str = "") -> str:
+    """Return a Markdown link to the anchor of this id, with `kind` before it if there is one."""
     return f"[{prose(name)}](#{f'{kind}-{name}' if kind else name})"
 
 
 def _source(source: Source) -> str:
+    """Return a source as text: the name of its document, and the place in that."""
     return prose(f"{source.text}, {source.at}")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table with this head, and an empty line."""
     yield f"| {' | '.join(head)} |"
     yield "|---" * len(head) + "|"
     yield from (f"| {' | '.join(row)} |" for row in rows)

@@ -44,6 +44,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
 def _clause(
     document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
+    """Yield the findings on a clause: its source, a profile that lists it, and its id."""
     if clause.source is not None:
         yield from _source(document, at, clause.source, known)
     if clause.untested is None and clause.id not in known.judged:
@@ -67,6 +68,7 @@ def _clause(
 def _proved(
     document: Document, at: Place, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
+    """Yield a finding for each unknown or untested clause that proves the requirement."""
     for name in row.proved_by:
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")
@@ -78,6 +80,7 @@ def _proved(
 
 
 def _source(document: Document, at: Place, source: Source, known: Corpus) -> Iterator[LintFinding]:
+    """Yield a finding if the source text has no such place."""
     there = known.places.get(source.text, frozenset())
     if source.at not in there:
         fault = f"{source.text}: {unknown('place', source.at, there)}"
@@ -151,6 +154,11 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFinding]:
+    """Yield a finding for each clause of a profile's floor that it cannot ask for.
+
+    The floor is what a target must declare and pass; its clauses must be required and in the
+    profile.
+    """
     for name in value.floor.passes:
         clause = known.catalogue.clauses.get(name)
         at: Place = ("floor", "passes", name)

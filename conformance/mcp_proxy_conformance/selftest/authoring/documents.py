@@ -89,6 +89,7 @@ def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
 
 
 def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
+    """Parse JSON; return (data, lines), or a finding, also if an object has a member twice."""
     try:
         root = parse(raw)
         if (twice := _doubled(root)) is not None:
@@ -118,6 +119,7 @@ def _doubled(root: Node) -> tuple[str, int] | None:
 
 
 def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
+    """Parse TOML; return (data, lines), or a finding at the line of the fault."""
     try:
         text = raw.decode("utf-8")
         return toml(text), TomlLines(text)
@@ -132,6 +134,7 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
 
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
+    """Return the validator of the schema of that name, made once."""
     schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
     known: Registry[Any] = Registry().with_resources(
         (schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()
@@ -140,6 +143,7 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
 
 
 def _schema_files() -> list[Path]:
+    """Return the paths of all shipped schemas, sorted."""
     return sorted(schemas_dir().glob("*.schema.json"))
 
 

@@ -102,10 +102,12 @@ def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple
 
 
 def _proving(row: Requirement) -> Sequence[str]:
+    """Return the ids of a requirement's own clauses, and of those that prove it elsewhere."""
     return (*(clause.id for clause in row.clauses), *row.proved_by)
 
 
 def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
+    """Return the names of those checks for which proofs.toml lists this mutant."""
     names = [
         check.name
         for check in checks

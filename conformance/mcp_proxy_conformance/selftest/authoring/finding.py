@@ -46,4 +46,5 @@ def shown(path: Path) -> str:
 
 
 def _line(text: str) -> str:
+    """Return the text on one line, with control characters escaped."""
     return " ".join(inert(text).split())

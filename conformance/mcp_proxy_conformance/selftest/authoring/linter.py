@@ -95,6 +95,7 @@ def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
 
 
 def _walked(folder: Path) -> list[Path]:
+    """Return the .json and .toml files below a folder, sorted, without hidden ones."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -105,6 +106,7 @@ def _walked(folder: Path) -> list[Path]:
 
 
 def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
+    """Yield the findings on one document by the rules of its kind."""
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"

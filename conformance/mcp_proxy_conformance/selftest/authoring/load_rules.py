@@ -77,6 +77,10 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 
 
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
+    """Yield (place, fault, repair) for each expectation that the source does not allow.
+
+    If all its clauses are advisory, it must be among the allowed; else it must be equal to them.
+    """
     clauses = [requirements.clauses[name] for name in case.clauses]
     convicts = any(clause.level == "required" for clause in clauses)
     retried = any("retries" in clause.capability for clause in clauses)
@@ -103,6 +107,10 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
 
 
 def _worlds(case: LoadCase, document: Document) -> Wrong:
+    """Yield (place, fault, repair) for servers that cannot show what the case is about.
+
+    Answers neither late nor timely, tools of one name, secrets that no server has.
+    """
     for number, server in enumerate(case.given.servers):
         for step, action in enumerate(server.script):
             if action.do == "slow" and TIMELY < (action.seconds or 0) / server.timeout_s < SLOW:
@@ -123,6 +131,7 @@ def _worlds(case: LoadCase, document: Document) -> Wrong:
 
 
 def _texts(value: object) -> Iterator[str]:
+    """Yield every string inside a JSON value, names of members too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -45,6 +45,7 @@ def strength(row: Sentence, known: Catalogue) -> str:
 
 
 def _row(row: Sentence) -> str:
+    """Return the table row of a sentence."""
     cells = (
         prose(row.at),
         prose(row.says),
@@ -56,6 +57,7 @@ def _row(row: Sentence) -> str:
 
 
 def _names(row: Sentence) -> Iterator[str]:
+    """Yield the ids of a sentence's clauses in Markdown, the advisory ones in italics."""
     for name in row.clauses:
         required = catalogue().clause(name).level == "required"
         yield code(name) if required else f"*{code(name)}*"

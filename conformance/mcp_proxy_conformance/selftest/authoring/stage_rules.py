@@ -65,6 +65,7 @@ def _beyond(world: World) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
 
 
 def _place(world: World, owner: ToolKey) -> tuple[str | int, ...]:
+    """Return the place of a tool in the stage's file; `steps` if a step adds it."""
     for number, server in enumerate(world.servers):
         for at, tool in enumerate(server.tools):
             if owner == ToolKey(server.name, tool.name):
