@@ -1,7 +1,8 @@
-"""Adapter of one mutant of the reference, to demonstrate a run that fails.
+"""Adapter program of one changed reference proxy (mutant or variant), to try out a failing run.
 
-`python -m mcp_proxy_mutants.adapter cap-lets-one-more` answers as `mcp_proxy_reference.adapter`
-does, for a proxy that is wrong in that way.
+`python -m mcp_proxy_mutants.adapter cap-lets-one-more` speaks the adapter protocol as
+`mcp_proxy_reference.adapter` does, for a proxy that is wrong in that way. With `--config` and
+`--data-dir` it serves that proxy itself.
 """
 
 import asyncio
@@ -26,7 +27,10 @@ CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the proxy's state.")
 @click.option("--listen", help="Accepted and ignored: the proxy listens on a free loopback port.")
 def main(name: str, config: Path | None, data_dir: Path | None, listen: str | None) -> None:
-    """Act as the adapter of MUTANT, a proxy that is wrong in one way."""
+    """Act as the adapter of MUTANT, a proxy that is wrong in one way.
+
+    With both --config and --data-dir, serve that proxy instead, until SIGTERM.
+    """
     del listen
     if config is not None and data_dir is not None:
         asyncio.run(_serve(name, config, data_dir))
@@ -39,6 +43,7 @@ def main(name: str, config: Path | None, data_dir: Path | None, listen: str | No
 
 
 async def _serve(name: str, config: Path, data_dir: Path) -> None:
+    """Serve the proxy, print its URL to standard output as one line of JSON, and end at SIGTERM."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with CHANGED[name].open(config, data_dir) as proxy:

@@ -1,4 +1,4 @@
-"""Fresh state for replaced members, created at each start."""
+"""`Fresh`, a replaced member with state of its own, which is created anew at each start."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Fresh:
 
 
 def fresh(change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members to replace, with those of type `Fresh` created now."""
+    """Return the members to replace by name; each `Fresh` becomes a new result of its `make`."""
     return {
         name: value.make() if isinstance(value, Fresh) else value for name, value in change.items()
     }

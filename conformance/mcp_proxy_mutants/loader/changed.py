@@ -1,4 +1,4 @@
-"""A changed loader: it differs from the reference's in one respect, as a mutant or a variant."""
+"""`ChangedLoad`, a loader that differs from the reference's in one respect: mutant or variant."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,11 +29,15 @@ class ChangedLoad:
     tool_prefix: str = ""
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a function that makes loads; state in a `Fresh` change lasts from load to load."""
+        """Return an async function that answers one load request, with the changes.
+
+        State of a `Fresh` change is created here, and lasts from load to load.
+        """
         policy = replace(LoadPolicy(), **fresh(self.change))
         tell: Tell | None = fresh({"tell": self.tell})["tell"]
 
         async def load(request: Json) -> Json:
+            """Make the requested load and return its answer, changed by `tell` if there is one."""
             answer = await loaded(request, policy)
             return tell(answer, request) if tell is not None else answer
 

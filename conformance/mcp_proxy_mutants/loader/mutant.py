@@ -1,4 +1,4 @@
-"""A loader mutant: a loader that is wrong in one way, and the clauses that it breaks."""
+"""`LoadMutant`, a loader that is wrong in one way, with the clauses that it breaks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,11 @@ def load_mutant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadMutant:
-    """Create a mutant: id, behaviour, broken clauses; `change` replaces members of LoadPolicy."""
+    """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
+
+    `tell` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
+    declarations.
+    """
     return LoadMutant(
         id=name,
         text=text,

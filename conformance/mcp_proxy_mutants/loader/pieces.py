@@ -1,4 +1,4 @@
-"""Pieces to build changed loaders from: hooks of LoadPolicy, sessions and conditions."""
+"""Pieces of changed loaders: hooks (functions for `LoadPolicy`), sessions and conditions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,12 +25,15 @@ TIMELY = ("timeout", "timed out", "connection", "reset", "503", "ssl", "unavaila
 
 
 def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
-    """Return the table of signals and statuses with these kinds in another class."""
+    """Return the reference's table of signals to status and text, these kinds under `status`."""
     return {**MEANING, **{kind: (status, MEANING[kind][1]) for kind in kinds}}
 
 
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
-    """Return a hook `heard` that replaces the signals for which `when` is true by one of `kind`."""
+    """Return a hook `heard`: a signal (failure) for which `when` is true counts as one of `kind`.
+
+    Its status code, detail and body stay.
+    """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         if not when(signal, connection, attempts):
@@ -41,12 +44,12 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
 
 
 def code(*codes: int) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition for `taken`: the HTTP status is one of these."""
+    """Return a condition for `taken`: the signal's HTTP status is one of these."""
     return lambda signal, _, __: signal.code in codes
 
 
 def sends(connection: Connection) -> str:
-    """Return the text that the loader itself sends: id, URL and header values, in lower case."""
+    """Return what the loader sends to the server in lower case: its id, URL and header values."""
     sent = [connection.server_id, connection.url or "", *connection.headers.values()]
     return " ".join(sent).lower()
 
@@ -60,7 +63,7 @@ class Ear:
         self._hear = hear
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request by the wrapped session; a signal it raises is replaced."""
+        """Send a request by the wrapped session, return its result; replace a signal it raises."""
         try:
             return await self._session.request(method, params)
         except Signal as signal:
@@ -79,10 +82,14 @@ class Ear:
 
 
 def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attempt) -> Attempt:
-    """Return a hook `attempt` whose session replaces signals by `hear`."""
+    """Return a hook `attempt` (one try to load) in whose session `hear` replaces signals.
+
+    `hear` gets the method and the signal.
+    """
 
     async def heard(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
+            """Connect as usual, and wrap the session so that its signals are replaced."""
             return Ear(await connect(to), hear)
 
         return await attempt(connection, connected)
@@ -91,9 +98,10 @@ def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attemp
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
-    """Return a hook `attempt`: signals of `kinds` (default: all) at `method` become `kind`."""
+    """Return a hook `attempt`: signals at `method` become `kind`, all or those of `kinds`."""
 
     def hear(sent: str, signal: Signal) -> Signal:
+        """Return the signal, as `kind` if it came at that method and is one of `kinds`."""
         fits = sent == method and signal.kind in (kinds or MEANING)
         return Signal(kind, signal.code, signal.detail, signal.body) if fits else signal
 
@@ -101,15 +109,16 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
 
 
 def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
-    """Return a hook `attempt` that reaches a server by a changed connection."""
+    """Return a hook `attempt` that tries the server by the connection that `change` returns."""
     return lambda connection, connect: attempt(change(connection), connect)
 
 
 def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
-    """Return a hook `attempt` that uses sessions from `make` for URLs; stdio as usual."""
+    """Return a hook `attempt` with sessions from `make` for servers with a URL; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
+            """Return a session from `make` for a URL, and the usual one for a command."""
             return make(to) if to.url else await connect(to)
 
         return await attempt(connection, connected)
@@ -118,14 +127,17 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
 
 
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a hook `together` that changes each outcome once the load is over."""
+    """Return a hook `together` (a whole load): `change` is applied to each outcome at the end."""
     return together(lambda outcomes: [change(outcome) for outcome in outcomes])
 
 
 def together(
     change: Callable[[list[Outcome]], list[Outcome]],
 ) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a hook `together` that changes the list of outcomes once the load is over."""
+    """Return a hook `together` (a whole load) that passes its outcomes through `change` at the end.
+
+    All servers are loaded at once, as usual.
+    """
 
     async def loaded(loads: Loads) -> list[Outcome]:
         return change(await std.side_by_side(loads))
@@ -134,19 +146,19 @@ def together(
 
 
 def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
-    """Return the outcome as a failure with that status, without tools."""
+    """Return the outcome as a failure with that status, an error and no tools."""
     return replace(outcome, status=status, tools=(), error=outcome.error or "It failed.", **members)
 
 
 def each(change: Callable[[OutcomeEntry], OutcomeEntry]) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` that changes each outcome of the answer."""
+    """Return a hook `tell` that passes each outcome of the answer through `change`."""
     return lambda answer, _: (
         answer | {"outcomes": [change(outcome) for outcome in answer["outcomes"]]}
     )
 
 
 def when(condition: Callable[[OutcomeEntry], bool], **members: Any) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` that replaces members of the outcomes that meet a condition."""
+    """Return a hook `tell` that replaces members of those outcomes that meet the condition."""
     return each(lambda outcome: outcome | members if condition(outcome) else outcome)
 
 
@@ -156,12 +168,15 @@ def is_in(*statuses: str) -> Callable[[OutcomeEntry], bool]:
 
 
 def not_available(outcome: OutcomeEntry) -> bool:
-    """Whether the outcome is in any class but `available`."""
+    """Whether the outcome has any status but `available`."""
     return bool(outcome["status"] != "available")
 
 
 def warns(
     change: Callable[[Mapping[str, list[str]], list[OutcomeEntry]], dict[str, list[str]]],
 ) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` that makes the warnings from the usual ones and the outcomes."""
+    """Return a hook `tell` whose warnings `change` makes of the usual ones and the outcomes.
+
+    Warnings are lists of lines by status.
+    """
     return lambda answer, _: answer | {"warnings": change(answer["warnings"], answer["outcomes"])}

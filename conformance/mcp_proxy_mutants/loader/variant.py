@@ -1,4 +1,4 @@
-"""A loader variant: a conforming loader that differs, and the interpretations that it takes."""
+"""`LoadVariant`, a conforming loader that differs, with the interpretations that it takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,11 @@ def load_variant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadVariant:
-    """Create a variant: id, difference, what it takes; `change` replaces members of LoadPolicy."""
+    """Return a variant: its id, its difference, and the ids of the interpretations that it takes.
+
+    `tell` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
+    members of `LoadVariant`.
+    """
     return LoadVariant(
         id=name,
         text=text,

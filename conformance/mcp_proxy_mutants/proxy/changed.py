@@ -1,4 +1,4 @@
-"""Changed proxy: it differs from the reference in one respect, as a mutant or a fair variant."""
+"""`Changed`, a proxy that differs from the reference in one respect: base of mutant and variant."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,10 @@ class Changed:
     over_stdio: bool = False
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
-        """Return a context manager that yields the started proxy (unchanged for `over_stdio`)."""
+        """Return a context manager that starts the changed proxy over HTTP, yields it and stops it.
+
+        One that is changed over stdio only (`over_stdio`) is the unchanged reference here.
+        """
         if self.over_stdio:
             return Proxy.open(config, data_dir)
         return Proxy.open(
@@ -45,7 +48,7 @@ class Changed:
         )
 
     def gateway(self, config: Path, data_dir: Path) -> Gateway:
-        """Create a gateway with the changes: what a proxy changed over stdio serves there."""
+        """Create and return a gateway (a proxy's core) with the changes, for serving over stdio."""
         gateway = Gateway(config, data_dir, Decisions(**fresh(self.change)))
         if self.swap is not None:
             self.swap(gateway)
@@ -56,6 +59,7 @@ class Changed:
         return ChangedProtocol(ChangedTools(gateway))
 
     def _front(self, gateway: Gateway) -> Front:
+        """Apply `swap`, if any, to the gateway, and return an HTTP front with the changes."""
         if self.swap is not None:
             self.swap(gateway)
         return ChangedFront(gateway)

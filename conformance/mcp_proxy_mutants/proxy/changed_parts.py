@@ -1,4 +1,4 @@
-"""Changed parts: tools, protocol and front by which `Decisions` change a proxy's answers."""
+"""`Decisions` that change a proxy's answers, and the tools, protocol and front that ask them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Request:
 
 
 def as_it_is(document: Json, _: Any) -> Json:
-    """Return the document unchanged: the default of `answer` and `server_entry`."""
+    """Return the document itself: the default of the decisions `answer` and `server_entry`."""
     return document
 
 
@@ -58,7 +58,7 @@ class Decisions(Policy):
 
 
 def decisions(gateway: Gateway) -> Decisions:
-    """Return the gateway's policy, which must be `Decisions`."""
+    """Return the gateway's policy, asserting that it is of class `Decisions`."""
     assert isinstance(gateway.policy, Decisions)
     return gateway.policy
 
@@ -67,7 +67,7 @@ class ChangedTools(Tools):
     """The proxy's built-in tools, whose answers pass through `Decisions`."""
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
-        """Answer one discovery request, as `Decisions.answer` changes it."""
+        """Return the answer to a discovery request, as `Decisions.answer` changes it."""
         discovery = self.checked(arguments)
         document = self.discover(agent, discovery)
         request = Request(
@@ -85,7 +85,7 @@ class ChangedTools(Tools):
         return decisions(self.gateway).server_entry(super().listed(server, tools), tools)
 
     def render(self, document: Json) -> str:
-        """Return the text that `Decisions.render` makes of a document."""
+        """Return the JSON text of a document, as `Decisions.render` makes it."""
         return decisions(self.gateway).render(document)
 
 
@@ -98,6 +98,7 @@ class ChangedProtocol(Protocol):
         """Return the JSON-RPC answer to a valid request, as `Decisions.reply` changes it."""
 
         async def respond() -> Json:
+            """Return the answer that the reference would give."""
             return await Protocol.answer(
                 self, agent, endpoint, session, message, stateless=stateless
             )
@@ -112,10 +113,10 @@ class ChangedFront(Front):
         super().__init__(ChangedProtocol(ChangedTools(gateway)), decisions(gateway).answers)
 
     def open_session(self) -> dict[str, str]:
-        """Open a session and return its headers; none for a proxy without sessions."""
+        """Open a session and return its HTTP headers; for a proxy without sessions, return none."""
         return super().open_session() if decisions(self._gateway).sessions else {}
 
     def check_session(self, request: HttpRequest) -> None:
-        """Check that the session is known, unless the proxy has none."""
+        """Check that the request's session is known; do nothing if the proxy has no sessions."""
         if decisions(self._gateway).sessions:
             super().check_session(request)

@@ -1,4 +1,4 @@
-"""The featureless proxy: the reference without locked-tool discovery, for baselines of bytes."""
+"""`FEATURELESS`, the reference without locked-tool discovery: a baseline to compare bytes with."""
 
 from mcp_proxy_mutants.proxy.changed import Changed
 

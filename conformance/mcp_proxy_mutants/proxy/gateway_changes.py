@@ -1,4 +1,4 @@
-"""Changes to a gateway before it serves."""
+"""Changes to a gateway before it serves: `put` attributes, `decide` policy, `own` private ones."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,16 +7,16 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def put(owner: object, **members: Any) -> None:
-    """Set attributes of the object itself, where they hide those of its class."""
+    """Set attributes on the object itself, by name, so that they hide those of its class."""
     for name, value in members.items():
         setattr(owner, name, value)
 
 
 def decide(gateway: Gateway, **members: Any) -> None:
-    """Replace members of this gateway's policy; those of other gateways stay."""
+    """Replace members (decisions) of this gateway's policy, by name; other gateways keep theirs."""
     gateway.policy = replace(gateway.policy, **members)
 
 
 def own(owner: object, name: str) -> Any:
-    """Return a private attribute, for a caller that wraps it and sets it with `put`."""
+    """Return a private attribute of the object; the caller wraps it and sets it with `put`."""
     return getattr(owner, name)

@@ -1,4 +1,4 @@
-"""Proxy mutant: a proxy that is wrong in one way, and the clauses that it breaks."""
+"""`Mutant`, a proxy that is wrong in one way, with the clauses that it breaks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,11 @@ def mutant(
     over_stdio: bool = False,
     **change: Any,
 ) -> Mutant:
-    """Create a mutant: id, behaviour, broken clauses; `change` replaces members of Decisions."""
+    """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
+
+    `swap` changes the gateway before it serves; `change` replaces members of `Decisions`;
+    `over_stdio` limits both to stdio.
+    """
     return Mutant(
         id=name, text=text, breaks=breaks, change=change, swap=swap, over_stdio=over_stdio
     )

@@ -1,4 +1,4 @@
-"""Pieces of which several mutants and variants of the proxy are built."""
+"""Pieces shared by mutants and variants of the proxy: conditions, `answer` and `counts` changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,41 +39,47 @@ WITHHELD = {PENDING, QUARANTINED}
 
 
 def ordered(*statuses: str) -> Callable[[Facts], str]:
-    """Return a classifier: the first of these statuses that holds for a tool, else unknown."""
+    """Return a function from a tool's facts to the first of these statuses that holds for it.
+
+    Where none holds, the status is `disabled_unknown`.
+    """
     return lambda facts: next((status for status in statuses if HOLDS[status](facts)), UNKNOWN)
 
 
 def is_call(surface: str) -> bool:
-    """Whether the surface is one of the built-in tools that call a tool, not a list."""
+    """Whether the surface (where locks are asked for) is a built-in tool that calls tools."""
     return surface.startswith("call_tool_")
 
 
 def unanswered(gateway: Gateway) -> set[str]:
-    """Return the enabled servers whose last load failed."""
+    """Return the names of servers that were loaded and whose last load did not succeed."""
     outcomes = {name: upstream.outcome for name, upstream in gateway.upstreams.items()}
     return {name for name, got in outcomes.items() if got and got.status != "available"}
 
 
 def every_nth(number: int) -> Callable[[], bool]:
-    """Return a condition that is true at every Nth call."""
+    """Return a function that returns true at every `number`th call, else false."""
     turns = count(1)
     return lambda: next(turns) % number == 0
 
 
 def crowded() -> bool:
-    """Whether another HTTP request is under way."""
+    """Whether a second HTTP request is being served at this moment."""
     tasks = [getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()]
     return tasks.count("run_asgi") > 1
 
 
 def by_allow_list(gateway: Gateway, facts: Facts) -> bool:
-    """Whether the tool is denied by its absence from an allow list."""
+    """Whether config denies the tool because its server has an allow list without it."""
     server = gateway.config.servers[facts.tool.server]
     return facts.denied and server.enabled_tools is not None
 
 
 def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap that hides tools from discovery, from its index and from the withheld ones."""
+    """Return a gateway change that hides the tools that `dropped` selects from all of discovery.
+
+    They are neither in the search index nor among the withheld tools; calls are unchanged.
+    """
 
     def swap(gateway: Gateway) -> None:
         decide(
@@ -86,7 +92,7 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
 
 
 def bare(facts: Facts) -> Facts:
-    """Return the facts of the same tool as if nothing locked it."""
+    """Return the facts of the same tool as if nothing locked it: on, approved and not denied."""
     return replace(
         facts,
         enabled=True,
@@ -98,34 +104,37 @@ def bare(facts: Facts) -> Facts:
 
 
 def flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    """Return a change of answers that applies to requests with the flag only."""
+    """Return an `answer` change that applies `change` to requests with a true flag only."""
     return lambda document, request: change(document, request) if request.flag else document
 
 
 def flag_false(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]:
-    """Return a change of answers that applies where the flag is false, not where it is absent."""
+    """Return an `answer` change for requests whose flag is given as false; not for absent flags."""
     return lambda document, request: (
         change(document) if request.arguments.get(FLAG) is False else document
     )
 
 
 def texts(**change: str) -> dict[str, str]:
-    """Return the remediation texts, some of them replaced."""
+    """Return the reference's remediation texts by status, with those of `change` in their place."""
     return {**{str(status): text for status, text in std.REMEDIATION.items()}, **change}
 
 
 def on_later_pages(gateway: Gateway) -> Chosen:
-    """Return a condition: the tool came on a later page of its server's list."""
+    """Watch the gateway's upstreams; return a condition: a tool came on a later page of a list."""
     later: set[tuple[str, str]] = set()
 
     def noting(upstream: Upstream) -> None:
+        """Replace the upstream's way to connect by one that notes the tools of later pages."""
         real = upstream._connect  # noqa: SLF001 - pages are seen nowhere else
 
         async def connect(connection: Connection) -> Any:
+            """Connect as usual, and note the tools of later pages from now on."""
             session = await real(connection)
             ask = session.request
 
             async def request(method: str, params: Json) -> Json:
+                """Send the request as usual, and note the tools of a later page."""
                 result = await ask(method, params)
                 if method == "tools/list" and params.get("cursor"):
                     names = [tool["name"] for tool in result.get("tools", [])]
@@ -143,10 +152,14 @@ def on_later_pages(gateway: Gateway) -> Chosen:
 
 
 def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap: lists and searches take `read` for the operator's denial, calls do not."""
+    """Return a gateway change: discovery and listing take `read` for the operator's denial.
+
+    Calls still follow the real denial.
+    """
 
     def swap(gateway: Gateway) -> None:
         def view(facts: Facts) -> Facts:
+            """Return the facts with what `read` says in place of the operator's denial."""
             return replace(facts, denied=read(gateway, facts))
 
         decide(
@@ -162,14 +175,20 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
 
 
 def plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
-    """Return a `locked_entry` decision that adds or replaces members."""
+    """Return a `locked_entry` decision: the usual entry with what `members` returns added.
+
+    Members of the same name are replaced.
+    """
     return lambda facts, status, withheld: (
         std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
     )
 
 
 def then(change: Callable[[Json, Tally], Any]) -> Counts:
-    """Return a `counts` decision that applies `change` to a server's counts, where it has any."""
+    """Return a `counts` decision that passes a server's usual counts through `change`.
+
+    A server without counts (nothing is locked) still has none.
+    """
 
     def counts(tools: Tally) -> Any:
         block = std.counts(tools)
@@ -179,18 +198,22 @@ def then(change: Callable[[Json, Tally], Any]) -> Counts:
 
 
 def as_(status: Callable[[Facts, Status | None], Any]) -> Counts:
-    """Return a `counts` decision that counts each tool under the status that `status` returns."""
+    """Return a `counts` decision that counts each tool under the status that `status` returns.
+
+    `status` gets the tool's facts and its right status; None stands for callable.
+    """
     return lambda tools: std.counts([(facts, status(facts, current)) for facts, current in tools])
 
 
 def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], None]:
-    """Return a swap: locked tools are not in the index but found by `relevance`.
+    """Return a gateway change: locked tools leave the search index, and `relevance` finds them.
 
     That returns how well a tool matches a query; 0 for not at all.
     """
 
     def swap(gateway: Gateway) -> None:
         def apart(facts: Facts) -> bool:
+            """Whether config, the user or a server that is off locks the tool."""
             return facts.denied or facts.disabled_by_user or not facts.enabled
 
         decide(
@@ -211,9 +234,13 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
 
 
 def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
-    """Make five the default limit; `publishes`: the schema says five, else it gives no default."""
+    """Make five the gateway's limit for requests without one.
+
+    With `publishes`, the input schema in tools/list says so; else it gives no default at all.
+    """
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
+        """Return the usual limit, but five where the request has none."""
         return std.limit(arguments, 5 if arguments.get("limit") is None else default)
 
     async def reply(

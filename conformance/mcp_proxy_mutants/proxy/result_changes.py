@@ -1,4 +1,4 @@
-"""Changes to results of built-in tools: members beside their text, and by protocol revision."""
+"""Changes to results of built-in tools: `beside` adds members, `in_stateless` picks a revision."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,17 +29,17 @@ class ToolResult:
 
     @property
     def discovers(self) -> bool:
-        """Whether it is a discovery answer."""
+        """Whether the result answers a discovery request (`retrieve_tools`)."""
         return self.tool == "retrieve_tools"
 
     @property
     def flagged(self) -> bool:
-        """Whether it is a discovery answer under the flag."""
+        """Whether the result answers a discovery request with a true flag."""
         return self.discovers and self.arguments.get("include_disabled") is True
 
     @property
     def usual(self) -> bool:
-        """Whether it is a discovery answer without the flag, or with a false one."""
+        """Whether the result answers a discovery request with an absent or false flag."""
         return self.discovers and not self.arguments.get("include_disabled")
 
     def locked(self) -> list[Facts]:
@@ -56,7 +56,10 @@ class ToolResult:
 
 
 def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
-    """Return a swap that adds members to results whose text is a document; `_meta` is merged."""
+    """Return a gateway change that adds what `change` returns to results whose text is a document.
+
+    Members of the result are replaced, but `_meta` is merged; errors and other texts stay.
+    """
 
     def swap(gateway: Gateway) -> None:
         async def reply(
@@ -94,17 +97,23 @@ SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
 
 
 def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
-    """Return a swap that replaces decisions for requests of the stateless revision only."""
+    """Return a gateway change that replaces decisions by name for requests of one revision only.
+
+    That is the stateless revision, whose requests have the revision in `_meta`; all others are
+    decided as before.
+    """
 
     def swap(gateway: Gateway) -> None:
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
+            """Return the usual reply; note before whether its request is stateless."""
             meta = (message.get("params") or {}).get("_meta") or {}
             SESSIONLESS.set(f"{META}protocolVersion" in meta)
             return await respond()
 
         def chosen(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
+            """Return a decision: `other` in the stateless revision, else the usual one."""
             usual = getattr(gateway.policy, name)
 
             def decision(*given: Any) -> Any:

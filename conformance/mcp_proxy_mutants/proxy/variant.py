@@ -1,4 +1,4 @@
-"""Proxy variant: a conforming proxy that differs, and the interpretations that it takes."""
+"""`Variant`, a conforming proxy that differs, with the interpretations that it takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,11 @@ def variant(
     note_member: str = "notice",
     **change: Any,
 ) -> Variant:
-    """Create a variant: id, difference, what it takes; `change` replaces members of Decisions."""
+    """Return a variant: its id, its difference, and the ids of the interpretations that it takes.
+
+    `swap` changes the gateway before it serves; `change` replaces members of `Decisions`; the other
+    arguments are the members of `Variant`.
+    """
     return Variant(
         id=name,
         text=text,

@@ -11,7 +11,7 @@ FORBIDDEN = 403
 
 
 def _read(holds: Callable[[bytes], bool]) -> Hear:
-    """Return a hook `heard` for 403s: transient if `holds` accepts the body, else a denial."""
+    """Return a hook `heard`: a 403 is a timeout if `holds` accepts its body, else a denial."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts
@@ -23,10 +23,12 @@ def _read(holds: Callable[[bytes], bool]) -> Hear:
 
 
 def _marked(body: bytes) -> bool:
+    """Whether the body has the signature of an authorization timeout, as the reference reads it."""
     return any(word in body for word in AUTHORIZATION) and any(word in body for word in SLOW)
 
 
 def _is_json(body: bytes) -> bool:
+    """Whether the body is a JSON object."""
     try:
         return isinstance(json.loads(body), dict)
     except ValueError:
@@ -34,13 +36,13 @@ def _is_json(body: bytes) -> bool:
 
 
 def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether it is a denial, while the text sent to the server has a word of timeouts."""
+    """Whether the signal is a denial, and the id, URL or headers sent hold a timeout word."""
     del attempts
     return signal.kind == "denied" and any(word in sends(connection) for word in TIMELY)
 
 
 def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether it is a transient failure, while the text sent has a word of denials."""
+    """Whether a timeout, cut or 5xx meets a word of denials in the id, URL or headers sent."""
     del attempts
     words = ("403", "401", "forbidden", "unauthorized", "denied")
     may_pass = signal.kind in ("http_5xx", "reset", "timeout")
@@ -48,20 +50,23 @@ def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _text_misses(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether it is a cut or a 5xx, while the text sent has the number 404."""
+    """Whether a cut or 5xx meets the number 404 in the id, URL or headers sent."""
     del attempts
     return signal.kind in ("http_5xx", "reset") and "404" in sends(connection)
 
 
 def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether it is a permanent failure, while the text sent has a word of timeouts."""
+    """Whether a 404, closed port or unknown name meets a word of timeouts in the text sent."""
     del attempts
     lasting = signal.kind in ("http_404", "refused", "dns")
     return lasting and any(word in sends(connection) for word in TIMELY)
 
 
 def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition: a denial, while the id, path, query or headers have a timeout word."""
+    """Return a condition: a denial, and a word of timeouts in one part of the text sent.
+
+    The part is `id`, `path`, `query` or `headers`.
+    """
 
     def reads(signal: Signal, connection: Connection, attempts: int) -> bool:
         del attempts

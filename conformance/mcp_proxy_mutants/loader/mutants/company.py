@@ -1,4 +1,4 @@
-"""Loader mutants whose outcomes depend on the company of a server: neighbours, place, origin."""
+"""Loader mutants whose outcome for a server depends on other servers of the load, or its place."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,10 @@ FEW = 6
 
 
 def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
-    """Return a hook `together`: if an outcome meets the condition, all available ones fail."""
+    """Return a hook `together`: if any outcome meets the condition, all available ones fail.
+
+    They get that status.
+    """
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
         if not any(map(condition, outcomes)):
@@ -29,7 +32,7 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which each server after a transient one is transient too."""
+    """Return the outcomes, with each server after a transient one transient too."""
     return outcomes[:1] + [
         failed(outcome, "transient") if last.status == "transient" else outcome
         for last, outcome in pairwise(outcomes)
@@ -37,7 +40,7 @@ def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which every failure has the class of the first one."""
+    """Return the outcomes, with every failure in the class of the first one."""
     status = None
     changed = []
     for outcome in outcomes:
@@ -49,7 +52,7 @@ def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which every failure after a denial is a denial."""
+    """Return the outcomes, with every failure after a denial as a denial too."""
     denied, changed = False, []
     for outcome in outcomes:
         lost = denied and outcome.status != "available"
@@ -59,7 +62,7 @@ def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which every server after a permanent failure is permanent."""
+    """Return the outcomes, with every server after a permanent failure permanent too."""
     stopped, changed = False, []
     for outcome in outcomes:
         changed.append(failed(outcome, "permanent") if stopped else outcome)
@@ -68,12 +71,12 @@ def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which a failure of the last server is transient."""
+    """Return the outcomes, with a failure of the last server as transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
 def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return outcomes in which all servers beyond the first six are transient."""
+    """Return the outcomes, with every server beyond the first six transient."""
     return [*outcomes[:FEW], *(failed(outcome, "transient") for outcome in outcomes[FEW:])]
 
 
@@ -90,7 +93,10 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
-    """Return a hook `attempt`: once a server failed, all with its `key` fail without a request."""
+    """Return a fresh hook `attempt`: once a server failed, all with its `key` fail unasked.
+
+    Their failure is a cut connection.
+    """
 
     def make() -> Any:
         lost: set[str] = set()
@@ -110,10 +116,12 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
 
 
 def _origin(connection: Connection) -> str:
+    """Return scheme, host and port of the server's URL; its id over stdio."""
     return "/".join((connection.url or connection.server_id).split("/")[:3])
 
 
 def _host(connection: Connection) -> str:
+    """Return the server's URL up to its last colon, without port and path; over stdio of its id."""
     return (connection.url or connection.server_id).rpartition(":")[0]
 
 
@@ -143,10 +151,12 @@ class _OneSession(HttpSession):
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
+        """Replace the session id of a request by the one that came last from any server."""
         if "mcp-session-id" in request.headers:
             request.headers["mcp-session-id"] = self.last["id"]
 
     async def _learn(self, answer: httpx2.Response) -> None:
+        """Keep the session id of a response, if it has one, for requests to all servers."""
         if session_id := answer.headers.get("mcp-session-id"):
             self.last["id"] = session_id
 

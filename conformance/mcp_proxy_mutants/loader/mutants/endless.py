@@ -1,4 +1,4 @@
-"""Loader mutants of a server's time: waits without end, too short ones, unseen timeouts."""
+"""Loader mutants of time limits: endless waits, limits that are too short, misread timeouts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,10 +16,12 @@ NEVER_S = 3600.0
 
 
 def _patient(connection: Connection) -> Connection:
+    """Return the connection with a timeout of an hour."""
     return replace(connection, timeout=NEVER_S)
 
 
 def _hasty(connection: Connection) -> Connection:
+    """Return the connection with a 25th of its timeout."""
     return replace(connection, timeout=connection.timeout / 25)
 
 
@@ -47,7 +49,10 @@ class _ToHeaders(httpx2.AsyncClient):
         self._seconds = seconds
 
     async def send(self, request: httpx2.Request, **chosen: object) -> httpx2.Response:
-        """Send a request and wait for the headers up to the limit; the body has none."""
+        """Send a request and return the response once its headers came; TimeoutError if too late.
+
+        Its body has no limit.
+        """
         return await asyncio.wait_for(
             super().send(request, **chosen),  # type: ignore[arg-type]
             self._seconds,
@@ -55,7 +60,7 @@ class _ToHeaders(httpx2.AsyncClient):
 
 
 def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
-    """Return a hook `attempt` that uses such sessions for URLs and has no overall deadline."""
+    """Return a hook `attempt` with sessions from `make` for URLs and no deadline for the whole."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         session = make(connection) if connection.url else await connect(connection)
@@ -69,7 +74,7 @@ def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
 
 
 async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt again after each timeout, without end; the loader counts it as one attempt."""
+    """Attempt again after each timeout, without end; the loader counts that as one attempt."""
     while True:
         try:
             return await std.attempt(connection, connect)
@@ -81,7 +86,7 @@ async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[J
 async def _asleep_after_stdio_failure(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt, but sleep for an hour if a stdio server fails."""
+    """Attempt as usual, but sleep for an hour when a stdio server fails."""
     try:
         return await std.attempt(connection, connect)
     except (Signal, TimeoutError):
@@ -93,7 +98,7 @@ async def _asleep_after_stdio_failure(
 async def _asleep_after_cut_chunk(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt, but sleep for an hour if a chunked answer breaks off."""
+    """Attempt as usual, but sleep for an hour when a chunked response breaks off."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -103,12 +108,14 @@ async def _asleep_after_cut_chunk(
 
 
 def _asleep_after(method: str, *kinds: str) -> Attempt:
-    """Return a hook `attempt` that sleeps for an hour when such a signal comes from `method`."""
+    """Return a hook `attempt` that sleeps for an hour after a signal of `kinds` at `method`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual; sleep for an hour before such a failure is raised."""
         came: list[Signal] = []
 
         def hear(sent: str, signal: Signal) -> Signal:
+            """Return the signal as it is; note one of these kinds at that method."""
             if sent == method and signal.kind in kinds:
                 came.append(signal)
             return signal
@@ -124,24 +131,30 @@ def _asleep_after(method: str, *kinds: str) -> Attempt:
 
 
 async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Sleep for an hour before the attempt."""
+    """Sleep for an hour, then attempt as usual."""
     await asyncio.sleep(NEVER_S)
     return await std.attempt(connection, connect)
 
 
 def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
-    """Return a hook `attempt` that calls `then` if the notification has no answer in time."""
+    """Return a hook `attempt` that awaits `then` if notifications/initialized times out.
+
+    Unless `then` raises, the timeout follows.
+    """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual; await `then` if the notification timed out."""
         unanswered: list[str] = []
 
         class _Noted(Ear):
             async def notify(self, method: str) -> None:
+                """Send a notification; note it as unanswered until its answer came."""
                 unanswered.append(method)
                 await super().notify(method)
                 unanswered.clear()
 
         async def connected(to: Connection) -> Session:
+            """Connect as usual, and note which notification has no answer."""
             return _Noted(await connect(to), lambda _, signal: signal)
 
         try:
@@ -155,7 +168,7 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
 
 
 def _as(kind: str) -> Callable[[], Awaitable[None]]:
-    """Return a function that raises a signal of that kind."""
+    """Return an async function that raises a signal of that kind."""
 
     async def then() -> None:
         raise Signal(kind)

@@ -13,10 +13,12 @@ Key = tuple[str, str]
 
 
 def _key(connection: Connection) -> Key:
+    """Return the server's id and URL, by which state is kept."""
     return connection.server_id, connection.url or ""
 
 
 def _keys(request: Json) -> dict[str, Key]:
+    """Return the key (id and URL) of each server of the request, by id."""
     return {
         server["server_id"]: (server["server_id"], str(server.get("url") or ""))
         for server in request["servers"]
@@ -24,7 +26,10 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Return a hook `tell`: later loads repeat a server's first outcome that `keeps` accepts."""
+    """Return a fresh hook `tell`: later loads repeat the first outcome that `keeps` accepts.
+
+    It is kept for each server by itself.
+    """
 
     def make() -> Any:
         kept: dict[Key, OutcomeEntry] = {}
@@ -45,7 +50,7 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
 
 
 def _last_tools() -> Any:
-    """Return a hook `tell` that keeps a server's tools of its last load if it has none now."""
+    """Return a hook `tell`: a server without tools is reported with those of its load before."""
     kept: dict[Key, list[str]] = {}
 
     def tell(answer: Json, request: Json) -> Json:
@@ -61,7 +66,10 @@ def _last_tools() -> Any:
 
 
 def _kept_list() -> Any:
-    """Return a hook `attempt` that fetches a server's tools once and reuses them in later loads."""
+    """Return a hook `attempt` that fetches a server's tools once and reuses them in later loads.
+
+    A server's session is still opened each time.
+    """
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -75,7 +83,7 @@ def _kept_list() -> Any:
 
 
 def _every_second() -> Any:
-    """Return a hook `together`: the first server of every second load is transient."""
+    """Return a hook `together`: in every second load, the first server is transient."""
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
@@ -89,7 +97,10 @@ def _every_second() -> Any:
 
 
 def _quota(most: int) -> Any:
-    """Return a hook `attempt` that sends a server nothing after `most` attempts over all loads."""
+    """Return a fresh hook `attempt`: after `most` attempts over all loads, a server is not asked.
+
+    Its failure is then an HTTP error of the client (4xx).
+    """
 
     def make() -> Any:
         made: Counter[Key] = Counter()
@@ -106,7 +117,7 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Return a hook `tell` that reports the sum of a server's attempts in all loads so far."""
+    """Return a hook `tell` that reports a server's attempts in all loads so far."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:
@@ -121,7 +132,7 @@ def _summed() -> Any:
 
 
 def _first_signal() -> Any:
-    """Return a hook `heard` that repeats, per server, the signal of its first attempt in a load."""
+    """Return a hook `heard` that repeats the signal of a server's first attempt in later ones."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
@@ -133,13 +144,13 @@ def _first_signal() -> Any:
 
 
 def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return a denial for any signal after the first attempt."""
+    """Return the signal of a first attempt as it is, and that of any later one as a denial."""
     del connection
     return Signal("denied", signal.code) if attempts > 1 else signal
 
 
 def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return a transient signal for a denial or a 404 after the first attempt."""
+    """Return the signal as it is, but a denial or 404 after the first attempt as transient."""
     del connection
     lost = attempts > 1 and signal.kind in ("denied", "http_404")
     return Signal("http_429", signal.code) if lost else signal

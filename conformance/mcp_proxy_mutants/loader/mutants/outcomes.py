@@ -1,4 +1,4 @@
-"""Loader mutants of the outcomes: ids, status words, errors, and their number."""
+"""Loader mutants of the outcomes: missing or extra ones, their ids, status words and errors."""
 
 from typing import Any
 from unicodedata import normalize
@@ -19,7 +19,7 @@ STRAY: OutcomeEntry = {
 
 
 def _kept(keeps: Any) -> Any:
-    """Return a hook `tell` that leaves out the outcomes that `keeps` does not accept."""
+    """Return a hook `tell` that keeps only the outcomes that `keeps` accepts."""
     return lambda answer, _: (
         answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
     )
@@ -42,7 +42,7 @@ def _timed_out_as_often(answer: Json, request: Json) -> Json:
 
 
 def _with_ids(spell: Any) -> Any:
-    """Return a hook `tell` that spells each server's id by `spell`."""
+    """Return a hook `tell` that passes each outcome's server id through `spell`."""
     return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
 
@@ -74,7 +74,7 @@ def _without_url(answer: Json, request: Json) -> Json:
 
 
 def _last_errors() -> Any:
-    """Return a hook `tell`: an available server has the error of its last failed load."""
+    """Return a hook `tell`: an available server has the error of its last load that failed."""
     kept: dict[str, str] = {}
 
     def tell(answer: Json, request: Json) -> Json:

@@ -21,45 +21,48 @@ Again = Callable[[Signal, Status, int, int], bool]
 
 
 def _also(*kinds: str) -> Again:
-    """Return a hook `again` that retries after signals of these kinds too."""
+    """Return a hook `again` (whether to retry) that is true after these kinds of signals, too.
+
+    The maximum of attempts still holds.
+    """
     return lambda signal, status, attempts, most: (
         (status == "transient" or signal.kind in kinds) and attempts < most
     )
 
 
 def _not_after(*kinds: str) -> Again:
-    """Return a hook `again` that does not retry after signals of these kinds."""
+    """Return a hook `again` (whether to retry) that is false after these kinds of signals."""
     return lambda signal, status, attempts, most: (
         status == "transient" and signal.kind not in kinds and attempts < most
     )
 
 
 def _up_to(bound: Callable[[int], int]) -> Again:
-    """Return a hook `again` that retries up to `bound(most)` attempts instead of `most`."""
+    """Return a hook `again` (whether to retry) that allows `bound(most)` attempts, not `most`."""
     return lambda _, status, attempts, most: status == "transient" and attempts < bound(most)
 
 
 def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: after any failure once there was a second attempt."""
+    """Whether to retry: after a transient failure, and after any once there were two attempts."""
     del signal
     return attempts < most and (status == "transient" or attempts > 1)
 
 
 def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: from the third attempt on, also after a denial or a 404."""
+    """Whether to retry: after a transient failure; from the third on after a denial or 404, too."""
     lasting = signal.kind in ("denied", "http_404")
     return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
 
 
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server twice and return the second result; this counts as one attempt."""
+    """Load the server, close the session, and load it again; counted as one attempt."""
     _, session = await std.attempt(connection, connect)
     await session.close()
     return await std.attempt(connection, connect)
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load a server again if that took over 0.15 s; this counts as one attempt."""
+    """Load the server, and once more if that took over 0.15 s; counted as one attempt."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -70,7 +73,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt, and once more after a cut or a 5xx, which is not counted."""
+    """Attempt, and once more after a cut connection or a 5xx; the loader counts one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -82,7 +85,7 @@ async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json],
 async def _hidden_after_denial(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt, and once more after a denial, which is not counted."""
+    """Attempt, and once more after a denial; the loader counts one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -92,29 +95,30 @@ async def _hidden_after_denial(
 
 
 def _given_up(outcome: Outcome) -> Outcome:
-    """Return a transient outcome after several attempts as a permanent one."""
+    """Return the outcome; a transient one after several attempts as permanent."""
     gave_up = outcome.status == "transient" and outcome.attempts > 1
     return failed(outcome, "permanent") if gave_up else outcome
 
 
 def _lone(outcome: Outcome) -> Outcome:
-    """Return a transient outcome after a single attempt as a permanent one."""
+    """Return the outcome; a transient one after a single attempt as permanent."""
     lone = outcome.status == "transient" and outcome.attempts == 1
     return failed(outcome, "permanent") if lone else outcome
 
 
 def _healed(outcome: Outcome) -> Outcome:
-    """Return an available outcome after several attempts as a transient one."""
+    """Return the outcome; an available one after several attempts as transient."""
     again = outcome.status == "available" and outcome.attempts > 1
     return failed(outcome, "transient") if again else outcome
 
 
 def _one_less(outcome: Outcome) -> Outcome:
+    """Return the outcome with one attempt fewer than were made, at least 0."""
     return replace(outcome, attempts=max(outcome.attempts - 1, 0))
 
 
 async def _again_in_secret(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt, and once more after two seconds if the connection was refused."""
+    """Attempt, and once more after two seconds if refused; the loader counts one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

@@ -1,4 +1,4 @@
-"""Loader mutants that reveal secrets, which they were handed, in outcomes and warnings."""
+"""Loader mutants that reveal secrets of URLs and headers in errors, outcomes and warnings."""
 
 import base64
 import json
@@ -13,10 +13,12 @@ Says = Callable[[Signal, Connection, str], str]
 
 
 def _url(connection: Connection) -> str:
+    """Return the server's URL as it was given; empty over stdio."""
     return connection.url or ""
 
 
 def _password(url: str) -> str:
+    """Return the URL's password as it is spelled there; empty if there is none or no such URL."""
     try:
         return urlsplit(url).password or ""
     except ValueError:
@@ -24,36 +26,37 @@ def _password(url: str) -> str:
 
 
 def _authorization(connection: Connection) -> str:
+    """Return the Authorization header that is sent to the server; empty if there is none."""
     return connection.headers.get("Authorization", "")
 
 
 def _basic(connection: Connection) -> str:
-    """Return user and password of the URL, encoded as in a Basic Authorization header."""
+    """Return user and password of the URL in base64, as in a Basic Authorization header."""
     parts = urlsplit(_url(connection))
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return base64.b64encode(pair.encode()).decode()
 
 
 def _decoded(connection: Connection) -> str:
-    """Return user and password of a Basic Authorization header in plain text; else empty."""
+    """Return user and password of a Basic Authorization header as `user:password`; else empty."""
     kind, _, credentials = _authorization(connection).partition(" ")
     return base64.b64decode(credentials).decode() if kind == "Basic" else ""
 
 
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
-    """Return a hook `says` that adds a text to the errors of signals of these kinds."""
+    """Return a hook `says`: errors of signals of these kinds end with `text` of the connection."""
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due
     )
 
 
 def _says(text: Callable[[Connection], str]) -> Says:
-    """Return a hook `says` that adds a text to every error."""
+    """Return a hook `says`: every error ends with `text` of the connection, in brackets."""
     return lambda _, connection, due: f"{due} ({text(connection)})"
 
 
 def _raw(signal: Signal, connection: Connection, due: str) -> str:
-    """Return the client's exception as text, with the URL, as the error."""
+    """Return the HTTP client's exception with the server's URL as the error, not the usual text."""
     del due
     return f"{signal.__context__ or signal!r} for url '{_url(connection)}'"
 
@@ -78,11 +81,15 @@ def _in_a_member(answer: Json, request: Json) -> Json:
 
 
 def _in_the_answer(answer: Json, request: Json) -> Json:
-    """Return the answer with the whole request in it."""
+    """Return the answer with the whole request as a member `asked`."""
     return answer | {"asked": request}
 
 
 def _hidden_in(spell: Callable[[bytes], str]) -> Any:
+    """Return a hook `says`: every error ends with the Authorization header and URL password.
+
+    `spell` encodes these.
+    """
     return _says(lambda c: spell((_authorization(c) + _password(_url(c))).encode()))
 
 

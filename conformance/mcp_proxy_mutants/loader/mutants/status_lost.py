@@ -1,4 +1,4 @@
-"""Loader mutants by which a status or signal is lost, or noticed at one request only."""
+"""Loader mutants that lose a status or signal, or treat it so at one request (method) only."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken
@@ -6,7 +6,7 @@ from mcp_proxy_reference.loader import Signal
 
 
 def _json_cut(method: str, signal: Signal) -> Signal:
-    """Return `malformed` for the signal of an answer that breaks off; any other unchanged."""
+    """Return the signal; a connection that closed within the body becomes `malformed`."""
     del method
     context = signal.__context__
     incomplete = "incomplete" in str(context) or "peer closed" in str(context)
@@ -14,14 +14,14 @@ def _json_cut(method: str, signal: Signal) -> Signal:
 
 
 def _closed(method: str, signal: Signal) -> Signal:
-    """Return `refused` for a connection that closed without an answer; any other unchanged."""
+    """Return the signal; a connection that closed without any response becomes `refused`."""
     del method
     ended = "without sending" in str(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and ended else signal
 
 
 def _stream(method: str, signal: Signal) -> Signal:
-    """Return `refused` for a reset before the answer; any other signal unchanged."""
+    """Return the signal; a failed read of the connection, as by a reset, becomes `refused`."""
     del method
     context = repr(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal

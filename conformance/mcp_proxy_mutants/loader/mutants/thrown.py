@@ -1,4 +1,4 @@
-"""Loader mutants that break off a whole load, with an exception or without outcomes."""
+"""Loader mutants in which one server's failure ends the whole load or hides the other outcomes."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from mcp_proxy_reference.loader import Connection, Outcome, Signal
 
 
 def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
-    """Return a hook `heard` that throws at signals of this kind."""
+    """Return a hook `heard` that raises RuntimeError at signals of this kind, ending the load."""
 
     def heard(signal: Signal, connection: Connection, _attempts: int) -> Signal:
         if signal.kind == kind:
@@ -21,14 +21,14 @@ def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
 
 
 def _usable(connection: Connection) -> bool:
-    """Throw at a connection without URL and command."""
+    """Whether the connection can be used; raise KeyError if it has neither URL nor command."""
     if not (connection.url or connection.command):
         raise KeyError("url")
     return std.usable(connection)
 
 
 def _thrown_by_two(outcomes: list[Outcome]) -> list[Outcome]:
-    """Throw if two servers of a load failed alike."""
+    """Return the outcomes; raise RuntimeError if two servers failed with the same status."""
     failed = [outcome.status for outcome in outcomes if outcome.status != "available"]
     if len({*failed}) < len(failed):
         raise RuntimeError("several servers failed")
@@ -36,7 +36,7 @@ def _thrown_by_two(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _without_well(answer: Json, _request: Json) -> Json:
-    """Return the answer without available servers if any failed."""
+    """Return the answer without the outcomes of available servers, if any server failed."""
     failed = [outcome for outcome in answer["outcomes"] if outcome["status"] != "available"]
     return answer | {"outcomes": failed or answer["outcomes"]}
 

@@ -1,4 +1,4 @@
-"""Loader mutants of the tools: another server's, too many, too few, or for a failed server."""
+"""Loader mutants of the tools: another server's, too many or few, or some for a failed server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,19 +23,19 @@ UNUSED = Connection(server_id="unused", url="http://127.0.0.1:9/")
 
 
 def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
-    """Return a hook `tell` that changes the tools of each outcome."""
+    """Return a hook `tell` that passes the tool names of each outcome through `change`."""
     return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
 
 def _everywhere(answer: Json, request: Json) -> Json:
-    """Return the answer with the tools of all servers for each available one."""
+    """Return the answer; each available server has the tools of all servers."""
     del request
     all_tools = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]]
     return when(is_in("available"), tools=all_tools)(answer, {})
 
 
 def _moved_on(answer: Json, request: Json) -> Json:
-    """Return the answer with the next server's tools for each available one."""
+    """Return the answer; each available server has the next one's tools, the last the first's."""
     del request
     well = [outcome for outcome in answer["outcomes"] if outcome["status"] == "available"]
     tools = [outcome["tools"] for outcome in well]
@@ -48,33 +48,35 @@ def _moved_on(answer: Json, request: Json) -> Json:
 
 
 def _to_the_denied(answer: Json, request: Json) -> Json:
-    """Return the answer with another server's tool for each denied one."""
+    """Return the answer; denied servers have the first tool of the load."""
     del request
     some = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]][:1]
     return when(is_in("denied"), tools=some)(answer, {})
 
 
 def _invented(outcome: OutcomeEntry) -> OutcomeEntry:
+    """Return the outcome; a failed server has a tool named after its id."""
     return (
         outcome | {"tools": [f"{outcome['server_id']}_tool"]} if not_available(outcome) else outcome
     )
 
 
 def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
-    """Return a failed outcome with a tool `why_unavailable`."""
+    """Return the outcome; a failed server has a tool named `why_unavailable`."""
     return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
 def _capped(most: int) -> Any:
+    """Return a hook `tell` that keeps a server's first `most` tools."""
     return _with_tools(lambda tools: tools[:most])
 
 
 async def _available_after_failure(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt; if the handshake or the list fails by a 5xx or a cut, return no tools.
+    """Attempt; a 5xx or cut after connecting makes the server available without tools.
 
-    The server is then reported as available. Another failure is raised as usual.
+    Another failure is raised as usual.
     """
     session = await connect(connection)
     try:
@@ -103,12 +105,14 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def _available_after(*kinds: str) -> Attempt:
-    """Return a hook `attempt`: after a signal of these kinds, a server is available, toolless."""
+    """Return a hook `attempt`: signals of `kinds` make the server available without tools."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual; a signal of these kinds yields no tools and a session."""
         opened: list[Session] = []
 
         async def connected(to: Connection) -> Session:
+            """Connect as usual, and note the session."""
             opened.append(await connect(to))
             return opened[0]
 
@@ -123,7 +127,10 @@ def _available_after(*kinds: str) -> Attempt:
 
 
 def _unexplained(outcome: OutcomeEntry) -> OutcomeEntry:
-    """Return an outcome as available if the error is not one of the mapping."""
+    """Return the outcome; a failure that the source's mapping does not name is available.
+
+    It is known by its error text.
+    """
     unnamed = outcome["error"] in {MEANING[kind][1] for kind in OPEN}
     return outcome | {"status": "available", "error": None} if unnamed else outcome
 
@@ -136,7 +143,7 @@ class _Pages(Ear):
         self._ends = ends
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request by the wrapped session; a failing later page has no tools."""
+        """Return the result of the request; a failing later page is empty if `ends` accepts."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -146,7 +153,7 @@ class _Pages(Ear):
 
 
 def _paged(ends: Callable[[Signal], bool]) -> Attempt:
-    """Return a hook `attempt` whose later pages end the list when they fail."""
+    """Return a hook `attempt`: a later page whose signal `ends` accepts ends the list of tools."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -158,10 +165,14 @@ def _paged(ends: Callable[[Signal], bool]) -> Attempt:
 
 
 def _first_pages() -> Any:
-    """Return a hook `attempt`: if a second attempt fails, the pages read so far are the tools."""
+    """Return a hook `attempt`: if it fails, the pages that the attempt before read are the tools.
+
+    Without such pages, it fails as usual.
+    """
     pages: dict[str, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual; if that fails, return the pages of the attempt before."""
         key = f"{connection.server_id} {connection.url}"
         session = await connect(connection)
 
@@ -169,13 +180,14 @@ def _first_pages() -> Any:
             """A session that keeps the pages of tools."""
 
             async def request(self, method: str, params: Json) -> Json:
-                """Send a request by the wrapped session; keep the tools of a page."""
+                """Return the result of the request; keep the tools of a page."""
                 result = await super().request(method, params)
                 if method == "tools/list":
                     pages.setdefault(key, []).extend(result.get("tools", []))
                 return result
 
         async def connected(_: Connection) -> Session:
+            """Return the open session, wrapped so that it keeps the pages."""
             return Keeps(session, lambda _, signal: signal)
 
         before = pages.pop(key, [])
@@ -193,7 +205,7 @@ class _FirstPageOnly(Ear):
     """A session that treats a list of several pages as malformed."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request by the wrapped session; a list with a further page is malformed."""
+        """Return the result of the request; raise `malformed` if there is a further page."""
         result = await super().request(method, params)
         if "nextCursor" in result:
             raise Signal("malformed")
@@ -201,6 +213,8 @@ class _FirstPageOnly(Ear):
 
 
 async def _no_pages(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt as usual; a list of several pages is malformed."""
+
     async def connected(to: Connection) -> Session:
         return _FirstPageOnly(await connect(to), lambda _, signal: signal)
 
@@ -208,7 +222,7 @@ async def _no_pages(connection: Connection, connect: Connect) -> tuple[list[Json
 
 
 async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual, but report no tools."""
+    """Attempt as usual, but return an empty list of tools, with the session."""
     _, session = await std.attempt(connection, connect)
     return [], session
 

@@ -1,4 +1,4 @@
-"""Loader mutants that try an unusable connection, or report it as transient."""
+"""Loader mutants that contact a server for an unusable connection, or call it transient."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,12 +10,16 @@ from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signa
 
 
 def _anything(connection: Connection) -> bool:
+    """Return true: every connection is usable."""
     del connection
     return True
 
 
 def _last_url() -> Any:
-    """Return a hook `attempt` that tries an unusable connection at the last usable one's URL."""
+    """Return a hook `attempt` that tries an unusable connection at the last usable one's URL.
+
+    Before any usable one, it fails as usual.
+    """
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -30,7 +34,10 @@ def _last_url() -> Any:
 
 
 def _sent_to_others() -> Any:
-    """Return a hook `attempt` that also loads the last usable server for an unusable one."""
+    """Return a hook `attempt` that loads the last usable server again for an unusable one.
+
+    The unusable one still fails as such.
+    """
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -44,12 +51,14 @@ def _sent_to_others() -> Any:
 
 
 async def _or_reset(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt as usual; without URL and command, fail as if cut (transient)."""
     if not (connection.url or connection.command):
         raise Signal("reset")
     return await std.attempt(connection, connect)
 
 
 async def _or_cut(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """Attempt as usual; an unusable connection fails as if cut (transient)."""
     if not std.usable(connection):
         raise Signal("reset")
     return await std.attempt(connection, connect)

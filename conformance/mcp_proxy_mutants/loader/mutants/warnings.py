@@ -1,4 +1,4 @@
-"""Loader mutants of the warnings: which servers they name, in which class and words."""
+"""Loader mutants of warnings, the lines for the agent: servers in a wrong class, words alike."""
 
 from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
@@ -9,21 +9,23 @@ ALIKE = ("transient", "permanent")
 
 
 def _named(outcomes: list[Json], *statuses: str) -> list[str]:
+    """Return the ids of the servers with one of these statuses."""
     return [outcome["server_id"] for outcome in outcomes if outcome["status"] in statuses]
 
 
 def _line(words: str, names: list[str]) -> list[str]:
+    """Return one line with the words and the names; no line without names."""
     return [f"{words}: {', '.join(names)}."] if names else []
 
 
 def _all_in(words: str) -> Tell:
-    """Return a hook `tell` that warns of both classes of failures in the same words."""
+    """Return a hook `tell`: transient and permanent servers have one line each, in `words`."""
     return warns(lambda due, outcomes: dict(due) | {
         status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
 
 
 def _one_by_one(words: str) -> Tell:
-    """Return a hook `tell` that warns of each server in the same words, whatever its class."""
+    """Return a hook `tell`: each transient or permanent server has a line, all in `words`."""
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip

@@ -1,4 +1,4 @@
-"""Loader mutants at the wire: headers are obeyed, streams not read, bodies preferred to codes."""
+"""Loader mutants that misread HTTP: event streams, headers, error bodies, and timeouts."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,10 +26,12 @@ class _Heads(HttpSession):
         self._head = httpx2.Headers()
 
     async def _keep(self, answer: httpx2.Response) -> None:
+        """Keep the headers of the response."""
         self._head = answer.headers
 
     @property
     def _media(self) -> str:
+        """The media type of the last response; empty if it named none."""
         return str(self._head.get("content-type", ""))
 
 
@@ -37,6 +39,10 @@ class _Obeys(_Heads):
     """A session that turns a failure with `Retry-After` into a 5xx with these seconds."""
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; a failure with `Retry-After` becomes a 5xx.
+
+        The header's seconds are its detail.
+        """
         try:
             return await super()._exchange(message)
         except Signal:
@@ -54,6 +60,7 @@ class _Firsts(_Heads):
         self._first = b""
 
     async def _keep(self, answer: httpx2.Response) -> None:
+        """Keep the headers of the response, and the first event if it is an event stream."""
         await super()._keep(answer)
         streamed = self._media.startswith("text/event-stream")
         self._first = (await answer.aread()).partition(b"\n\n")[0] if streamed else b""
@@ -63,7 +70,7 @@ class _FirstEvent(_Firsts):
     """A session that takes the first event of a stream for the answer."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; a notification in its place is malformed."""
+        """Return the result of the request; raise `malformed` if a notification came first."""
         result = await super().request(method, params)
         if b'"method"' in self._first:
             raise Signal("malformed")
@@ -74,7 +81,7 @@ class _NotedLists(_Firsts):
     """A session that finds no tools in a list that comes after a notification."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; a list after a notification is empty."""
+        """Return the result of the request; a tools/list after a notification is empty."""
         result = await super().request(method, params)
         noted = method == "tools/list" and b'"method"' in self._first
         return {"tools": []} if noted else result
@@ -84,6 +91,7 @@ class _NoStreams(_Heads):
     """A session that treats event streams as malformed."""
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; an event stream is malformed."""
         answer = await super()._exchange(message)
         if self._media.startswith("text/event-stream"):
             raise Signal("malformed")
@@ -94,7 +102,7 @@ class _NoListStreams(_Heads):
     """A session that finds no tools in a list that comes as an event stream."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; a list of tools in a stream is empty."""
+        """Return the result of the request; a tools/list in an event stream is empty."""
         result = await super().request(method, params)
         streamed = self._media.startswith("text/event-stream") and method == "tools/list"
         return {"tools": []} if streamed else result
@@ -104,7 +112,7 @@ class _StreamsEnd(_Heads):
     """A session that treats an event stream that breaks off as malformed."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; a stream that breaks off is malformed."""
+        """Return the result of the request; an event stream that breaks off is malformed."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -118,6 +126,7 @@ class _Scopes(_Heads):
     """A session that treats a 403 with `WWW-Authenticate` as transient."""
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; a 403 with `WWW-Authenticate` is transient."""
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -130,6 +139,10 @@ class _Parses(_Heads):
     """A session that treats a JSON error body as malformed if it is not an object."""
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; an odd error body is malformed.
+
+        That is a body of JSON that is not an object.
+        """
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -141,7 +154,7 @@ class _Parses(_Heads):
 
 
 async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt; after a failure with `Retry-After`, sleep as long as that says."""
+    """Attempt as usual; after a failure with `Retry-After`, sleep for that many seconds first."""
     try:
         return await over(_Obeys)(connection, connect)
     except Signal as signal:
@@ -151,7 +164,7 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
 
 
 def _least_timeout() -> Any:
-    """Return a hook `attempt` with the smallest timeout of any server seen so far."""
+    """Return a hook `attempt` that uses the shortest timeout of any server seen so far."""
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -163,11 +176,13 @@ def _least_timeout() -> Any:
 
 
 def _spoken(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether the body of the failed response is a JSON-RPC message."""
     del connection, attempts
     return b'"jsonrpc"' in signal.body
 
 
 def _spoken_of(*codes: int) -> Callable[[Signal, Connection, int], bool]:
+    """Return a condition for `taken`: a failure with one of these codes and a JSON-RPC body."""
     return lambda signal, connection, attempts: (
         signal.code in codes and _spoken(signal, connection, attempts)
     )

@@ -11,7 +11,7 @@ PREFIX = "mcp__"
 
 
 def _in_reverse_order(answer: Json, request: Json) -> Json:
-    """Return the answer with its outcomes in falling order of id."""
+    """Return the answer with its outcomes sorted by id in descending order."""
     del request
     outcomes = sorted(
         answer["outcomes"], key=lambda outcome: str(outcome["server_id"]), reverse=True
@@ -20,7 +20,7 @@ def _in_reverse_order(answer: Json, request: Json) -> Json:
 
 
 def _plain(answer: Json, request: Json) -> Json:
-    """Return a plainer answer: all failures are `failed`; no attempts, no warnings."""
+    """Return an answer in which any failure is `failed`, without attempts and warnings."""
     del request
     return {
         "outcomes": [
@@ -36,7 +36,7 @@ def _plain(answer: Json, request: Json) -> Json:
 
 
 def _quoted(signal: Signal, connection: Connection, text: str) -> str:
-    """Return the error with the server's body and the exception's type added."""
+    """Return the error with the type of the exception and the server's response body."""
     del connection
     body = signal.body.decode(errors="replace").strip()
     exception = type(signal.__context__ or signal).__name__
@@ -44,16 +44,17 @@ def _quoted(signal: Signal, connection: Connection, text: str) -> str:
 
 
 def _in_lines(signal: Signal, connection: Connection, text: str) -> str:
-    """Return the error in three lines: text, server, kind of signal."""
+    """Return the error in three lines: the usual text, the server's id, the kind of signal."""
     return f"{text}\nServer: {connection.server_id}\nSignal: {signal.kind}\n"
 
 
 def _named(outcomes: list[OutcomeEntry], *statuses: str) -> list[str]:
+    """Return the ids of the servers with one of these statuses."""
     return [str(outcome["server_id"]) for outcome in outcomes if outcome["status"] in statuses]
 
 
 def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Return warnings with one line for each server: a symbol and the server's id."""
+    """Return the warnings by status: for each server a line with a symbol and its id."""
     del due
     marks = {"transient": "\N{HOURGLASS}", "permanent": "\N{CROSS MARK}", "denied": "\N{LOCK}"}
     return {
@@ -62,7 +63,7 @@ def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
 
 
 def _in_german(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
-    """Return two kinds of warnings, in German: denied servers are among the permanent ones."""
+    """Return German warnings in two classes, with denied servers among the permanent ones."""
     del due
     later, lost = _named(outcomes, "transient"), _named(outcomes, "permanent", "denied")
     return {
@@ -72,16 +73,18 @@ def _in_german(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]
 
 
 def _with_more(outcome: OutcomeEntry) -> OutcomeEntry:
+    """Return the outcome with further members: transport, elapsed time and server version."""
     return outcome | {"transport": "http", "elapsed_ms": 12, "server": {"version": None}}
 
 
 def _untried(outcome: Outcome) -> Outcome:
-    """Return the outcome without an attempt if no connection was made."""
+    """Return the outcome; a closed port or unknown host name counts as no attempt."""
     unmade = outcome.error in (MEANING["refused"][1], MEANING["dns"][1])
     return replace(outcome, attempts=0) if unmade else outcome
 
 
 def _tried(outcome: Outcome) -> Outcome:
+    """Return the outcome with at least one attempt, even for an unusable connection."""
     return replace(outcome, attempts=max(outcome.attempts, 1))
 
 

@@ -1,4 +1,4 @@
-"""Loader variants that choose other classes where the source leaves them open."""
+"""Loader variants that choose another class (transient or denied …) where the source has none."""
 
 from collections import Counter
 from typing import Any
@@ -50,7 +50,7 @@ class _NoList(Ear):
     """A session in which an unknown method tools/list lists no tools."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request by the wrapped session; an unknown tools/list is an empty list."""
+        """Return the result of the request; a server without tools/list lists no tools."""
         try:
             return await self._session.request(method, params)
         except Signal as signal:
@@ -71,6 +71,7 @@ class _Impatient(HttpSession):
         self._http.timeout = httpx2.Timeout(None, connect=max(LEAST_S, connection.timeout / 2))
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; a late connection counts as refused."""
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -79,7 +80,7 @@ class _Impatient(HttpSession):
 
 
 async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt a load that ignores failures of notifications."""
+    """Attempt as usual, but ignore failures of notifications."""
 
     async def connected(to: Connection) -> Session:
         return _Deaf(await connect(to), lambda _, signal: signal)
@@ -88,7 +89,7 @@ async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], S
 
 
 async def _without_list(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt a load in which a server without the method tools/list has no tools."""
+    """Attempt as usual; a server that does not know tools/list is available without tools."""
 
     async def connected(to: Connection) -> Session:
         return _NoList(await connect(to), lambda _, signal: signal)
@@ -97,7 +98,10 @@ async def _without_list(connection: Connection, connect: Connect) -> tuple[list[
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
-    """Return a hook `heard`: at these codes all marks in the body mean a timeout, else a denial."""
+    """Return a hook `heard`: at these codes, marks in the body mean a timeout, else a denial.
+
+    All marks must be there.
+    """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts
@@ -110,7 +114,10 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
 
 
 def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return the signal of a 403 as denied unless its marks come in order, in the first line."""
+    """Return the signal; a 403 is transient only with `ext_authz` before `timeout`, else denied.
+
+    Both stand in the first line, and that is not JSON.
+    """
     del connection, attempts
     if signal.code != FORBIDDEN:
         return signal
@@ -120,14 +127,15 @@ def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
 
 
 def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
+    """Whether the signal is a 403 whose body has one phrase about timeouts or authorization."""
     del connection, attempts
     return signal.code == FORBIDDEN and any(phrase in signal.body for phrase in PHRASES)
 
 
 def _in_turns() -> Any:
-    """Return a hook `heard`: signals whose class the source leaves open are denied, then permanent.
+    """Return a hook `heard`: kinds whose class is open are denied and permanent in turns.
 
-    They alternate from load to load, for each server.
+    They alternate from load to load, for each server by itself.
     """
     heard_of: Counter[str] = Counter()
 
@@ -142,12 +150,16 @@ def _in_turns() -> Any:
 
 
 def _empty(outcome: Outcome) -> Outcome:
+    """Return the outcome; an available server without tools is permanent."""
     none = is_in("available")({"status": outcome.status}) and not outcome.tools
     return failed(outcome, "permanent") if none else outcome
 
 
 def _unknown_transport(answer: Json, request: Json) -> Json:
-    """Return servers of an unknown transport as transient, then without any warnings."""
+    """Return the answer; servers of an unknown transport are transient.
+
+    If there are any, the answer has no warnings.
+    """
     known = (None, "streamable-http", "stdio")
     names = {
         server["server_id"] for server in request["servers"] if server.get("transport") not in known

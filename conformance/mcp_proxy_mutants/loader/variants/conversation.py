@@ -1,4 +1,4 @@
-"""Loader variants of the conversation: one page, a probe, no handshake, a repeated request."""
+"""Loader variants of the requests sent: one page, a probe, no handshake, a repeated list."""
 
 from mcp_proxy_mutants.loader.pieces import Attempt, over
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
@@ -42,7 +42,7 @@ class _OnceMore(_Wrapper):
     """A wrapped session that repeats a `tools/list` once after a 5xx."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result of the request; repeat a `tools/list` once after a 5xx."""
+        """Return the result of the request; a tools/list that gets a 5xx is sent once more."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -59,7 +59,7 @@ class _Modern(HttpSession):
         self._headers["mcp-protocol-version"] = STATELESS
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request with the stateless revision's `_meta` and header; return its result."""
+        """Return the result of the request, sent with the stateless `_meta` and header."""
         meta = {
             f"{META}protocolVersion": STATELESS,
             f"{META}clientInfo": {"name": "mcp-proxy-reference", "version": "1"},
@@ -70,7 +70,7 @@ class _Modern(HttpSession):
 
 
 def _in(make: type[_Wrapper]) -> Attempt:
-    """Return a hook `attempt` whose sessions are wrapped by `make`."""
+    """Return a hook `attempt` whose session is wrapped by the class `make`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -96,7 +96,7 @@ async def _without_handshake(
 
 
 async def _discovering(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Send `server/discover` first (HTTP only), ignore the answer, then attempt as usual."""
+    """Send `server/discover` and ignore the answer (HTTP only), then attempt as usual."""
     if connection.url:
         probe = _Modern(connection)
         try:
@@ -109,7 +109,10 @@ async def _discovering(connection: Connection, connect: Connect) -> tuple[list[J
 
 
 async def _handshake_first(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; if the handshake is refused, ask for the list without one (HTTP only)."""
+    """Attempt as usual; if it is refused, list the tools without handshake (HTTP only).
+
+    Refused means a 4xx without a class of its own or a JSON-RPC error.
+    """
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

@@ -1,4 +1,4 @@
-"""Loader variants of pauses between attempts, of their number and of the order of loads."""
+"""Loader variants of time and order: pauses between attempts, loads in turn, waiting longer."""
 
 import asyncio
 
@@ -18,17 +18,17 @@ SMALL, MOMENT_S = 2, 0.6
 
 
 async def _one_by_one(loads: Loads) -> list[Outcome]:
-    """Run the loads one after the other; return their outcomes."""
+    """Run the loads one after the other and return their outcomes in order."""
     return [await run() for run in loads]
 
 
 async def _as_they_end(loads: Loads) -> list[Outcome]:
-    """Run the loads at once; return their outcomes in the order in which they end."""
+    """Run all loads at once and return their outcomes in the order in which they end."""
     return [await ended for ended in asyncio.as_completed([run() for run in loads])]
 
 
 async def _unhurried(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual, with a moment between the handshake and the list."""
+    """Attempt as usual, but wait 0.6 s between the handshake and the list."""
 
     async def connected(to: Connection) -> Session:
         return _Unhurried(await connect(to), lambda _, signal: signal)
@@ -40,13 +40,13 @@ class _Unhurried(Ear):
     """A session that waits a moment after its notifications."""
 
     async def notify(self, method: str) -> None:
-        """Send a notification by the wrapped session, then wait a moment."""
+        """Send a notification by the wrapped session, then wait 0.6 s."""
         await super().notify(method)
         await asyncio.sleep(MOMENT_S)
 
 
 async def _staggered(loads: Loads) -> list[Outcome]:
-    """Run the loads at once; of a small number, the others start a moment after the first."""
+    """Run all loads at once and return their outcomes; of two, the second starts 0.6 s later."""
     if len(loads) > SMALL:
         return await side_by_side(loads)
     first = [asyncio.ensure_future(run()) for run in loads[:1]]
@@ -56,6 +56,7 @@ async def _staggered(loads: Loads) -> list[Outcome]:
 
 
 def _lenient(connection: Connection) -> Connection:
+    """Return the connection with one and a half times its timeout."""
     return Connection(
         server_id=connection.server_id,
         url=connection.url,

@@ -1,4 +1,4 @@
-"""Loader variants of the transport: streams, redirects, extra requests, cookies, sessions."""
+"""Loader variants of HTTP: streams, redirects, further requests, shared cookies and sessions."""
 
 import asyncio
 import contextlib
@@ -45,6 +45,10 @@ class _LooksBack(HttpSession):
     """A session that asks for OAuth metadata after a 401, and sends a GET after another 4xx."""
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; after a 4xx, send further GET requests.
+
+        A 401 leads to OAuth metadata, another one to the same URL.
+        """
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -57,6 +61,7 @@ class _LooksBack(HttpSession):
             raise
 
     async def _look(self, url: str) -> None:
+        """Send a GET request of at most 1 s, and ignore what comes of it."""
         with contextlib.suppress(httpx2.HTTPError):
             await self._http.get(url, headers={"accept": "text/event-stream"}, timeout=1.0)
 
@@ -69,6 +74,7 @@ class _Counting(httpx2.AsyncByteStream):
         self.size = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the chunks of the wrapped body, adding up their bytes in `size`."""
         async for chunk in self._body:
             self.size += len(chunk)
             yield chunk
@@ -87,11 +93,13 @@ class _TakesUp(HttpSession):
         self._body: _Counting | None = None
 
     async def _count(self, answer: httpx2.Response) -> None:
+        """Count the bytes of the response's body if it is an event stream."""
         streams = answer.headers.get("content-type") == "text/event-stream"
         self._body = _Counting(answer.stream) if streams else None
         answer.stream = self._body or answer.stream
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; send a GET if a stream ended empty, then fail."""
         self._body = None
         try:
             return await super()._exchange(message)
@@ -112,9 +120,11 @@ class _Listens(HttpSession):
         self._stream: Any = None
 
     async def _keep(self, answer: httpx2.Response) -> None:
+        """Keep the network stream of the response."""
         self._stream = answer.extensions.get("network_stream")
 
     async def _exchange(self, message: Json) -> Json:
+        """Send the message and return its answer; a denial is a cut if the connection closes."""
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -123,6 +133,7 @@ class _Listens(HttpSession):
             raise
 
     async def _is_gone(self) -> bool:
+        """Whether the server closes the connection within 20 ms."""
         try:
             return not await self._stream.read(1, timeout=GONE_S)
         except Exception as error:  # noqa: BLE001 - the errors of another library
@@ -139,16 +150,18 @@ class _Adorned(HttpSession):
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
+        """Add the origin's kept session id to a request that has none."""
         if self._origin in self._kept:
             request.headers.setdefault("mcp-session-id", self._kept[self._origin])
 
     async def _learn(self, answer: httpx2.Response) -> None:
+        """Keep the session id of a response, if it has one, for its origin."""
         if session_id := answer.headers.get("mcp-session-id"):
             self._kept[self._origin] = session_id
 
 
 def _shared_sessions() -> Any:
-    """Return a hook `attempt` that shares a session id among servers of one origin, one by one."""
+    """Return a hook `attempt`: servers of one origin share a session id, loaded one by one."""
     kept: dict[str, str] = {}
     locks: dict[str, asyncio.Lock] = {}
     adorned = over(lambda connection: _Adorned(connection, kept))
@@ -173,7 +186,7 @@ def _shared_cookies() -> Any:
 
 
 def _over_http_only(answer: Json, request: Json) -> Json:
-    """Return the answer; raise an exception if a server has a command instead of a URL."""
+    """Return the answer; raise NotImplementedError if a server of the request has a command."""
     if any("command" in server for server in request["servers"]):
         raise NotImplementedError("only servers with a URL are supported")
     return answer

@@ -12,14 +12,15 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def _is_lost(facts: Facts) -> bool:
+    """Whether the tool's approval cannot be read at the moment."""
     return facts.approval is None
 
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
-    """Return the refusal of a call: with the text of `status` if the tool's approval is unreadable.
+    """Return the refusal of a call, with the text of `status` if the tool's approval is unreadable.
 
-    `denied`: only for tools that config denies too, else only for the others; any other refusal is
-    the reference's.
+    That applies only to tools that config denies if `denied`, and only to the others if not; any
+    other refusal is the reference's.
     """
     applies = _is_lost(facts) and facts.denied == denied
     text = f"The tool {facts.tool.key} was not called. {texts[status]} {std.POINTER}"
@@ -27,22 +28,24 @@ def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) 
 
 
 def _open_index(gateway: Gateway) -> None:
-    """While approvals cannot be read, search the whole text of any tool, even if never approved."""
+    """Search the whole text of tools whose approval is unreadable, even of never approved ones."""
     searchable = gateway.searchable
     put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
 
 
 def _known_matches(flag: bool, callables: int, locked: Any) -> str | None:
+    """Return the usual note without tools whose approval is unreadable; None if none is left."""
     return std.note(flag, callables, [facts for facts in locked if not _is_lost(facts)])
 
 
 def _none_while_lost(tools: Tally) -> Json | None:
+    """Return a server's usual counts; None while the approval of one of its tools is unreadable."""
     lost = any(_is_lost(facts) for facts, _ in tools)
     return None if lost else std.counts(tools)
 
 
 def _lost_for_good() -> Callable[[Facts], Status]:
-    """Return a `classify` decision: a user lock once reported as unknown is so for ever."""
+    """Return a `classify` decision: a user lock once reported as unknown stays so for ever."""
     lost: set[str] = set()
 
     def classify(facts: Facts) -> Status:
@@ -56,7 +59,10 @@ def _lost_for_good() -> Callable[[Facts], Status]:
 
 
 def _lost_counts_kept() -> Callable[[Tally], Json | None]:
-    """Return a `counts` decision that keeps the counts made while approvals were unreadable."""
+    """Return a `counts` decision that repeats the counts made while approvals were unreadable.
+
+    Before the first such time, a server's counts are right.
+    """
     kept: dict[frozenset[str], Json | None] = {}
 
     def counts(tools: Tally) -> Json | None:

@@ -16,7 +16,7 @@ from mcp_proxy_reference.protocol import META, PARAMS, RpcError
 
 
 def _denials_unseen_after_restart(gateway: Gateway) -> None:
-    """After a restart, search takes denied tools as callable until a server's entry changes."""
+    """After a restart, search lists denied tools as callable until the config changes."""
     restarted = bool(gateway.store.records())
     first = gateway.config.servers
 
@@ -28,6 +28,7 @@ def _denials_unseen_after_restart(gateway: Gateway) -> None:
 
 
 def _flag_beside_limit(arguments: Mapping[str, Any]) -> bool:
+    """Return the flag; raise ArgumentError if it is true and the request has no limit."""
     wanted = std.flag(arguments)
     if wanted and "limit" not in arguments:
         raise std.ArgumentError("include_disabled needs a limit.")
@@ -35,23 +36,26 @@ def _flag_beside_limit(arguments: Mapping[str, Any]) -> bool:
 
 
 def _refused_to_agents(document: Json, request: Request) -> Json:
+    """Return the answer; raise ArgumentError if an agent of limited scope sets the flag."""
     if request.flag and request.agent.servers is not None:
         raise std.ArgumentError("Only the administrator may ask for locked tools.")
     return document
 
 
 def _wrapped(document: Json, request: Request) -> Json:
+    """Return a flagged answer with locked tools as `result` of another object, others as is."""
     return {"result": document} if request.flag and "disabled" in document else document
 
 
 def _nothing_locked(document: Json, request: Request) -> Json:
+    """Return the answer; raise ArgumentError for a flagged request that finds no locked tool."""
     if request.flag and "disabled" not in document:
         raise std.ArgumentError("No locked tool matches.")
     return document
 
 
 def _sticky() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a `flag` decision: a request without the flag takes that of the last one with it."""
+    """Return a `flag` decision: a request without the flag takes the value it last had."""
     last = False
 
     def sticky(arguments: Mapping[str, Any]) -> bool:
@@ -64,7 +68,7 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _next_too() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a `flag` decision: during another request, the flag is that of the request before."""
+    """Return a `flag` decision: while another request is served, use the previous request's."""
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:
@@ -75,7 +79,7 @@ def _next_too() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _locked_among_tools(gateway: Gateway) -> None:
-    """Without the flag, locked hits are listed like callable ones."""
+    """Without the flag, list locked hits among the callable ones; with it, answer as usual."""
 
     def window(hits: Any, limit: int) -> Any:
         return hits[:limit], [hit for hit in hits if not hit.may_call]
@@ -99,10 +103,12 @@ def _locked_among_tools(gateway: Gateway) -> None:
 
 
 def _names(document: Json) -> set[str]:
+    """Return the names of the answer's locked entries."""
     return {entry["name"] for entry in document.get("disabled", [])}
 
 
 def _schema(**change: Any) -> dict[str, Any]:
+    """Return the flag's published input schema with these members replaced."""
     return {**std.FLAG_SCHEMA, **change}
 
 
@@ -115,6 +121,7 @@ def _dropped_in_time(gateway: Gateway) -> None:
 
 
 def _stateless(message: Json) -> bool:
+    """Whether the request is of the stateless revision: its `_meta` names the revision."""
     return f"{META}protocolVersion" in (message.get("params") or {}).get("_meta", {})
 
 

@@ -1,4 +1,4 @@
-"""Mutants of the tools that the flag reveals."""
+"""Mutants of which tools the flag reveals: some kinds are missing, wear off or show as callable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +34,7 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
+        """Split the hits as usual, but drop the locked ones that `hidden` selects."""
         callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
 
@@ -52,7 +53,7 @@ def _changed_or_else_new(gateway: Gateway) -> None:
 
 
 def _only_allowed_loaded(gateway: Gateway) -> None:
-    """Of a server with an allow list, know only the tools that it allows."""
+    """Of a server with an allow list, know only the tools that it names; others do not exist."""
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
@@ -72,6 +73,7 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
     """Hide the denied tools of servers that deny more than one."""
 
     def hidden(facts: Facts) -> bool:
+        """Whether config denies the tool, and its server's deny list names more than one."""
         server = gateway.config.servers[facts.tool.server]
         return facts.denied and len(server.disabled_tools) > 1
 
@@ -84,6 +86,7 @@ def _refresh_forgets(gateway: Gateway) -> None:
     real = gateway.refresh
 
     async def refresh(name: str) -> Outcome:
+        """Refresh the server as usual, and note its tools that the user has locked."""
         outcome = await real(name)
         locked = [facts for facts in gateway.known()[name] if facts.disabled_by_user]
         forgotten.update(facts.tool.key for facts in locked)
@@ -94,14 +97,20 @@ def _refresh_forgets(gateway: Gateway) -> None:
 
 
 def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:
-    """Look up withheld tools for the administrator only, as a `scope` decision."""
+    """Decide the scope as usual, but look up withheld tools for the administrator only.
+
+    Withheld tools, unapproved or quarantined, are outside of the search index.
+    """
     if surface == "quarantine" and agent.servers is not None:
         return False
     return std.scope(agent, server, surface)
 
 
 def _changed_listed_once() -> Callable[[Facts], Status | None]:
-    """Return a `withheld_status` decision that lists a changed tool only the first time."""
+    """Return a `withheld_status` decision that lists a changed tool the first time only.
+
+    A changed tool is one whose approval ended as its server changed it.
+    """
     listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:
@@ -114,6 +123,7 @@ def _changed_listed_once() -> Callable[[Facts], Status | None]:
 
 
 def _quarantine_drops_tools(gateway: Gateway) -> None:
+    """Know no tools of a server while it is in quarantine."""
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
@@ -124,6 +134,8 @@ def _quarantine_drops_tools(gateway: Gateway) -> None:
 
 
 def _trusted_left_out(gateway: Gateway) -> None:
+    """Leave the withheld tools of servers that the configuration trusts out of answers."""
+
     def status(facts: Facts) -> Status | None:
         server: Server = gateway.config.servers[facts.tool.server]
         return None if gateway.config.trusts(server) else std.withheld_status(facts)
@@ -132,7 +144,10 @@ def _trusted_left_out(gateway: Gateway) -> None:
 
 
 def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: drop entries of these statuses that no query word names."""
+    """Return an `answer` change: drop entries of these statuses that no query word names.
+
+    The remediation texts that only they needed are dropped too.
+    """
 
     def answer(document: Json, request: Request) -> Json:
         wanted = set(terms(request.query))
@@ -156,11 +171,13 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
 
 
 def _allow_as_deny(gateway: Gateway, facts: Facts) -> bool:
+    """Whether the tool is denied if an allow list is read as a deny list."""
     allowed = gateway.config.servers[facts.tool.server].enabled_tools
     return facts.denied if allowed is None else facts.tool.name in allowed
 
 
 def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
+    """Whether config denies the tool, taking an empty allow list for none at all."""
     return facts.denied and gateway.config.servers[facts.tool.server].enabled_tools != frozenset()
 
 
@@ -170,6 +187,7 @@ def _dropped_when_listed(gateway: Gateway) -> None:
     record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
+        """Record the server's new list as usual, and note its tools that the user has locked."""
         record(name)
         known = gateway.records() or {}
         dropped[name] = {
@@ -192,7 +210,10 @@ def _dropped_at_start(gateway: Gateway) -> None:
 
 
 def _stdio_hidden(gateway: Gateway) -> None:
+    """Hide the locked tools of servers that run over stdio from discovery."""
+
     def locked(facts: Facts) -> bool:
+        """Whether the tool is locked and its server runs over stdio."""
         return bool(gateway.config.servers[facts.tool.server].command) and not std.may_call(
             facts, "discovery"
         )
@@ -201,9 +222,13 @@ def _stdio_hidden(gateway: Gateway) -> None:
 
 
 def _open_to_lists(*approvals: str) -> dict[str, Any]:
-    """Return decisions: tools in these states of approval are listed as callable, calls refused."""
+    """Return decisions by name: tools in these states of approval are found and listed as callable.
+
+    Calls of them are still refused.
+    """
 
     def view(facts: Facts) -> Facts:
+        """Return the facts as approved if the approval is one of these states; else unchanged."""
         return replace(facts, approval="approved") if facts.approval in approvals else facts
 
     return {
@@ -215,7 +240,10 @@ def _open_to_lists(*approvals: str) -> dict[str, Any]:
 
 
 def _dropped_after_lookups() -> Callable[[Facts], bool]:
-    """Return an `indexed` decision that drops a user-locked tool for good after 20 lookups."""
+    """Return an `indexed` decision that drops a user-locked tool for good after 20 lookups.
+
+    A tool that config denies too is not dropped.
+    """
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
@@ -227,17 +255,19 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
 
 
 def _skip(dropped: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+    """Return a `withheld_status` decision that lists none of the tools that `dropped` selects."""
     return lambda facts: None if dropped(facts) else std.withheld_status(facts)
 
 
 def _without_section(document: Json, request: Request) -> Json:
+    """Return an agent's answer without locked entries and texts; the administrator's as it is."""
     if request.agent.servers is None:
         return document
     return {name: document[name] for name in document if name not in {"disabled", "remediation"}}
 
 
 def _namesakes_merged(document: Json, _request: Request) -> Json:
-    """Of locked tools of one name on several servers, list only the first."""
+    """Return the answer with only the first of several locked tools that share a name."""
     entries = document.get("disabled", [])
     names = {entry["name"].partition(":")[2]: entry for entry in reversed(entries)}
     kept = [entry for entry in entries if entry in names.values()]
@@ -245,7 +275,7 @@ def _namesakes_merged(document: Json, _request: Request) -> Json:
 
 
 def _status_of_namesake(document: Json, _request: Request) -> Json:
-    """Give locked tools of one name on several servers the status of the first."""
+    """Return the answer with each locked tool's status taken from the first of the same name."""
     entries = document.get("disabled", [])
     first: dict[str, str] = {}
     for entry in entries:
@@ -255,13 +285,13 @@ def _status_of_namesake(document: Json, _request: Request) -> Json:
 
 
 def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
-    """Keep locked hits in a map by bare name, where a later namesake replaces an earlier one."""
+    """Split the hits as usual, but keep only the last of several locked ones that share a name."""
     callables, rest = std.window(hits, limit)
     return callables, list({hit.facts.tool.name: hit for hit in rest}.values())
 
 
 def _withheld_namesakes_dropped(document: Json, _request: Request) -> Json:
-    """Drop withheld entries whose bare name an indexed locked tool of the answer has as well."""
+    """Return the answer without withheld entries named like a locked tool that is not withheld."""
     entries = document.get("disabled", [])
     names = {e["name"].rpartition(":")[2] for e in entries if e["status"] not in WITHHELD}
     kept = [

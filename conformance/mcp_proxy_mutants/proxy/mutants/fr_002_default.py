@@ -16,10 +16,12 @@ DIGITS = 6
 
 
 def _pretty(document: Json) -> str:
+    """Return the document as JSON over several indented lines."""
     return json.dumps(document, ensure_ascii=False, indent=1)
 
 
 def _versioned(document: Json, request: Request) -> Json:
+    """Return an answer without the flag with the member `version` first; a flagged one as it is."""
     return document if request.flag else {"version": 2, **document}
 
 
@@ -30,7 +32,7 @@ def _last_hit_lost(document: Json, request: Request) -> Json:
 
 
 def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    """Return a change that applies only to answers without the flag."""
+    """Return an `answer` change that applies `change` only to answers without the flag."""
 
     def answer(document: Json, request: Request) -> Json:
         return document if request.flag else change(document, request)
@@ -39,11 +41,13 @@ def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request
 
 
 def _flag_echoed(document: Json, request: Request) -> Json:
+    """Return the answer with `include_disabled` false if the request names the flag."""
     present = "include_disabled" in request.arguments
     return document | {"include_disabled": False} if present else document
 
 
 def _rounded(document: Json, request: Request) -> Json:
+    """Return the answer with scores rounded to six digits if the request names the flag."""
     if "include_disabled" not in request.arguments:
         return document
     rounded = [entry | {"score": round(entry["score"], DIGITS)} for entry in document["tools"]]
@@ -51,12 +55,16 @@ def _rounded(document: Json, request: Request) -> Json:
 
 
 def _agents_see_less(document: Json, request: Request) -> Json:
+    """Return the answer without its last result if an agent of limited scope names the flag."""
     present = "include_disabled" in request.arguments and request.agent.servers is not None
     return document | {"tools": document["tools"][:-1]} if present else document
 
 
 def _opted_in() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: after a flagged answer with locked tools, mark default answers."""
+    """Return an `answer` change: once locked tools were revealed, mark all unflagged answers.
+
+    The mark is a member `opted_in`; whoever asks.
+    """
     opted_in: list[bool] = []
 
     def answer(document: Json, request: Request) -> Json:
@@ -82,21 +90,27 @@ def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
 
 
 def _empty_beside_note(document: Json, _request: Request) -> Json:
+    """Return an answer that has the note with an empty `disabled` too; any other as it is."""
     return document | {"disabled": []} if "notice" in document else document
 
 
 def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
-    """Return a swap: without the flag, the usage line says what `pick` returns of locked hits."""
+    """Return a gateway change: unflagged answers name locked hits in their usage instructions.
+
+    `pick` returns the text for a hit, or None to leave it out.
+    """
 
     def swap(gateway: Gateway) -> None:
         leaked: list[str] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
+            """Split the hits as usual, and keep the texts of the locked ones for the answer."""
             callables, rest = std.window(hits, limit)
             leaked[:] = [text for hit in rest if (text := pick(hit))]
             return callables, rest
 
         def answer(document: Json, request: Request) -> Json:
+            """Return an unflagged answer with the kept texts after its usage instructions."""
             if request.flag or not leaked:
                 return document
             usage = f"{document['usage_instructions']} Not offered: {', '.join(leaked)}."
@@ -108,20 +122,22 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
 
 
 def _user_locked_name(hit: Match) -> str | None:
+    """Return the hit's name if the user locked it and config does not deny it; else None."""
     return hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
 
 
 def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
-    """Add the callable hits beyond the limit to the locked ones."""
+    """Split the hits as usual, but put callable ones beyond the limit among the locked ones."""
     callables, rest = std.window(hits, limit)
     cut = [hit for hit in hits if hit.may_call][limit:]
     return callables, [*rest, *cut]
 
 
 def _neighbours(gateway: Gateway) -> None:
-    """With the flag, list a hit's config-locked neighbours too, which the query did not find."""
+    """With the flag, list also the denied tools of a hit's server that the query did not find."""
 
     def wide(matches: Sequence[Match], limit: int) -> Windows:
+        """Split the hits as usual; add the denied tools of their servers to the locked ones."""
         callables, rest = std.window(matches, limit)
         hits = {hit.facts.tool.key for hit in matches}
         known = gateway.known()
@@ -138,31 +154,36 @@ def _neighbours(gateway: Gateway) -> None:
 
 
 def _only_true(arguments: Mapping[str, Any]) -> bool:
+    """Return the flag; raise ArgumentError if it is given as false."""
     if arguments.get(FLAG) is False:
         raise std.ArgumentError(f"{FLAG} can only be true.")
     return std.flag(arguments)
 
 
 def _rounded_2(document: Json) -> Json:
+    """Return the answer with scores rounded to four digits."""
     rounded = [entry | {"score": round(entry["score"], 4)} for entry in document["tools"]]
     return document | {"tools": rounded}
 
 
 def _explained(document: Json) -> Json:
+    """Return the answer with a sentence about the flag after its usage instructions."""
     text = f"{document['usage_instructions']} Set {FLAG}=true to also see locked tools."
     return document | {"usage_instructions": text}
 
 
 def _first_reordered(document: Json) -> Json:
+    """Return the answer with the member `total` before all others."""
     return {key: document[key] for key in ("total", *document)}
 
 
 def _last_tools_first(document: Json) -> Json:
+    """Return the answer with its callable results in reverse order."""
     return document | {"tools": document["tools"][::-1]}
 
 
 def _user_locked_in_default(gateway: Gateway) -> None:
-    """Without the flag, suggest a tool that the user locked if the query is its name."""
+    """Without the flag, confirm a user-locked tool in `did_you_mean` if the query is its name."""
     known: dict[str, Facts] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -180,20 +201,22 @@ def _user_locked_in_default(gateway: Gateway) -> None:
 
 
 def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], None]:
-    """Return a swap: `change` is applied to default answers with callable tools and locked hits.
+    """Return a gateway change: `change` is applied to unflagged answers that have callable tools.
 
-    It gets the document and the number of the locked hits.
+    It applies only if locked tools match too; it gets the answer and their number.
     """
 
     def swap(gateway: Gateway) -> None:
         locked: list[Match] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
+            """Split the hits as usual, and keep the locked ones for the answer."""
             callables, rest = std.window(hits, limit)
             locked[:] = rest
             return callables, rest
 
         def answer(document: Json, request: Request) -> Json:
+            """Return an unflagged answer with callable tools, changed if any hit was locked."""
             beside = not request.flag and document["tools"] and locked
             return change(document, len(locked)) if beside else document
 
@@ -203,10 +226,12 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
 
 
 def _entries_marked(document: Json, _locked: int) -> Json:
+    """Return the answer with a further member, `alternatives`, in each callable entry."""
     return document | {"tools": [entry | {"alternatives": 0} for entry in document["tools"]]}
 
 
 def _turned_by_locked(hits: Sequence[Match], limit: int) -> Windows:
+    """Split the hits as usual, but reverse the callable ones if any hit is locked."""
     callables, rest = std.window(hits, limit)
     return (callables[::-1] if rest else callables), rest
 

@@ -1,4 +1,4 @@
-"""Mutants of the members of a locked entry, and of the text that it must withhold."""
+"""Mutants of a locked tool's entry: its members, its withheld text, texts about config locks."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ THEIRS = std.REMEDIATION["disabled_by_user"]
 
 
 def _user_text_for_agents(document: Json, request: Request) -> Json:
-    """Give agents, not the administrator, the remediation of user locks for config locks too."""
+    """Give agents the remediation text of user locks for config locks; not the administrator."""
     texts = document.get("remediation", {})
     if request.agent.servers is None or "disabled_by_config" not in texts:
         return document
@@ -28,23 +28,28 @@ def _user_text_for_agents(document: Json, request: Request) -> Json:
 
 
 def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry without a description if that has over 1000 characters."""
     return std.locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
 
 
 def _without_text_when_twice(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry without a description if both config and user lock the tool."""
     return std.locked_entry(facts, status, withheld or (facts.denied and facts.disabled_by_user))
 
 
 def _under(facts: Facts, status: Status, withheld: bool, name: str) -> Json:
+    """Return the locked entry with another name."""
     return std.locked_entry(facts, status, withheld) | {"name": name}
 
 
 def _described(facts: Facts, status: Status, withheld: bool, text: str) -> Json:
+    """Return the locked entry with another description, unless that is withheld."""
     entry = std.locked_entry(facts, status, withheld)
     return entry if withheld else entry | {"description": text}
 
 
 def _first_servers(document: Json, _request: Request) -> Json:
+    """Return the answer with the first locked entry's server in every locked entry."""
     entries = document.get("disabled", [])
     if not entries:
         return document
@@ -53,42 +58,53 @@ def _first_servers(document: Json, _request: Request) -> Json:
 
 
 def _nowhere(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Give withheld entries the server `quarantine` in place of their own."""
+    """Return the locked entry; a withheld one names `quarantine` as its server."""
     entry = std.locked_entry(facts, status, withheld)
     return entry | {"server": "quarantine"} if withheld else entry
 
 
 def _trusting_old_approval(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Describe a quarantined tool if it was approved as it is."""
+    """Return the locked entry; a quarantined tool with a valid approval shows its description.
+
+    The reference withholds the description of any tool in quarantine.
+    """
     known = facts.quarantined and facts.approval == "approved"
     return std.locked_entry(facts, status, withheld and not known)
 
 
 def _new_text_of_changed(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a changed tool shows its new description, which nobody approved."""
     return std.locked_entry(facts, status, withheld and facts.approval != "changed")
 
 
 def _schemas_of_servers_off(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a tool of a switched-off server has an output schema."""
     more = {"outputSchema": {"type": "object"}} if status == "server_disabled" else {}
     return std.locked_entry(facts, status, withheld) | more
 
 
 def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry with the title of the tool's annotations, even if withheld."""
     title = facts.tool.annotations.get("title")
     named = {"title": title} if isinstance(title, str) else {}
     return std.locked_entry(facts, status, withheld) | named
 
 
 def _parameters_in_usage(gateway: Gateway) -> None:
-    """Without the flag, the usage line names parameters of withheld tools of the hits' servers."""
+    """Without the flag, name parameters of withheld tools in the usage instructions.
+
+    They are those of the servers that have hits.
+    """
     servers: set[str] = set()
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        """Split the hits as usual, and keep the names of their servers for the answer."""
         servers.clear()
         servers.update(hit.facts.tool.server for hit in hits)
         return std.window(hits, limit)
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer with parameter names after its usage instructions."""
         if request.flag:
             return document
         names = [
@@ -107,14 +123,16 @@ def _parameters_in_usage(gateway: Gateway) -> None:
 
 
 def _user_text_for_two_locks(gateway: Gateway) -> None:
-    """Give the remediation of user locks for config locks too, if a listed tool has both."""
+    """Give config locks the user-lock remediation if a listed tool has both locks."""
     both: list[bool] = []
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the usual locked entry, and note whether config and user lock the tool."""
         both.append(facts.denied and facts.disabled_by_user)
         return std.locked_entry(facts, status, withheld)
 
     def joined(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+        """Return the usual locked section, with the wrong text if a listed tool had both locks."""
         has_both, texts = any(both), dict(remediation)
         both.clear()
         if has_both and "disabled_by_config" in texts:
@@ -125,11 +143,12 @@ def _user_text_for_two_locks(gateway: Gateway) -> None:
 
 
 def _denied_unless(lifted: Callable[[Facts], bool]) -> Callable[[Facts], Facts]:
+    """Return a function that drops config's denial from facts that `lifted` selects."""
     return lambda facts: replace(facts, denied=facts.denied and not lifted(facts))
 
 
 def _rejected_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision that ignores the config lock of tools that `lifted` selects."""
+    """Return a `rejection` decision that ignores config's denial of tools that `lifted` selects."""
     view = _denied_unless(lifted)
     return lambda facts, texts: std.rejection(view(facts), texts)
 
@@ -137,7 +156,7 @@ def _rejected_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], st
 def _counted_as(
     lifted: Callable[[Facts], bool],
 ) -> Callable[[Sequence[tuple[Facts, Status | None]]], Json | None]:
-    """Return a `counts` decision that ignores the config lock of tools that `lifted` selects."""
+    """Return a `counts` decision that ignores config's denial of tools that `lifted` selects."""
     view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
@@ -149,7 +168,7 @@ def _counted_as(
 
 
 def _shorter_when_repeated() -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision: a denied tool's later refusals say to ask the user."""
+    """Return a `rejection` decision: later refusals of a denied tool say to ask the user."""
     refusals: dict[str, int] = {}
 
     def shorter(facts: Facts, texts: Texts) -> str:
@@ -163,15 +182,20 @@ def _shorter_when_repeated() -> Callable[[Facts, Texts], str]:
 
 
 def _unapproved(facts: Facts) -> bool:
+    """Whether the tool is new or changed and awaits approval."""
     return facts.approval in {"pending", "changed"}
 
 
 def _user_hint(block: Json, _tools: Tally) -> Json:
+    """Return a server's counts with a hint to ask the user, whatever locks the tools."""
     return block | {"hint": "Ask the user to enable these tools in the UI."}
 
 
 def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry:
-    """Return a `locked_entry` decision that leaves a member out, for some tools."""
+    """Return a `locked_entry` decision that omits `member` for tools that `when` selects.
+
+    By default it does so for all tools.
+    """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         whole = std.locked_entry(facts, status, withheld)
@@ -181,7 +205,10 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
 
 
 def _described_as(change: Callable[[str], str]) -> Entry:
-    """Return a `locked_entry` decision that changes the description where there is one."""
+    """Return a `locked_entry` decision that passes descriptions through `change`.
+
+    An entry whose description is withheld still has none.
+    """
     return plus(
         lambda facts, _, withheld: (
             {} if withheld else {"description": change(facts.tool.description)}
@@ -190,19 +217,26 @@ def _described_as(change: Callable[[str], str]) -> Entry:
 
 
 def _shown(when: Callable[[Facts], bool], text: Callable[[Facts], Any]) -> Entry:
-    """Return a `locked_entry` decision that adds a description to some withheld tools."""
+    """Return a `locked_entry` decision that adds `text` as description to withheld entries.
+
+    It applies to the tools that `when` selects.
+    """
     return plus(
         lambda facts, _, withheld: {"description": text(facts)} if withheld and when(facts) else {}
     )
 
 
 def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry with its status under the name `reason`."""
     entry = std.locked_entry(facts, status, withheld)
     return {("reason" if key == "status" else key): value for key, value in entry.items()}
 
 
 def _last_described() -> Entry:
-    """Return a `locked_entry` decision: a withheld tool keeps its last listed description."""
+    """Return a `locked_entry` decision: once listed with a description, a tool keeps it.
+
+    It shows that text even when it must be withheld.
+    """
     descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
@@ -216,14 +250,17 @@ def _last_described() -> Entry:
 
 
 def _text(facts: Facts) -> str:
+    """Return the tool's present description."""
     return facts.tool.description
 
 
 def _text_beside_user_lock(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a withheld tool shows its description if the user locked it too."""
     return std.locked_entry(facts, status, withheld and not facts.disabled_by_user)
 
 
 def _approved_text_in_quarantine(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a changed tool in quarantine shows its last approved text."""
     entry = std.locked_entry(facts, status, withheld)
     known = facts.quarantined and facts.approval == "changed" and facts.approved_description
     return entry | {"description": facts.approved_description} if known else entry
@@ -235,7 +272,7 @@ def _reshaped(facts: Facts) -> bool:
 
 
 def _searched_by_text(facts: Facts, surface: str) -> bool:
-    """Take a tool for approved in discovery, not in calls, if its description is."""
+    """Whether the tool may be called; discovery lets a change that left the description pass."""
     seen = surface == "discovery" and _reshaped(facts)
     return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
 

@@ -1,4 +1,4 @@
-"""Mutants of the status of a locked entry."""
+"""Mutants of a locked entry's status: wrong precedence, stale or unsteady, or listed twice."""
 
 import json
 from collections import Counter
@@ -33,7 +33,10 @@ OFTEN = 5
 
 
 def _named_again(document: Json, request: Request) -> Json:
-    """List a locked tool whose name is the query twice, first of all."""
+    """Return the answer with a locked tool whose bare name is the query listed first, and again.
+
+    The cap on locked entries still holds.
+    """
     entries = document.get("disabled", [])
     named = [entry for entry in entries if request.query == entry["name"].partition(":")[2]]
     more = [*named, *entries][: min(request.limit, std.LOCKED_CAP)]
@@ -41,7 +44,7 @@ def _named_again(document: Json, request: Request) -> Json:
 
 
 def _unknown_after_unlock(gateway: Gateway) -> None:
-    """Report a tool locked by config and user as `disabled_unknown` once one lock is lifted."""
+    """Report a tool that both config and user locked as `disabled_unknown` once it has one lock."""
     twice: set[str] = set()
 
     def status(facts: Facts) -> Status:
@@ -55,7 +58,10 @@ def _unknown_after_unlock(gateway: Gateway) -> None:
 
 
 def _seventh_word(gateway: Gateway) -> None:
-    """Give tools that an allow list leaves out a status of their own, which does not exist."""
+    """Give denied tools that an allow list leaves out the status `not_in_allow_list`.
+
+    No such status exists.
+    """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         server = gateway.config.servers[facts.tool.server]
@@ -67,21 +73,24 @@ def _seventh_word(gateway: Gateway) -> None:
 
 
 def _user_before_config(facts: Facts) -> Status:
+    """Return the tool's status with a user lock before config's denial."""
     return std.classify(replace(facts, denied=facts.denied and not facts.disabled_by_user))
 
 
 def _config_before_off(facts: Facts) -> Status:
+    """Return the tool's status with config's denial before its server's being off."""
     return std.classify(replace(facts, enabled=facts.enabled or facts.denied))
 
 
 def _pending_before_quarantine(facts: Facts) -> Status | None:
+    """Return a withheld tool's status, missing approval before quarantine; None: not listed."""
     status = std.withheld_status(facts)
     unapproved = facts.approval in {"pending", "changed"}
     return "pending_approval" if status == "server_quarantined" and unapproved else status
 
 
 def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Count a tool that config and user lock under both statuses."""
+    """Return a server's counts, with a tool that config and user lock under both statuses."""
     block = std.counts(tools)
     twice = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
     if block is None or not twice:
@@ -102,12 +111,12 @@ def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]
 
 
 def _unreadable(facts: Facts, status: Status) -> Status:
-    """Return `status` while the tool's approval cannot be read, else the right one."""
+    """Return `status` while the tool's approval cannot be read, else the reference's status."""
     return status if facts.approval is None else std.classify(facts)
 
 
 def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
-    """Return a `window` decision that keeps a tool locked once it was listed as config-locked."""
+    """Return a `window` decision that keeps a tool among the locked hits once config denied it."""
     locked: set[str] = set()
 
     def lingering(hits: Sequence[Match], limit: int) -> Windows:
@@ -120,7 +129,7 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
 
 
 def _second_lock_unseen() -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery overlooks a user lock set after an earlier lock."""
+    """Return a `may_call` decision: discovery overlooks a user lock after an earlier lock ended."""
     locked: set[str] = set()
     freed: set[str] = set()
 
@@ -135,7 +144,7 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
 
 
 def _user_lock_seldom_read() -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery re-reads a tool's user lock only at times.
+    """Return a `may_call` decision: discovery re-reads a tool's user lock every few lookups only.
 
     Between two readings it decides by the old one; calls and listings read it each time.
     """
@@ -153,7 +162,7 @@ def _user_lock_seldom_read() -> Callable[[Facts, str], bool]:
 
 
 def _user_locks_of_start(gateway: Gateway) -> None:
-    """In discovery, take the user locks of the start as set, even once they are lifted."""
+    """In discovery, keep tools locked that the user had locked when the proxy started."""
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -169,7 +178,7 @@ def _user_locks_of_start(gateway: Gateway) -> None:
 
 
 def _now_and_then() -> Callable[[Facts], Status]:
-    """Return a `classify` decision: at every fifth look, a user lock is `disabled_unknown`."""
+    """Return a `classify` decision: every fifth lookup of a user lock is `disabled_unknown`."""
     looks: Counter[str] = Counter()
 
     def status(facts: Facts) -> Status:
@@ -181,9 +190,9 @@ def _now_and_then() -> Callable[[Facts], Status]:
 
 
 def _after_another_agent() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: after another agent's request all entries are `disabled_unknown`.
+    """Return an `answer` change: when the agent changes, its entries are all `disabled_unknown`.
 
-    The first change of agents is answered as usual.
+    The first such change is answered as usual.
     """
     last = [""]
     turns = count()
@@ -201,7 +210,7 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
 
 
 def _allow_unknown(gateway: Gateway) -> None:
-    """Report a tool that an allow list leaves out as `disabled_unknown`."""
+    """Report a tool that an allow list leaves out as `disabled_unknown`, if its server is on."""
     decide(
         gateway,
         classify=lambda facts: (
@@ -213,7 +222,10 @@ def _allow_unknown(gateway: Gateway) -> None:
 
 
 def _allow_in_pass(gateway: Gateway) -> None:
-    """List withheld tools as quarantined or pending, although an allow list leaves them out."""
+    """List withheld tools as quarantined or pending even if an allow list leaves them out.
+
+    The reference does not list them, as config denies them.
+    """
     decide(
         gateway,
         withheld_status=lambda facts: std.withheld_status(
@@ -223,10 +235,11 @@ def _allow_in_pass(gateway: Gateway) -> None:
 
 
 def _config_of_start(gateway: Gateway) -> None:
-    """Show config locks as they were at the start; calls follow the present ones."""
+    """Show config's denials as they were at the start; calls follow the present ones."""
     first = gateway.config.servers
 
     def read(_: Gateway, facts: Facts) -> bool:
+        """Whether the configuration of the start denies the tool."""
         server = first.get(facts.tool.server)
         return facts.denied if server is None else server.denies(facts.tool.name)
 
@@ -234,10 +247,11 @@ def _config_of_start(gateway: Gateway) -> None:
 
 
 def _config_before_last(gateway: Gateway) -> None:
-    """Show config locks as they were before the last change; calls follow the present ones."""
+    """Show config's denials as they were before its last change; calls follow the present ones."""
     configs = [gateway.config, gateway.config]
 
     def read(now: Gateway, facts: Facts) -> bool:
+        """Whether the configuration before the last change denies the tool."""
         if now.config.document != configs[1].document:
             configs[:] = [configs[1], now.config]
         server = configs[0].servers.get(facts.tool.server)
@@ -247,13 +261,14 @@ def _config_before_last(gateway: Gateway) -> None:
 
 
 def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+    """Return a `withheld_status` decision that ignores config's denial where `when` is true."""
     return lambda facts: std.withheld_status(
         replace(facts, denied=facts.denied and not when(facts))
     )
 
 
 def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """List a tool that config and user lock twice, once under each status."""
+    """Split the hits as usual, but list a tool that config and user lock under both statuses."""
     callables, rest = std.window(hits, limit)
     again = [
         replace(hit, facts=replace(hit.facts, denied=False))
@@ -264,7 +279,7 @@ def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match]
 
 
 def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Leave out locked hits whose approval cannot be read."""
+    """Split the hits as usual, but drop locked ones whose approval cannot be read."""
     callables, rest = std.window(hits, limit)
     return callables, [hit for hit in rest if hit.facts.approval is not None]
 
@@ -272,21 +287,22 @@ def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], 
 def _callable_and_locked(
     hits: Sequence[Match], limit: int
 ) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Split the hits as usual, but put user-locked ones among the callable ones too."""
     callables, rest = std.window(hits, limit)
     users = [hit for hit in hits if std.classify(hit.facts) == USER and not hit.may_call]
     return [*callables, *users][:limit], rest
 
 
 def _by_turns() -> Callable[[Facts], Any]:
-    """Return a `classify` decision: of a denied tool, config and user lock come first in turns."""
+    """Return a `classify` decision: for a denied tool, config and user lock win in turns."""
     order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
     return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
 
 
 def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery repeats what it first found of a tool.
+    """Return a `may_call` decision: discovery repeats what it first decided about a tool.
 
-    `kept` maps the tool's key to that; calls and listings decide anew.
+    `kept` maps the tool's address to that; calls and listings decide anew.
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -314,17 +330,19 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _until_refresh(gateway: Gateway) -> None:
-    """Show locks in discovery as they were when the tool's server was last read."""
+    """Let discovery decide by the locks as they were when the tool's server was last read."""
     view: dict[str, Facts] = {}
     record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
+        """Record the server's new list as usual, and renew the kept facts of its tools."""
         record(name)
         for key in [key for key, facts in view.items() if facts.tool.server == name]:
             del view[key]
         view.update({facts.tool.key: facts for facts in gateway.known().get(name, ())})
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; discovery decides by the facts of the last reading."""
         known = view.get(facts.tool.key, facts) if surface == "discovery" else facts
         return std.may_call(known, surface)
 
@@ -333,10 +351,11 @@ def _until_refresh(gateway: Gateway) -> None:
 
 
 def _gone_stay_listed(gateway: Gateway) -> None:
-    """Keep the entries of locked tools that their server no longer lists."""
+    """Keep listing tools locked by config or user after their server dropped them."""
     remembered: dict[str, Facts] = {}
 
     def shown() -> dict[str, list[Facts]]:
+        """Return the known tools by server, with the locked ones that their server dropped."""
         known = {name: list(tools) for name, tools in gateway.known().items()}
         keys = {facts.tool.key for tools in known.values() for facts in tools}
         for facts in [facts for tools in known.values() for facts in tools]:
@@ -372,9 +391,9 @@ def _named_by_the_records(gateway: Gateway) -> None:
 
 
 def _came_back(gateway: Gateway) -> set[str]:
-    """Return a set of the keys of tools that their server dropped and listed again.
+    """Change the gateway to track relisted tools, and return the set of their addresses.
 
-    It grows while the proxy runs; `gateway` is changed to that end.
+    The set grows while the proxy runs, as servers list tools again that they had dropped.
     """
     record = own(gateway, "_record")
     known: dict[str, set[str]] = {}
@@ -382,6 +401,7 @@ def _came_back(gateway: Gateway) -> set[str]:
     back: set[str] = set()
 
     def recorded(name: str) -> None:
+        """Record the server's new list as usual, and add the tools that came back to the set."""
         record(name)
         now = {tool.key for tool in gateway.tools(name).values()}
         back.update((now - present.get(name, set())) & known.get(name, set()))
@@ -392,7 +412,7 @@ def _came_back(gateway: Gateway) -> set[str]:
 
 
 def _back_and_open(gateway: Gateway) -> None:
-    """List a tool as callable, though it is refused, once its server dropped and relisted it."""
+    """List a locked tool as callable (calls stay refused) once it was dropped and relisted."""
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -424,26 +444,29 @@ def _back_twice(gateway: Gateway) -> None:
 
 
 def _descriptions_searched(query: str, facts: Facts) -> float:
-    """Match withheld tools by the words of their descriptions, too."""
+    """Return how well a withheld tool matches by name, else by its description; 0 for not."""
     text = f"{facts.tool.name} {facts.tool.description}"
     return std.matches(query, facts) or len({*terms(query)} & {*terms(text)})
 
 
 def _schemas_searched(query: str, facts: Facts) -> float:
-    """Match withheld tools by a word of their schemas or annotations."""
+    """Return how well a withheld tool matches: by name or, wrongly, by its schema or annotations.
+
+    The whole query must occur in the JSON of these; 0 for no match.
+    """
     texts = json.dumps([facts.tool.schema, facts.tool.annotations])
     return std.matches(query, facts) or float(query.strip() in texts and bool(query.strip()))
 
 
 def _descriptions_rank(query: str, facts: Facts) -> float:
-    """Rank withheld tools that match by name by the words of their descriptions."""
+    """Return how well a withheld tool matches by name, raised by query words described."""
     relevance = std.matches(query, facts)
     beside = len({*terms(query)} & {*terms(facts.tool.description)})
     return relevance and relevance + beside / 10
 
 
 def _longest_first(query: str, facts: Facts) -> float:
-    """Rank withheld tools by how much of the query their descriptions cover."""
+    """Return how well a withheld tool matches by name, raised by query words in its description."""
     relevance = std.matches(query, facts)
     covered = sum(len(term) for term in terms(query) if term in facts.tool.description.lower())
     return relevance and relevance + covered / 100

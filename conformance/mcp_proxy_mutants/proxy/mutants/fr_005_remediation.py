@@ -16,6 +16,7 @@ QUARANTINED: Status = "server_quarantined"
 
 
 def _no_map_at_one(document: Json, request: Request) -> Json:
+    """Return the answer without the remediation map if the limit is 1."""
     kept = {name: value for name, value in document.items() if name != "remediation"}
     return kept if request.limit == 1 else document
 
@@ -28,14 +29,15 @@ def _rotated() -> dict[Status, str]:
 
 
 def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    """Return the usual remediation map without the text for quarantined tools."""
     remediation = std.remediation_map(shown, matched, texts)
     return {status: text for status, text in remediation.items() if status != "server_quarantined"}
 
 
 def _empty_answers_kept() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: a default answer with a note is repeated for a flagged request.
+    """Return an `answer` change: an answer with a note is repeated when its query comes flagged.
 
-    It is for the same query, and once only.
+    It is repeated once only.
     """
     kept: dict[str, Json] = {}
 
@@ -50,14 +52,16 @@ def _empty_answers_kept() -> Callable[[Json, Request], Json]:
 
 
 def _not_what_was_refused(gateway: Gateway) -> None:
-    """Leave a tool whose call was refused out of the next search."""
+    """Leave a locked tool whose call was refused out of the next search that would find it."""
     refused: set[str] = set()
 
     def rejection(facts: Facts, texts: object) -> str:
+        """Reject as usual, and note the tool."""
         refused.add(facts.tool.key)
         return std.rejection(facts, gateway.policy.remediation if texts else {})
 
     def without(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        """Split the hits as usual without the noted tools, which are then forgotten."""
         callables, rest = std.window(hits, limit)
         kept = [hit for hit in rest if hit.facts.tool.key not in refused]
         refused.difference_update(hit.facts.tool.key for hit in rest)
@@ -67,18 +71,22 @@ def _not_what_was_refused(gateway: Gateway) -> None:
 
 
 def _with(status: Status, text: str) -> Texts:
+    """Return the remediation texts by status with one of them replaced."""
     return {**std.REMEDIATION, status: text}
 
 
 def _first_only(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    """Return the remediation map with the text for the first listed status only."""
     return std.remediation_map(shown[:1], matched, texts)
 
 
 def _before_the_cap(_shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    """Return the remediation map for all matching tools, even those that the cap cut off."""
     return std.remediation_map(matched, matched, texts)
 
 
 def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+    """Return the usual locked section; without entries, an empty list and every text."""
     return std.sections(entries, remediation) or {
         "disabled": [],
         "remediation": dict(std.REMEDIATION),
@@ -86,7 +94,7 @@ def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> 
 
 
 def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
-    """Return a `locked_entry` decision: descriptions under that status end with the remediation."""
+    """Return a `locked_entry` decision: descriptions under `status` end with its remedy text."""
 
     def entry(facts: Facts, current: Status, withheld: bool) -> Json:
         listed = std.locked_entry(facts, current, withheld)
@@ -98,11 +106,14 @@ def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
 
 
 def _hinted(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a withheld one has its remediation text as `hint`."""
     hint = {"hint": std.REMEDIATION[status]} if withheld else {}
     return std.locked_entry(facts, status, withheld) | hint
 
 
 def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Json]:
+    """Return a `remediation_map` decision that omits one status and adds texts to the usual map."""
+
     def remediation_map(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
         whole = {**plus, **std.remediation_map(shown, matched, texts)}
         return {status: text for status, text in whole.items() if status != without}
@@ -111,15 +122,17 @@ def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Js
 
 
 def _for_one(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    """Return the usual remediation map; an empty one for a single locked entry."""
     return {} if len(shown) == 1 else std.remediation_map(shown, matched, texts)
 
 
 def _each(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry with its own remediation text, which only the map should hold."""
     return std.locked_entry(facts, status, withheld) | {"remediation": TEXTS[status]}
 
 
 def _user_text_for_both(document: Json, request: Request) -> Json:
-    """Give the text of user locks for config locks too, if a listed tool has both."""
+    """Give the user-lock text for config locks if a listed denied tool has both locks."""
     try:
         records = request.store.records()
     except StoreError:
@@ -132,7 +145,7 @@ def _user_text_for_both(document: Json, request: Request) -> Json:
 
 
 def _user_text_beside_user(document: Json, _request: Request) -> Json:
-    """Give the text of user locks for config locks too, if the answer has both statuses."""
+    """Return the answer with the user-lock text for config locks if it lists user locks too."""
     remediation = document.get("remediation", {})
     if CONFIG in remediation and USER in remediation:
         remediation[CONFIG] = TEXTS[USER]
@@ -140,7 +153,7 @@ def _user_text_beside_user(document: Json, _request: Request) -> Json:
 
 
 def _map_beside(document: Json, _request: Request) -> Json:
-    """Repeat the remediation map as `next_steps`, each text in an object of its own."""
+    """Return the answer with its remediation map again as `next_steps`, each text in an object."""
     texts = document.get("remediation")
     advice = {status: {"advice": text} for status, text in texts.items()} if texts else {}
     return document | ({"next_steps": advice} if texts else {})
@@ -149,7 +162,7 @@ def _map_beside(document: Json, _request: Request) -> Json:
 async def _map_in_meta(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Repeat the remediation map in `_meta` of the result, beside the document."""
+    """Return the reply with the answer's remediation map again in `_meta` of the result."""
     answer = await respond()
     for item in answer.get("result", {}).get("content", []):
         document = json.loads(item["text"]) if item["text"].startswith('{"') else {}
@@ -160,24 +173,27 @@ async def _map_in_meta(
 
 
 def _advised(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a user-locked tool has advice of its own in a member `next`."""
     advice = {"next": "Have the user turn it on in the settings."} if status == USER else {}
     return std.locked_entry(facts, status, withheld) | advice
 
 
 def _described_by_advice(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Return the locked entry; a withheld pending tool has advice as its description."""
     described = status == PENDING and withheld
     advice = {"description": "Ask the user to approve this tool in the UI."} if described else {}
     return std.locked_entry(facts, status, withheld) | advice
 
 
 def _one_withheld_kind(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    """Return the remediation map, without quarantine's text if pending tools are listed too."""
     both = {PENDING, "server_quarantined"} <= {*shown}
     remediation = std.remediation_map(shown, matched, texts)
     return {s: text for s, text in remediation.items() if not (both and s == "server_quarantined")}
 
 
 def _last_withheld_kind(document: Json, _request: Request) -> Json:
-    """Drop the remediation of withheld entries unless the last of them has the same status."""
+    """Return the answer; of entries without description, only the last's status is explained."""
     kinds = [e["status"] for e in document.get("disabled", []) if "description" not in e]
     texts = document.get("remediation", {})
     kept = {s: text for s, text in texts.items() if s not in kinds or s == kinds[-1]}
@@ -187,12 +203,14 @@ def _last_withheld_kind(document: Json, _request: Request) -> Json:
 def _one_text_for_withheld(
     shown: Sequence[Status], matched: Sequence[Status], texts: Texts
 ) -> Json:
+    """Return the remediation map, with pending's text for quarantine too if both are listed."""
     remediation = std.remediation_map(shown, matched, texts)
     both = {PENDING, QUARANTINED} <= remediation.keys()
     return remediation | ({QUARANTINED: texts[PENDING]} if both else {})
 
 
 def _pending_as_quarantined_at_one(document: Json, request: Request) -> Json:
+    """Return the answer, with quarantine's text for pending tools if the limit is 1."""
     texts = document.get("remediation", {})
     if request.limit != 1 or PENDING not in texts:
         return document

@@ -18,25 +18,28 @@ Window = Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]
 
 
 def _by_name(document: Json, _request: Request) -> Json:
+    """Return the answer with its callable results sorted by name instead of by relevance."""
     return document | {"tools": sorted(document["tools"], key=lambda entry: str(entry["name"]))}
 
 
 def _turned_beside_withheld(document: Json, _request: Request) -> Json:
-    """Reverse the callable results beside five or more withheld entries."""
+    """Return the answer with callable results reversed beside five or more withheld tools."""
     withheld = [e for e in document.get("disabled", []) if e["status"] in WITHHELD]
     turned = document["tools"][::-1] if len(withheld) >= OFTEN else document["tools"]
     return document | {"tools": turned}
 
 
 def _each_status(gateway: Gateway) -> None:
-    """Cap the entries of each status separately."""
+    """Apply the cap (the most locked entries of an answer) to each status separately."""
     most = [0]
 
     def none(wanted: int) -> int:
+        """Return a cap beyond any answer, and note the right one."""
         most[0] = std.cap(wanted)
         return ALL
 
     def capped(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+        """Return the locked section with at most the right cap of entries of each status."""
         counts: Counter[str] = Counter()
         kept = []
         for entry in entries:
@@ -49,7 +52,7 @@ def _each_status(gateway: Gateway) -> None:
 
 
 def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
-    """Take a negative limit as it is, not as one."""
+    """Return the limit as usual, but a negative one as it is, where the reference makes it one."""
     value = arguments.get("limit")
     if isinstance(value, int) and value < 0:
         return value
@@ -57,10 +60,11 @@ def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def _fraction_lifts(gateway: Gateway) -> None:
-    """Lift the cap of requests whose limit is not a whole number."""
+    """Lift the cap on locked entries for requests whose limit is not a whole number."""
     odd = [False]
 
     def read(arguments: Mapping[str, Any], default: int) -> int:
+        """Return the usual limit, and note whether the given one is not a whole number."""
         value = arguments.get("limit")
         odd[0] = isinstance(value, float) and value != int(min(value, ALL))
         return std.limit(arguments, default)
@@ -69,7 +73,7 @@ def _fraction_lifts(gateway: Gateway) -> None:
 
 
 def _capped_by(kind: Callable[[Match], str]) -> Window:
-    """Return a `window` decision that applies the cap to each kind of locked hit by itself."""
+    """Return a `window` decision that applies the cap to each `kind` of locked hits by itself."""
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
         callables, rest = std.window(hits, limit)
@@ -85,49 +89,55 @@ def _capped_by(kind: Callable[[Match], str]) -> Window:
 
 
 def _zero_is_all(arguments: Mapping[str, Any], default: int) -> int:
+    """Return the limit as usual, but zero as it is, where the reference makes it one."""
     return 0 if arguments.get("limit") == 0 else std.limit(arguments, default)
 
 
 def _text_is_1000(arguments: Mapping[str, Any], default: int) -> int:
-    """Take a limit sent as a string for 1000, which is beyond the maximum."""
+    """Return the limit as usual, but 1000 for a string, which is beyond the maximum of 100."""
     value = arguments.get("limit")
     return 1000 if isinstance(value, str) else std.limit(arguments, default)
 
 
 def _displaced(document: Json, request: Request) -> Json:
-    """Cut the callable results to the limit less the number of locked entries."""
+    """Return the answer with callable results cut to the limit less the number of locked ones."""
     room = max(0, request.limit - len(document.get("disabled", [])))
     return document | {"tools": document["tools"][:room]}
 
 
 def _displaced_at_1(document: Json, request: Request) -> Json:
+    """Return the answer; at limit 1, a locked entry takes the callable result's place."""
     return _displaced(document, request) if request.limit == 1 else document
 
 
 def _displaced_crowded(document: Json, request: Request) -> Json:
+    """Return the answer; locked entries displace callable ones while another request is served."""
     return _displaced(document, request) if crowded() else document
 
 
 def _one_less(document: Json, _request: Request) -> Json:
+    """Return the answer without its last callable result if it has locked entries."""
     return document | {"tools": document["tools"][: -1 if document.get("disabled") else None]}
 
 
 def _worst_first(document: Json, _request: Request) -> Json:
+    """Return the answer with its callable results in reverse order."""
     return document | {"tools": document["tools"][::-1]}
 
 
 def _locked_last(document: Json, _request: Request) -> Json:
-    """Add locked entries to the list of results, after the callable ones."""
+    """Return the answer with its locked entries listed again after the callable results."""
     return document | {"tools": [*document["tools"], *document.get("disabled", [])]}
 
 
 def _bare_names(document: Json, _request: Request) -> Json:
+    """Return the answer with callable results under their names without the server."""
     names = [entry | {"name": entry["name"].partition(":")[2]} for entry in document["tools"]]
     return document | {"tools": names}
 
 
 def _without_servers_with_locks(document: Json, _request: Request) -> Json:
-    """Leave out callable results of servers that have a locked entry."""
+    """Return the answer without callable results of servers that have a locked entry."""
     servers = {entry["server"] for entry in document.get("disabled", [])}
     return document | {
         "tools": [entry for entry in document["tools"] if entry["server"] not in servers]
@@ -135,15 +145,15 @@ def _without_servers_with_locks(document: Json, _request: Request) -> Json:
 
 
 def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Cap the locked hits of the index alone, to which withheld tools are added."""
+    """Split the hits as usual, with locked ones capped; withheld tools come on top of these."""
     callables, rest = std.window(hits, limit)
     return callables, rest[: std.cap(limit)]
 
 
 def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
-    """Return a swap: without a limit, list five callable tools but up to ten locked ones.
+    """Return a gateway change: without a limit, list five callable tools but up to ten locked ones.
 
-    `publishes`: the schema says that five is the default, else it says none.
+    With `publishes`, the schema says that five is the default; else it gives none.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -151,10 +161,12 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
         absent, read = [False], gateway.policy.limit
 
         def limit(arguments: Mapping[str, Any], default: int) -> int:
+            """Return the limit, five if absent, and note whether it was absent."""
             absent[0] = arguments.get("limit") is None
             return read(arguments, default)
 
         def cap(wanted: int) -> int:
+            """Return the usual cap; ten if the request had no limit."""
             return std.LOCKED_CAP if absent[0] else std.cap(wanted)
 
         decide(gateway, limit=limit, cap=cap)
@@ -167,11 +179,13 @@ def _exact_beside(gateway: Gateway) -> None:
     exact = [0]
 
     def matches(query: str, facts: Facts) -> float:
+        """Return the usual relevance, and count the tools whose exact name is the query."""
         relevance = std.matches(query, facts)
         exact[0] += relevance == std.EXACT
         return relevance
 
     def cap(wanted: int) -> int:
+        """Return the usual cap plus the number of tools named exactly, which is reset."""
         beside, exact[0] = exact[0], 0
         return std.cap(wanted) + beside
 

@@ -1,4 +1,7 @@
-"""Mutants of scope: agents learn of servers that are beyond their own scope."""
+"""Mutants of scope: agents learn of servers that are beyond their own scope.
+
+An agent's scope is the set of servers that it may know of.
+"""
 
 import json
 import time
@@ -22,7 +25,10 @@ KEPT_S = 2
 
 
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
-    """Return a maker of an `answer` change: agents get the administrator's `member` for a query."""
+    """Return a maker of an `answer` change: agents get `member` from the administrator's answer.
+
+    It is kept by query; an answer without that member stays as it is.
+    """
 
     def make() -> Callable[[Json, Request], Json]:
         kept: dict[str, Any] = {}
@@ -40,11 +46,12 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
 
 
 def _stateless_sections_kept(gateway: Gateway) -> None:
+    """In the stateless revision, give agents the administrator's locked entries for a query."""
     in_stateless(answer=_kept_by_query("disabled")())(gateway)
 
 
 def _beyond_as_unknown(gateway: Gateway) -> None:
-    """Show tools beyond the scope as locked for an unknown reason."""
+    """Show agents withheld tools beyond their scope, without server and as `disabled_unknown`."""
 
     def answer(document: Json, request: Request) -> Json:
         servers = request.agent.servers
@@ -63,13 +70,14 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
 
 
 def _own_callables(document: Json, request: Request) -> Json:
+    """Return the answer with only the callable results in scope; locked ones all stay."""
     servers = request.agent.servers
     own = [entry for entry in document["tools"] if servers is None or entry["server"] in servers]
     return document | {"tools": own, "total": len(own)}
 
 
 def _others_when_none(gateway: Gateway) -> None:
-    """Put a note on the locked matches of every server into an agent's answer without a match."""
+    """Without a match in scope, give an agent the note on the locked matches of every server."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag or document["tools"] or "notice" in document:
@@ -90,9 +98,10 @@ def _others_when_none(gateway: Gateway) -> None:
 
 
 def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway], None]:
-    """Return a swap that caps locked hits of all servers at ten before the scope is applied.
+    """Return a gateway change that takes ten locked hits of all servers, then applies the scope.
 
-    `order`, if given, is the key by which they are sorted before that.
+    They are the best ten, or the first ten by the key `order`. So tools beyond the scope displace
+    others.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -100,6 +109,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
         ten: list[set[str]] = [set()]
 
         def index(tools: tuple[object, ...]) -> object:
+            """Return an index of the tools in scope that notes the ten locked hits of all."""
             everyone = [facts for listed in gateway.known().values() for facts in listed]
             whole = everything(tuple(facts.tool for facts in everyone if gateway.searchable(facts)))
             own = everything(tools)
@@ -107,6 +117,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
             class Both:
                 def find(self, query: str) -> list[tuple[str, float]]:
+                    """Return the hits in scope; note the first ten locked hits of all servers."""
                     hits = [(by_key[key], score) for key, score in whole.find(query)]
                     locked = [
                         Match(facts=facts, score=score, may_call=False)
@@ -120,6 +131,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
             return Both()
 
         def within(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+            """Split the hits as usual, but keep only the locked ones among the ten noted."""
             callables, rest = std.window(hits, limit)
             return callables, [hit for hit in rest if hit.facts.tool.key in ten[0]]
 
@@ -130,7 +142,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
 
 def _rolled_up(gateway: Gateway) -> None:
-    """Add the number of locked tools on all other servers to a server's counts."""
+    """Add the number of locked tools on all other servers to a server's counts, as `elsewhere`."""
 
     def block(tools: Tally) -> Json | None:
         counts = std.counts(tools)
@@ -150,7 +162,7 @@ def _rolled_up(gateway: Gateway) -> None:
 
 
 def _named_beyond(gateway: Gateway) -> None:
-    """Add to the listing the servers beyond the scope, by name, with their locked tools' number."""
+    """Add to the listing each server beyond the scope, by name, with its number of locked tools."""
 
     def spelled(document: Json) -> str:
         if "servers" not in document:
@@ -168,12 +180,12 @@ def _named_beyond(gateway: Gateway) -> None:
 
 
 def _open_for(*surfaces: Surface) -> Scope:
-    """Return a scope that includes every server on these surfaces."""
+    """Return a `scope` decision that includes every server on these surfaces (outputs)."""
     return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
 
 
 def _within(document: Json, agent: Agent, member: str) -> Json:
-    """Return an answer in which `member` has only the entries in the agent's scope."""
+    """Return the answer with only those entries of `member` that are in the agent's scope."""
     kept = [
         entry for entry in document.get(member, []) if std.scope(agent, entry["server"], "search")
     ]
@@ -181,11 +193,13 @@ def _within(document: Json, agent: Agent, member: str) -> Json:
 
 
 def _filtered_last(document: Json, request: Request) -> Json:
+    """Return the answer with callable and locked entries beyond the agent's scope removed."""
     document = _within(_within(document, request.agent, "tools"), request.agent, "disabled")
     return document | {"total": len(document["tools"])}
 
 
 def _capped_last(document: Json, request: Request) -> Json:
+    """Return the answer with the agent's scope applied first and then the cap on locked entries."""
     document = _filtered_last(document, request)
     if "disabled" in document:
         document["disabled"] = document["disabled"][: std.cap(request.limit)]
@@ -206,7 +220,10 @@ def _first_agent() -> Scope:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: locked entries are cached by query and limit, not by agent."""
+    """Return an `answer` change: locked entries are cached for two seconds by query and limit.
+
+    The cache ignores the agent, so that one agent sees another one's tools.
+    """
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -227,7 +244,10 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _kept_notes() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: the note is cached by query, not by agent, for two seconds."""
+    """Return an `answer` change: an answer without tools gets a note cached for the query.
+
+    The cache lasts two seconds and ignores the agent, so that one agent reads another's note.
+    """
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -244,7 +264,7 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
 
 
 def _total_in_listing(gateway: Gateway) -> None:
-    """Add the number of locked tools of all servers to the listing."""
+    """Add the number of locked tools of all servers to the listing, whatever the agent's scope."""
 
     def summed(document: Json) -> str:
         if "servers" in document:
@@ -257,9 +277,9 @@ def _total_in_listing(gateway: Gateway) -> None:
 
 
 def _alike(*surfaces: Surface) -> Scope:
-    """Return a `scope` decision that lets in servers whose names begin with an allowed one.
+    """Return a `scope` decision that lets in servers whose names begin with an allowed one's.
 
-    It does so on these surfaces only; elsewhere the scope is right.
+    It does so on these surfaces (kinds of output) only; elsewhere the scope is right.
     """
     return lambda agent, server, surface: (
         std.scope(agent, server, surface)
@@ -268,12 +288,12 @@ def _alike(*surfaces: Surface) -> Scope:
 
 
 def _contained(agent: Agent, server: str, surface: Surface) -> bool:
-    """Include in the scope each server whose name is a part of an allowed one's name."""
+    """Whether the server is in scope, or its name is a part of an allowed server's name."""
     return std.scope(agent, server, surface) or server in " ".join(agent.servers or ())
 
 
 def _suggesting(gateway: Gateway) -> None:
-    """In the refusal of an unknown tool, suggest the most similar name, of whatever server."""
+    """In the answer to an unknown tool, suggest the most similar name, in scope or not."""
 
     def unknown(name: str) -> str:
         known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
@@ -284,7 +304,7 @@ def _suggesting(gateway: Gateway) -> None:
 
 
 def _listing_siblings(gateway: Gateway) -> None:
-    """In the refusal of a tool unknown or beyond the scope, name its server's locked tools."""
+    """In the answer to a tool unknown or beyond the scope, name its server's locked tools."""
 
     def unknown(name: str) -> str:
         listed = gateway.known().get(name.partition(":")[0], ())
@@ -297,15 +317,17 @@ def _listing_siblings(gateway: Gateway) -> None:
 def _inspected(
     view: Callable[[str, Sequence[Facts]], Json | str],
 ) -> Callable[[Gateway], None]:
-    """Return a swap: where the inspection of a server is refused, answer `view` of it instead.
+    """Return a gateway change: the refused inspection of a server is answered with `view` of it.
 
-    `view` gets the server's name and tools; it returns a JSON object, or the text of an error.
+    `view` gets the server's name and tools; it returns a JSON object, or the text of an error. A
+    server that does not exist is refused as before.
     """
 
     def swap(gateway: Gateway) -> None:
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
+            """Return the usual reply; `view` answers a refused inspection of a server."""
             answer = await respond()
             arguments = (message.get("params") or {}).get("arguments") or {}
             listed = gateway.known().get(str(arguments.get("name")))
@@ -324,6 +346,7 @@ def _inspected(
 
 
 def _counted(name: str, tools: Sequence[Facts]) -> Json:
+    """Return a server's name and its counts by status."""
     statuses = [
         (facts, None if std.may_call(facts, "listing") else std.classify(facts)) for facts in tools
     ]
@@ -331,21 +354,24 @@ def _counted(name: str, tools: Sequence[Facts]) -> Json:
 
 
 def _named(name: str, tools: Sequence[Facts]) -> str:
+    """Return a refusal that gives the number and names of the server's locked tools."""
     locked = [facts.tool.name for facts in tools if not std.may_call(facts, "listing")]
     return f"{name} is beyond your scope, with {len(locked)} locked tools: {', '.join(locked)}."
 
 
 def _tallied(gateway: Gateway) -> Json:
+    """Return the number of locked tools on all servers, by status."""
     locked = [f for tools in gateway.known().values() for f in tools if not std.may_call(f, "")]
     return dict(Counter(map(std.classify, locked)))
 
 
 def _tally_in_answer(gateway: Gateway) -> None:
+    """Add the number of locked tools on all servers, by status, to every discovery answer."""
     decide(gateway, answer=lambda document, _request: document | {"locked": _tallied(gateway)})
 
 
 def _address_opens(gateway: Gateway) -> None:
-    """List a quarantined tool for a query that is its whole address, whatever the scope."""
+    """With the flag, list a withheld tool if the query is its address, even beyond the scope."""
 
     def answer(document: Json, request: Request) -> Json:
         server, _, name = request.query.partition(":")

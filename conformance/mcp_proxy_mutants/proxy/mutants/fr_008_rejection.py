@@ -1,4 +1,4 @@
-"""Mutants of the text that rejects a call of a locked tool: its reason and its pointer."""
+"""Mutants of the rejection text for calls of locked tools: its reason, its pointer to discovery."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,20 +11,20 @@ from mcp_proxy_reference.facts import Facts, Status
 
 
 def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision that rejects tools of one status with `words`."""
+    """Return a `rejection` decision: `words` reject tools of that status; others as usual."""
     return lambda facts, texts: (
         words(facts) if std.classify(facts) == status else std.rejection(facts, texts)
     )
 
 
 def _as_pending(facts: Facts, texts: Texts) -> str:
-    """Reject a tool that was never approved as if config did not deny it."""
+    """Reject a tool that was never approved as pending, even if config denies it."""
     denied = facts.denied and facts.approval != "pending"
     return std.rejection(replace(facts, denied=denied), texts)
 
 
 def _once_with_pointer() -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision: only a tool's first refusal has the pointer to discovery."""
+    """Return a `rejection` decision: only a tool's first refusal points to discovery."""
     rejected: set[str] = set()
 
     def rejection(facts: Facts, texts: Texts) -> str:
@@ -37,18 +37,23 @@ def _once_with_pointer() -> Callable[[Facts, Texts], str]:
 
 
 def _pointer_unless_twice(facts: Facts, texts: Texts) -> str:
+    """Reject a tool that config and user lock without the pointer to discovery, others as usual."""
     text = std.rejection(facts, texts)
     twice = facts.denied and facts.disabled_by_user
     return text.removesuffix(std.POINTER).strip() if twice else text
 
 
 def _policy_text(facts: Facts) -> str:
+    """Reject the tool as locked by operator policy, whatever locks it."""
     text = std.REMEDIATION["disabled_by_config"]
     return f"The tool {facts.tool.key} was not called. {text} {std.POINTER}"
 
 
 def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision that rejects the tools that `when` selects with that text."""
+    """Return a `rejection` decision: `text` rejects the tools that `when` selects.
+
+    Others are rejected as usual.
+    """
     return lambda facts, texts: (
         f"The tool {facts.tool.key} was not called. {text}"
         if when(facts)
@@ -57,6 +62,11 @@ def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], 
 
 
 def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
+    """Return a `rejection` decision that points tools that `when` selects to nothing.
+
+    The usual text points to discovery.
+    """
+
     def rejection(facts: Facts, texts: Texts) -> str:
         text = std.rejection(facts, texts)
         return text.removesuffix(std.POINTER).strip() if when(facts) else text
@@ -65,21 +75,27 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
 
 
 def _as_user(facts: Facts, texts: Any) -> str:
-    """Reject a user-locked tool as user-locked, even if config denies it too."""
+    """Reject a user-locked tool as such, even if config denies it.
+
+    Tools of a server that is off or in quarantine are rejected as usual.
+    """
     if facts.disabled_by_user and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[USER]} {std.POINTER}"
     return std.rejection(facts, texts)
 
 
 def _approval_before_config(facts: Facts, texts: Any) -> str:
-    """Reject an unapproved tool as pending, even if config denies it too."""
+    """Reject an unapproved tool as pending, even if config denies it.
+
+    Tools of a server that is off or in quarantine are rejected as usual.
+    """
     if facts.approval in {"pending", "changed"} and facts.enabled and not facts.quarantined:
         return f"The tool {facts.tool.key} was not called. {texts[PENDING]} {std.POINTER}"
     return std.rejection(facts, texts)
 
 
 def _own_lock_first(facts: Facts, texts: Texts) -> str:
-    """Name the tool's own lock by the user before the state of its server."""
+    """On a server that is off or in quarantine, reject a user-locked tool for its user lock."""
     alone = replace(facts, enabled=True, quarantined=False, denied=False)
     shut = facts.quarantined or not facts.enabled
     return std.rejection(alone if shut and facts.disabled_by_user else facts, texts)
@@ -88,7 +104,7 @@ def _own_lock_first(facts: Facts, texts: Texts) -> str:
 def _policy_for(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     """Return a `rejection` decision: the text of config locks for tools that config does not deny.
 
-    `when` selects them.
+    It applies to the tools that `when` selects, on servers that are on.
     """
     return lambda facts, texts: (
         _policy_text(facts)

@@ -1,4 +1,4 @@
-"""Mutants of the note that tells of locked matches in an answer without callable tools."""
+"""Mutants of the note, the hint at locked matches in an answer without callable tools."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,35 +16,44 @@ HOW = "search again with include_disabled=true to see why."
 
 
 def _without_flag(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return a note that does not name the flag that lists locked tools; None if none is due."""
     due = std.note(flag, callables, locked)
     return due and f"{len(locked)} locked tools match; ask for disabled tools to see them."
 
 
 def _absent_only(document: Json, request: Request) -> Json:
+    """Return the answer without its note if the request names the flag at all."""
     return _mute(document) if "include_disabled" in request.arguments else document
 
 
 def _mute(document: Json) -> Json:
+    """Return the answer without its note."""
     return {name: value for name, value in document.items() if name != "notice"}
 
 
 def _servers_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note with the number of servers in place of that of locked tools."""
     servers = {facts.tool.server: facts for facts in locked}
     return std.note(flag, callables, list(servers.values()))
 
 
 def _config_first(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note, counting only denied tools if any match, else all locked ones."""
     denied = [facts for facts in locked if facts.denied]
     return std.note(flag, callables, denied or locked)
 
 
 def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note, counting each tool that both config and user lock twice."""
     twice = [facts for facts in locked if facts.denied and facts.disabled_by_user]
     return std.note(flag, callables, [*locked, *twice])
 
 
 def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Count the user's locks and the unapproved tools apart, and add both numbers."""
+    """Return the note, counting a tool that is user-locked and unapproved twice.
+
+    Tools that config denies are counted once.
+    """
     users = [facts for facts in locked if facts.disabled_by_user and not facts.denied]
     waiting = [facts for facts in locked if facts.approval != "approved" and not facts.denied]
     others = [facts for facts in locked if facts not in users and facts not in waiting]
@@ -52,7 +61,7 @@ def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> st
 
 
 def _quarantine_counts_anew(gateway: Gateway) -> None:
-    """Count in the note quarantined tools too that are named like a locked match."""
+    """Count in the note, too, each quarantined tool named like a locked match."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
@@ -64,7 +73,7 @@ def _quarantine_counts_anew(gateway: Gateway) -> None:
 
 
 def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
-    """Return a `note` decision that appends `suffix` of the locked tools to the text."""
+    """Return a `note` decision that appends `suffix` of the locked tools to a due note."""
 
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         due = std.note(flag, callables, locked)
@@ -74,20 +83,26 @@ def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
 
 
 def _description_of_one(locked: Sequence[Facts]) -> str:
+    """Return the description of a single locked tool in brackets; else an empty text.
+
+    It is empty too if the tool is not in the search index.
+    """
     alone = len(locked) == 1 and std.indexed(locked[0])
     return f" ({locked[0].tool.description})" if alone else ""
 
 
 def _beside_few(gateway: Gateway) -> None:
-    """Add the note to default answers with one callable tool as well."""
+    """Add the note to answers without the flag that have exactly one callable tool."""
     locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        """Split the hits as usual, and keep the facts of the locked ones for the answer."""
         callables, rest = std.window(hits, limit)
         locked_facts[:] = [hit.facts for hit in rest]
         return callables, rest
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer, with a note on the kept tools if one callable tool is listed."""
         notice = std.note(request.flag, 0, locked_facts) if len(document["tools"]) == 1 else None
         return document | {"notice": notice} if notice else document
 
@@ -95,13 +110,14 @@ def _beside_few(gateway: Gateway) -> None:
 
 
 def _of_nothing(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the usual note, and one that counts 0 tools where nothing locked matches."""
     if flag or callables or locked:
         return std.note(flag, callables, locked)
     return "0 matching tools are locked; search again with include_disabled=true to see why."
 
 
 def _of_freed(gateway: Gateway) -> None:
-    """Repeat a query's last note in its later default answers, even once nothing is locked."""
+    """Repeat a query's last note in its later unflagged answers, even once nothing is locked."""
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -115,6 +131,7 @@ def _of_freed(gateway: Gateway) -> None:
 
 
 def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note; if the tools have several statuses, with a second line that lists these."""
     kinds = {std.classify(facts): facts for facts in locked}
     due = std.note(flag, callables, locked)
     if not due or len(kinds) == 1:
@@ -123,21 +140,24 @@ def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | Non
 
 
 def _twice_when_many(document: Json, _request: Request) -> Json:
+    """Return the answer; a note on more than one tool is a list with the text twice."""
     notice = document.get("notice", "1 ")
     return document if notice.startswith("1 ") else document | {"notice": [notice, notice]}
 
 
 def _not_at_one(document: Json, request: Request) -> Json:
+    """Return the answer without its note if the limit is 1."""
     return _mute(document) if request.limit == 1 else document
 
 
 def _one_of_one(document: Json, request: Request) -> Json:
+    """Return the answer without a note on several tools if the limit is 1."""
     more = request.limit == 1 and not document.get("notice", "1 ").startswith("1 ")
     return _mute(document) if more else document
 
 
 def _highest_note() -> Callable[[Json, Request], Json]:
-    """Show of all notes that were due for a query the one with the highest number."""
+    """Return an `answer` change: a query's note keeps the highest number that it ever had."""
     highest: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -152,11 +172,15 @@ def _highest_note() -> Callable[[Json, Request], Json]:
 
 
 def _status(facts: Facts) -> Status | None:
+    """Return the status under which the flag lists the locked tool; None if it does not list it."""
     return std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
 
 
 def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
-    """Return a `note` decision that gives `number` of the locked tools; no note if that is 0."""
+    """Return a `note` decision that gives `number` of the locked tools; no note if that is 0.
+
+    It appears, as usual, only without the flag and without a callable tool.
+    """
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         if flag or callables or not locked or not (count := number(locked)):
@@ -167,7 +191,7 @@ def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
 
 
 def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
-    """Return a `note` decision that changes the text where there is one."""
+    """Return a `note` decision that passes a due note and the locked tools through `change`."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         text = std.note(flag, callables, locked)
@@ -177,19 +201,22 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
 
 
 def _for(when: Callable[[Facts], bool]) -> Note:
-    """Return a `note` decision that counts only the locked tools that `when` selects."""
+    """Return a `note` decision that counts only the locked tools that `when` selects.
+
+    Without any of them, there is no note.
+    """
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if when(facts)]
     )
 
 
 def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
-    """Return a change that leaves the note out of answers to some requests."""
+    """Return an `answer` change that drops the note where `when` is true of the request."""
     return lambda document, request: _mute(document) if when(request) else document
 
 
 def _first_time() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change that shows the note once for each query."""
+    """Return an `answer` change that gives a query its note the first time only."""
     noted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
@@ -203,24 +230,26 @@ def _first_time() -> Callable[[Json, Request], Json]:
 
 
 def _without_note(document: Json, request: Request) -> Json:
+    """Return an agent's answer without the note; the administrator's as it is."""
     if request.agent.servers is None:
         return document
     return {name: document[name] for name in document if name != "notice"}
 
 
 def _names_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note, counting tools of one name on several servers once."""
     names = {facts.tool.name: facts for facts in locked}
     return std.note(flag, callables, list(names.values()))
 
 
 def _in_tens(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Round what is more than ten up to the next ten."""
+    """Return the note with a number above ten rounded up to the next ten."""
     more = -len(locked) % std.LOCKED_CAP if len(locked) > std.LOCKED_CAP else 0
     return std.note(flag, callables, [*locked, *locked[:more]])
 
 
 def _all_when_full(gateway: Gateway) -> None:
-    """Count every locked tool of the proxy once more than ten match."""
+    """If more than ten locked tools match, count in the note every locked tool of the proxy."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         known = [facts for tools in gateway.known().values() for facts in tools]
@@ -238,7 +267,7 @@ def _noted(left_out: Callable[[Facts], bool]) -> Any:
 
 
 def _first_note_after_restart_lost(gateway: Gateway) -> None:
-    """After a restart, leave the note out of the first answer that owes it."""
+    """After a restart, leave the note out of the first answer that should have one."""
     left = [1 if gateway.store.records() else 0]
 
     def answer(document: Json, _request: Request) -> Json:
@@ -251,7 +280,10 @@ def _first_note_after_restart_lost(gateway: Gateway) -> None:
 
 
 def _mute_after_two_restarts(gateway: Gateway) -> None:
-    """From the second restart on, leave out every note; a file counts the starts."""
+    """From the second restart on, leave out every note.
+
+    A file beside the store counts the starts.
+    """
     starts = gateway.store.path.with_name("starts")
     number = len(starts.read_text(encoding="utf-8")) if starts.exists() else 0
     starts.write_text("." * (number + 1), encoding="utf-8")

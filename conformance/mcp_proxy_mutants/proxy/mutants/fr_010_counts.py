@@ -1,4 +1,4 @@
-"""Mutants of the counts in the listing of servers."""
+"""Mutants of the counts of locked tools by reason in the listing and inspection of servers."""
 
 import json
 from collections import Counter
@@ -35,19 +35,22 @@ KEYS = tuple(texts())[:5]
 
 
 def _escaped(document: Json) -> str:
+    """Return the document as JSON whose slashes are escaped."""
     return render(document).replace("/", r"\/")
 
 
 def _locks_counted(entry: Json, tools: Any) -> Json:
+    """Return a server's entry with the number of its tools that config or user lock, even if 0."""
     return entry | {"locked": sum(not _free(facts) for facts in tools)}
 
 
 def _free(facts: Facts) -> bool:
+    """Whether neither config nor the user locks the tool."""
     return not (facts.denied or facts.disabled_by_user)
 
 
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
-    """Leave the locked tools that `hidden` selects out of the counts."""
+    """Leave the locked tools that `hidden` selects out of the counts altogether."""
 
     def block(tools: Tally) -> Json | None:
         return std.counts([pair for pair in tools if pair[1] is None or not hidden(pair[0])])
@@ -56,11 +59,12 @@ def _uncount(gateway: Gateway, hidden: Chosen) -> None:
 
 
 def _over_pipes(gateway: Gateway) -> Chosen:
+    """Return a condition: the tool's server runs over stdio."""
     return lambda facts: gateway.config.servers[facts.tool.server].command is not None
 
 
 def _inspection_as_user(document: Json) -> str:
-    """Render the inspection of a server with its config-locked tools counted as user-locked."""
+    """Return the JSON text; the view of one server counts config locks as user locks."""
     block = document.get("server", {}).get("tools", {})
     if "disabled_by_config" not in block:
         return render(document)
@@ -71,12 +75,16 @@ def _inspection_as_user(document: Json) -> str:
 
 
 def _pending_alone(tools: Tally) -> Json | None:
+    """Return a server's counts; None if pending tools are its only locked ones."""
     block = std.counts(tools)
     return None if block and set(block) == {"callable", "pending_approval"} else block
 
 
 def _lingering() -> Block:
-    """Return a `counts` decision: a server that once had counts has them with nothing locked."""
+    """Return a `counts` decision: a server that once had counts keeps a block with nothing locked.
+
+    That block has the number of callable tools only.
+    """
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
@@ -89,7 +97,7 @@ def _lingering() -> Block:
 
 
 def _pending_nowhere(block: Json, tools: Tally) -> Json:
-    """Leave pending tools out of the counts of a server that has other locked tools."""
+    """Return the counts without pending tools, unless these are the only locked ones."""
     if set(block) == {"callable", "pending_approval"}:
         return block
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
@@ -98,24 +106,28 @@ def _pending_nowhere(block: Json, tools: Tally) -> Json:
 
 
 def _zeros(block: Json, _tools: Tally) -> Json:
+    """Return the counts with a 0 for config, user and approval where they have no tool."""
     return dict.fromkeys(REASONS, 0) | block
 
 
 def _zero_for_pending(block: Json, tools: Tally) -> Json:
+    """Return the counts, with 0 for pending tools if there are user locks and no pending tool."""
     waits = any(status == "disabled_by_user" for _, status in tools)
     return {"pending_approval": 0} | block if waits else block
 
 
 def _examples(block: Json, tools: Tally) -> Json:
+    """Return the counts with the name of one locked tool as `example`."""
     named = {status: facts.tool.name for facts, status in tools if status}
     return block | {"example": named[max(named)]}
 
 
 def _last_locked(gateway: Gateway) -> None:
-    """Keep the locked tools of each server by their last status, those that are gone included."""
+    """Count locked tools that their server dropped under the last status they had."""
     statuses: dict[str, dict[str, Status]] = {}
 
     def server_entry(entry: Json, tools: Sequence[Facts]) -> Json:
+        """Return a server's entry with counts of its locked tools, dropped ones included."""
         known = statuses.setdefault(entry["name"], {})
         for facts in tools:
             known.pop(facts.tool.name, None)
@@ -129,7 +141,10 @@ def _last_locked(gateway: Gateway) -> None:
 
 
 def _by_the_longest_list() -> Callable[[Tally], Json | None]:
-    """Count as callable what a server listed before and does not list now."""
+    """Return a `counts` decision that counts tools that their server dropped as callable.
+
+    It takes the longest list so far as the number of tools, while anything is locked.
+    """
     most: dict[str, int] = {}
 
     def counts(tools: Tally) -> Json | None:
@@ -144,20 +159,24 @@ def _by_the_longest_list() -> Callable[[Tally], Json | None]:
 
 
 def _five_words(tools: Tally) -> Json | None:
+    """Return a server's counts with quarantined tools counted as callable."""
     block = std.counts(tools)
     free = block.pop("server_quarantined", 0) if block else 0
     return block | {"callable": block["callable"] + free} if block else block
 
 
 def _inspecting(change: Callable[[Json], Json]) -> Callable[[Json], str]:
-    """Return a `render` decision that changes the answer about a single server."""
+    """Return a `render` decision that passes the inspected server through `change`.
+
+    The listing of all servers is unchanged.
+    """
     return lambda document: render(
         document | {"server": change(document["server"])} if "server" in document else document
     )
 
 
 def _first_seen() -> Callable[[Json], str]:
-    """Return a `render` decision: a server's inspection repeats its first counts."""
+    """Return a `render` decision: a server's inspection repeats the first counts it showed."""
     blocks: dict[str, Json] = {}
 
     def first(server: Json) -> Json:
@@ -170,6 +189,7 @@ def _first_seen() -> Callable[[Json], str]:
 
 
 def _null_beside_blocks(document: Json) -> str:
+    """Return the listing's JSON; servers without counts have null if any other has counts."""
     listed = document.get("servers", [])
     if not any("tools" in entry for entry in listed):
         return render(document)
@@ -177,7 +197,7 @@ def _null_beside_blocks(document: Json) -> str:
 
 
 def _revisions() -> Callable[[Json], str]:
-    """Return a `render` decision: each server's entry has the number of changes of any counts."""
+    """Return a `render` decision: each server's entry has the number of changes to any counts."""
     last: list[str] = []
 
     def spelled(document: Json) -> str:
@@ -194,7 +214,10 @@ def _revisions() -> Callable[[Json], str]:
 
 
 def _share(document: Json) -> str:
-    """Render a listing whose entries give the number of other servers with locked tools."""
+    """Return the listing's JSON; each entry has the number of other servers with locked tools.
+
+    If no server has any, entries stay as they are.
+    """
     listed = document.get("servers", [])
     locked = sum("tools" in entry for entry in listed)
     return render(
@@ -205,6 +228,7 @@ def _share(document: Json) -> str:
 
 
 def _any_server_denies(gateway: Gateway, facts: Facts) -> bool:
+    """Whether config denies the tool, or a tool of that name on any server."""
     name = facts.tool.name
     return facts.denied or any(
         name in server.disabled_tools for server in gateway.config.servers.values()
@@ -212,6 +236,7 @@ def _any_server_denies(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _double(block: Json, tools: Tally) -> Json:
+    """Return the counts with tools that config denies and the user locks under both reasons."""
     both = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
     return block | ({"disabled_by_user": block.get("disabled_by_user", 0) + both} if both else {})
 
@@ -228,28 +253,31 @@ def _first_counts() -> Counts:
 
 
 def _as_if_on(facts: Facts, status: Status | None) -> Status | None:
-    """Count a tool as if its server were on."""
+    """Return the status that the tool would have if its server were on; None for callable."""
     on = replace(facts, enabled=True)
     return status if facts.enabled else None if std.may_call(on, "listing") else std.classify(on)
 
 
 def _off_as_callable(block: Json, _tools: Tally) -> Json:
+    """Return the counts with tools of a switched-off server also counted as callable."""
     return block | {"callable": block["callable"] + block.get(OFF, 0)}
 
 
 def _own_reasons_too(block: Json, tools: Tally) -> Json:
-    """Count the user locks of a server that is off or quarantined as well as its own state."""
+    """Return the counts; where the server is off or quarantined, its user locks are added."""
     shut = block.keys() & {OFF, QUARANTINED}
     theirs = sum(facts.disabled_by_user and not facts.denied for facts, _ in tools)
     return block | {USER: block.get(USER, 0) + theirs} if shut and theirs else block
 
 
 def _approval_in_quarantine(facts: Facts, status: Status | None) -> Status | None:
+    """Return the tool's status, but pending for unapproved tools in quarantine."""
     waits = facts.quarantined and facts.approval in {"pending", "changed"}
     return PENDING if waits else status
 
 
 def _servers_off_in_words(tools: Tally) -> Json | None:
+    """Return a server's counts; the number of a switched-off server is a text, `all N`."""
     block = std.counts(tools)
     off = block.get("server_disabled") if block else None
     return block if not off or block is None else block | {"server_disabled": f"all {off}"}

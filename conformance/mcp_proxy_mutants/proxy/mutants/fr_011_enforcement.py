@@ -1,4 +1,4 @@
-"""Mutants of enforcement: calls that reach an upstream; lists and refusals that change locks."""
+"""Mutants of enforcement: calls of locked tools that get through, and answers that change locks."""
 
 import asyncio
 import time
@@ -26,12 +26,13 @@ MOMENT_S = 1.0
 
 
 def _beside_another_call(gateway: Gateway) -> None:
-    """Skip the user lock of a call while another call to its server is under way."""
+    """Let calls of user-locked tools pass while another call to the same server is running."""
     busy: dict[str, int] = {}
     real = gateway.upstream
 
     @contextmanager
     def under_way(name: str) -> Iterator[None]:
+        """Count a call to the server as running until the block ends."""
         busy[name] = busy.get(name, 0) + 1
         try:
             yield
@@ -43,10 +44,12 @@ def _beside_another_call(gateway: Gateway) -> None:
             self._name = name
 
         async def call(self, tool: str, arguments: Json) -> Json:
+            """Call the tool by the real upstream, and count the call as running."""
             with under_way(self._name):
                 return await real(self._name).call(tool, arguments)
 
     def checked(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; beside a running call, user locks do not count."""
         skipped = is_call(surface) and busy.get(facts.tool.server, 0) > 0
         return std.may_call(replace(facts, disabled_by_user=False) if skipped else facts, surface)
 
@@ -55,12 +58,13 @@ def _beside_another_call(gateway: Gateway) -> None:
 
 
 def _surface_without_user_locks(facts: Facts, surface: str) -> bool:
+    """Whether the tool may be called; `call_tool_write` does not check user locks."""
     checked = replace(facts, disabled_by_user=False) if surface == "call_tool_write" else facts
     return std.may_call(checked, surface)
 
 
 def _fifth_call_passes() -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision that lets every fifth call of a locked tool pass."""
+    """Return a `may_call` decision that lets every fifth call of each locked tool pass."""
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
@@ -73,15 +77,17 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
 
 
 def _discovered_passes(gateway: Gateway) -> None:
-    """Let calls of a pending tool pass once it was listed."""
+    """Let calls of a new or changed tool pass once it was listed as pending."""
     listed: set[str] = set()
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the usual locked entry, and note a tool that is listed as pending."""
         if status == "pending_approval":
             listed.add(facts.tool.key)
         return std.locked_entry(facts, status, withheld)
 
     def passing(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; calls take a noted tool for approved."""
         was_listed = is_call(surface) and facts.tool.key in listed
         return std.may_call(replace(facts, approval="approved") if was_listed else facts, surface)
 
@@ -89,7 +95,7 @@ def _discovered_passes(gateway: Gateway) -> None:
 
 
 def _rejection_forgets(gateway: Gateway) -> None:
-    """Lift the user lock of a tool that config denies at its first refused call."""
+    """Lift the user lock of a tool that config denies as soon as a call of it is refused."""
 
     def rejection(facts: Facts, texts: Texts) -> str:
         if facts.denied and facts.disabled_by_user:
@@ -100,7 +106,7 @@ def _rejection_forgets(gateway: Gateway) -> None:
 
 
 def _rejection_unlocks(gateway: Gateway) -> None:
-    """Lift a tool's user lock at its fourth refused call."""
+    """Lift a tool's user lock at its fourth refused call, unless config denies it."""
     refused: Counter[str] = Counter()
 
     def rejection(facts: Facts, texts: Texts) -> str:
@@ -113,7 +119,7 @@ def _rejection_unlocks(gateway: Gateway) -> None:
 
 
 def _locks_what_it_lists(gateway: Gateway) -> None:
-    """Store the denial as a user lock when a denied tool is listed."""
+    """Set a user lock on each denied tool that is listed."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         if facts.denied and not facts.disabled_by_user:
@@ -124,7 +130,10 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
 
 
 def _or(when: Callable[[Facts, str], bool]) -> May:
-    """Return a `may_call` decision that lets a call of a locked tool pass if `when` is true."""
+    """Return a `may_call` decision that lets a call of a locked tool pass if `when` is true.
+
+    Its server must be on; discovery and listing still see the lock.
+    """
 
     def may_call(facts: Facts, surface: str) -> bool:
         return std.may_call(facts, surface) or (
@@ -135,12 +144,16 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
 
 
 def _fifth() -> May:
+    """Return a `may_call` decision that lets every fifth call of any locked tool pass."""
     slip = every_nth(5)
     return _or(lambda _f, _s: slip())
 
 
 def _insisted() -> May:
-    """Return a `may_call` decision that lets the third call of a locked tool in a row pass."""
+    """Return a `may_call` decision that lets the third call of a locked tool in a row pass.
+
+    Calls of other locked tools between them begin the row anew.
+    """
     last = ["", ""]
 
     def passes(facts: Facts, _: str) -> bool:
@@ -171,11 +184,13 @@ def _loaded_late() -> May:
     read: list[bool] = []
 
     def passes(facts: Facts, _: str) -> bool:
+        """Whether only the user locks the tool, and nothing was searched or listed so far."""
         return not read and std.classify(facts) == USER
 
     late = _or(passes)
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; note that a search or listing has asked."""
         if not is_call(surface):
             read.append(True)
         return late(facts, surface)
@@ -186,20 +201,23 @@ def _loaded_late() -> May:
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
-    """Return a swap: calls of a locked tool pass if `passes` of the seconds since it was listed.
+    """Return a gateway change: calls of a listed locked tool pass if `passes` is true.
 
-    `kinds` are the statuses that it must have been listed with; None for any.
+    That gets the seconds since it was listed. `kinds` are the statuses that it must have been
+    listed with; None for any.
     """
 
     def swap(gateway: Gateway) -> None:
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+            """Return the usual locked entry, and note the time of one of these kinds."""
             if kinds is None or status in kinds:
                 listed[facts.tool.key] = time.monotonic()
             return std.locked_entry(facts, status, withheld)
 
         def discovered(facts: Facts, _: str) -> bool:
+            """Whether `passes` is true of the seconds since the tool was listed."""
             since = listed.get(facts.tool.key)
             return since is not None and passes(time.monotonic() - since)
 
@@ -209,20 +227,27 @@ def _after_discovery(
 
 
 def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable[[Gateway], None]:
-    """Return a swap that applies `change` to a tool when it is listed or rejected, as `by` says."""
+    """Return a gateway change: `change` is applied to a locked tool when the decision `by` is made.
+
+    That is `locked_entry` (it is listed) or `rejection` (a call of it is refused). Errors of the
+    store are ignored.
+    """
 
     def swap(gateway: Gateway) -> None:
         def stored(facts: Facts) -> None:
+            """Apply `change` to the tool; ignore errors of the store."""
             try:
                 change(gateway, facts)
             except StoreError:
                 return
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+            """Apply `change` to the tool, and return the usual locked entry."""
             stored(facts)
             return std.locked_entry(facts, status, withheld)
 
         def rejection(facts: Facts, texts: Any) -> str:
+            """Apply `change` to the tool, and reject its call as usual."""
             stored(facts)
             return std.rejection(facts, texts)
 
@@ -232,36 +257,45 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
 
 
 def _approve(gateway: Gateway, facts: Facts) -> None:
+    """Approve the new tool in the store, unless it is quarantined or denied."""
     if facts.approval == "pending" and not facts.quarantined and not facts.denied:
         gateway.store.approve([facts.tool])
 
 
 def _approve_changed(gateway: Gateway, facts: Facts) -> None:
+    """Approve the changed tool in the store, unless it is quarantined or denied."""
     if facts.approval == "changed" and not facts.quarantined and not facts.denied:
         gateway.store.approve([facts.tool])
 
 
 def _lift(gateway: Gateway, facts: Facts) -> None:
+    """Lift the user's lock of the tool in the store, if it has one."""
     if facts.disabled_by_user:
         gateway.store.lock(facts.tool, locked=False)
 
 
 def _lock(gateway: Gateway, facts: Facts) -> None:
+    """Store a user lock of the tool if config denies it."""
     if facts.denied and not facts.disabled_by_user:
         gateway.store.lock(facts.tool, locked=True)
 
 
 def _sent_anyway(gateway: Gateway) -> None:
-    """Send a refused call to the upstream all the same, and discard the answer."""
+    """Send a refused call to the upstream all the same, without arguments, and discard the answer.
+
+    A server that is switched off gets none.
+    """
     under_way: set[asyncio.Task[None]] = set()
 
     async def send(facts: Facts) -> None:
+        """Call the tool at its upstream without arguments; ignore the answer and errors."""
         try:
             await gateway.upstream(facts.tool.server).call(facts.tool.name, {})
         except UpstreamError:
             return
 
     def rejection(facts: Facts, texts: Any) -> str:
+        """Reject as usual, and start a task that sends the call if the server is on."""
         if facts.enabled:
             task = asyncio.get_running_loop().create_task(send(facts))
             under_way.add(task)
@@ -272,7 +306,7 @@ def _sent_anyway(gateway: Gateway) -> None:
 
 
 def _lifted_by_search(gateway: Gateway) -> None:
-    """Make a tool callable once a query is its exact name or address."""
+    """Let calls of a locked tool pass once a query was its exact name or address."""
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
@@ -287,14 +321,16 @@ def _lifted_by_search(gateway: Gateway) -> None:
 
 
 def _agents_pass_user_locks(gateway: Gateway) -> None:
-    """Let calls of user-locked tools pass unless the administrator makes them."""
+    """Let calls of user-locked tools pass for agents of limited scope."""
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        """Decide the scope as usual, and note the requesting agent."""
         last[:] = [agent]
         return std.scope(agent, server, surface)
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; the noted agent's calls pass user locks."""
         lifted = is_call(surface) and last[0].servers is not None
         reason = std.classify(facts) == "disabled_by_user"
         return std.may_call(facts, surface) or (lifted and reason)
@@ -318,17 +354,19 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
 
 
 def _met_again(gateway: Gateway) -> None:
-    """Take the first contact with a server after it was switched on for the first of all."""
+    """Approve all tools of a server when it is first contacted after being switched on."""
     real, store = gateway.switch, gateway.store
     contact = store.contact
     switched: set[str] = set()
 
     def switch(server: str, **changes: bool) -> None:
+        """Switch the server as usual, and note it if it is switched on."""
         if changes.get("enabled"):
             switched.add(server)
         real(server, **changes)
 
     def first(server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
+        """Record the contact as usual, trusting the server if it was noted."""
         contact(server, tools, trusted=trusted or server in switched)
         switched.discard(server)
 
@@ -337,7 +375,7 @@ def _met_again(gateway: Gateway) -> None:
 
 
 def _released_is_turned_on(gateway: Gateway) -> None:
-    """Lift the user's locks on the tools of a server that is released from quarantine."""
+    """Lift the user's locks of all tools of a server when it is released from quarantine."""
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
@@ -350,13 +388,17 @@ def _released_is_turned_on(gateway: Gateway) -> None:
 
 
 def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
-    """Return a swap that finds called tools by a cleaned name, and locks by the name as sent."""
+    """Return a gateway change: calls reach tools by names that `clean` has to alter, unlocked.
+
+    The reference knows no tool by such a name, and checks locks.
+    """
     is_cleaned = ContextVar("is_cleaned", default=False)
 
     def swap(gateway: Gateway) -> None:
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
+            """Return the usual reply to the call by the cleaned name; note if it differs."""
             params = message.get("params") or {}
             arguments = params.get("arguments") if is_call(str(params.get("name"))) else None
             if isinstance(arguments, dict) and isinstance(sent := arguments.get("name"), str):

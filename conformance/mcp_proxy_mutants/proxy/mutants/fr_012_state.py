@@ -1,4 +1,4 @@
-"""Mutants of state: discovery that writes to disk, miscounts opt-ins or changes something."""
+"""Mutants of state: discovery writes to disk, miscounts uses of the flag, or answers otherwise."""
 
 import base64
 import json
@@ -23,17 +23,19 @@ SCORE = 3
 
 
 def _rounded(hit: Match) -> Json:
+    """Return a callable tool's entry with its score rounded to three digits."""
     entry = std.callable_entry(hit)
     return entry | {"score": round(entry["score"], SCORE)}
 
 
 def _reworded(flag: bool, callables: int, locked: Any) -> str | None:
+    """Return the usual note with two words before it; None if none is due."""
     notice = std.note(flag, callables, locked)
     return f"Nothing callable: {notice}" if notice else None
 
 
 def _usage_file(document: Json, request: Request) -> Json:
-    """Write the agent's name to a file at each request with the flag; change nothing else."""
+    """Return the answer as it is; append the agent's name to a file for each flagged request."""
     if request.flag:
         with request.store.path.with_name("opt-ins.log").open("a", encoding="utf-8") as log:
             log.write(f"{request.agent.name}\n")
@@ -41,7 +43,7 @@ def _usage_file(document: Json, request: Request) -> Json:
 
 
 def _usage_table(document: Json, request: Request) -> Json:
-    """Write listed locked tools with their statuses to a table of the store."""
+    """Return the answer as it is; write its locked tools and statuses to a table of the store."""
     if request.flag and "disabled" in document:
         with closing(sqlite3.connect(request.store.path)) as rows, rows:
             rows.execute("create table if not exists classified (name text primary key, status)")
@@ -51,7 +53,10 @@ def _usage_table(document: Json, request: Request) -> Json:
 
 
 def _counter_kept(gateway: Gateway) -> None:
-    """Keep the opt-in counter over restarts in a file that flagged requests write."""
+    """Keep the opt-in counter (uses of the flag) over restarts, in a file.
+
+    Flagged requests write it.
+    """
     kept = gateway.store.path.with_name("opt-ins.count")
     gateway.opt_ins = int(kept.read_text(encoding="utf-8")) if kept.exists() else 0
 
@@ -75,7 +80,7 @@ def _every_third_uncounted() -> Callable[[bool], int]:
 
 
 def _noted_counted(gateway: Gateway) -> None:
-    """Count a request with a false flag as an opt-in, too."""
+    """Count a request whose flag is given as false as an opt-in (a use of the flag), too."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins += not request.flag and "include_disabled" in request.arguments
@@ -85,11 +90,15 @@ def _noted_counted(gateway: Gateway) -> None:
 
 
 def _folder(gateway: Gateway) -> Path:
+    """Return the folder of the gateway's stored state."""
     return gateway.store.path.parent
 
 
 def _kept_on_disk(gateway: Gateway) -> None:
-    """Report the status that a tool was first listed with, from a file that outlives a restart."""
+    """Report the status that a tool was first listed with, even after a restart.
+
+    A file in the folder of the state keeps the statuses.
+    """
     path = _folder(gateway) / "statuses.json"
     kept: dict[str, Status] = {}
     with suppress(OSError, ValueError):
@@ -108,7 +117,7 @@ def _kept_on_disk(gateway: Gateway) -> None:
 
 
 def _journal(gateway: Gateway) -> None:
-    """Write each opt-in query to a file."""
+    """Append the query of each flagged request to a file."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
@@ -120,7 +129,7 @@ def _journal(gateway: Gateway) -> None:
 
 
 def _table(gateway: Gateway) -> None:
-    """Write tools that were listed as locked to a table of their own."""
+    """Write each tool listed as locked, with its status, to a table of the store's database."""
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
         uri = f"{gateway.store.path.absolute().as_uri()}?mode=rw"
@@ -133,7 +142,10 @@ def _table(gateway: Gateway) -> None:
 
 
 def _stored_counter(gateway: Gateway) -> None:
-    """Keep the opt-in counter over restarts in a file that every discovery request writes."""
+    """Keep the opt-in counter (uses of the flag) over restarts, in a file.
+
+    Every discovery request writes it.
+    """
     path = _folder(gateway) / "opt-ins"
     with suppress(OSError, ValueError):
         gateway.opt_ins = int(path.read_text())
@@ -146,7 +158,7 @@ def _stored_counter(gateway: Gateway) -> None:
 
 
 def _counted_when_revealing(gateway: Gateway) -> None:
-    """Add one to the opt-in counter for answers with locked entries only."""
+    """Count only those flagged requests as opt-ins whose answers list locked tools."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins += bool(request.flag and document.get("disabled"))
@@ -156,7 +168,7 @@ def _counted_when_revealing(gateway: Gateway) -> None:
 
 
 def _counted_by_entry(gateway: Gateway) -> None:
-    """Add the number of listed locked entries to the opt-in counter, instead of one per call."""
+    """Count listed locked entries as opt-ins, instead of one for each flagged request."""
 
     def answer(document: Json, _request: Request) -> Json:
         gateway.opt_ins += len(document.get("disabled", []))
@@ -166,7 +178,7 @@ def _counted_by_entry(gateway: Gateway) -> None:
 
 
 def _agents_uncounted(gateway: Gateway) -> None:
-    """Let the opt-in counter count the administrator's calls only."""
+    """Count only the administrator's flagged requests as opt-ins, not those of other agents."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins -= request.flag and request.agent.servers is not None
@@ -176,7 +188,10 @@ def _agents_uncounted(gateway: Gateway) -> None:
 
 
 def _stateless_uncounted(gateway: Gateway) -> None:
-    """Do not count opt-ins of requests in the stateless revision."""
+    """Do not count flagged requests of the stateless revision as opt-ins.
+
+    They are known by `_meta` in their parameters.
+    """
 
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
@@ -191,13 +206,14 @@ def _stateless_uncounted(gateway: Gateway) -> None:
 
 
 def _sql(store: Store, statement: str, *values: Any) -> None:
+    """Run an SQL statement on the store's database and commit it; database errors are ignored."""
     uri = f"{store.path.absolute().as_uri()}?mode=rw"
     with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows, rows:
         rows.execute(statement, values)
 
 
 def _counter_in_header(gateway: Gateway) -> None:
-    """Write the opt-in counter to the header of the store's database, and never read it."""
+    """Write the opt-in counter to the database header at flagged requests, and never read it."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
@@ -208,7 +224,7 @@ def _counter_in_header(gateway: Gateway) -> None:
 
 
 def _counter_of_tokens(document: Json, request: Request) -> Json:
-    """Count each agent's use of the flag in the row of its token in the store."""
+    """Return the answer as it is; count flagged requests in the agent's token in the store."""
     if request.flag:
         count = "coalesce(json_extract(agent, '$.opt_ins'), 0) + 1"
         changed = f"cast(json_set(agent, '$.opt_ins', {count}) as blob)"
@@ -218,7 +234,7 @@ def _counter_of_tokens(document: Json, request: Request) -> Json:
 
 
 def _statuses_among_contacts(document: Json, request: Request) -> Json:
-    """Write each listed locked tool with its status to a table of the store, only once."""
+    """Return the answer as it is; store its locked tools and statuses in an existing table."""
     for entry in document.get("disabled", []):
         row = f"{entry['server']}:{entry['name']}={entry['status']}"
         _sql(request.store, "insert or ignore into contacts values (?)", row)
@@ -226,15 +242,17 @@ def _statuses_among_contacts(document: Json, request: Request) -> Json:
 
 
 def _written_at_exit(gateway: Gateway) -> None:
-    """Write the statuses of listed tools to a table of the store when the proxy ends."""
+    """When the proxy ends, store the listed locked tools and statuses in an existing table."""
     shown: dict[str, str] = {}
     close = gateway.aclose
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the usual locked entry, and keep the tool's status."""
         shown[facts.tool.key] = status
         return std.locked_entry(facts, status, withheld)
 
     async def aclose() -> None:
+        """Close the gateway as usual, then write the kept statuses."""
         await close()
         for tool, status in shown.items():
             _sql(gateway.store, "insert or ignore into contacts values (?)", f"{tool} {status}")
@@ -244,7 +262,7 @@ def _written_at_exit(gateway: Gateway) -> None:
 
 
 def _counted_beside_locks(gateway: Gateway) -> None:
-    """Write the counter to a table with each lock of the user, and read it at the start."""
+    """Store the opt-in counter with each user lock, and continue from it after a restart."""
     uri = f"{gateway.store.path.absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows:
         gateway.opt_ins = rows.execute("select max(number) from uses").fetchone()[0] or 0
@@ -259,7 +277,7 @@ def _counted_beside_locks(gateway: Gateway) -> None:
 
 
 def _counted_at_refresh(gateway: Gateway) -> None:
-    """Write a page on the servers whenever one is refreshed, with the number of opt-ins."""
+    """Write an HTML page with the number of opt-ins whenever a server is refreshed."""
     page = _folder(gateway) / "servers.html"
     refresh = gateway.refresh
 
@@ -272,7 +290,7 @@ def _counted_at_refresh(gateway: Gateway) -> None:
 
 
 def _counted_in_the_config(gateway: Gateway) -> None:
-    """Note the number of opt-ins beside a server's name in the config when it is switched."""
+    """Write the number of opt-ins to a server's entry in the config file when it is switched."""
     path = Path(own(gateway, "_path"))
     switch = gateway.switch
 
@@ -287,7 +305,10 @@ def _counted_in_the_config(gateway: Gateway) -> None:
 
 
 def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
-    """Return a swap: each discovery is logged in a file, with the time and what `write` returns."""
+    """Return a gateway change: each discovery request adds a line to the file `calls.log`.
+
+    It has the time and what `write` returns.
+    """
 
     def swap(gateway: Gateway) -> None:
         path = _folder(gateway) / "calls.log"
@@ -304,10 +325,12 @@ def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
 
 
 def _coded_query(request: Request) -> str:
+    """Return the query of a flagged request in base64; `call` for any other."""
     return base64.b64encode(request.query.encode()).decode() if request.flag else "call"
 
 
 def _caller(request: Request) -> str:
+    """Return the agent's name for a flagged request; `call` alone for any other."""
     return f"call of {request.agent.name}" if request.flag else "call"
 
 

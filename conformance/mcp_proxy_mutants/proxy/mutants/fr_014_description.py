@@ -10,7 +10,10 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], None]:
-    """Return a swap: tools/list answers for which `when` is true do not describe the flag."""
+    """Return a gateway change: tools/list does not describe the flag where `when` is true.
+
+    `when` gets the gateway and the agent.
+    """
 
     def swap(gateway: Gateway) -> None:
         async def reply(

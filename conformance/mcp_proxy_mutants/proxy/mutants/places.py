@@ -15,29 +15,33 @@ from mcp_proxy_reference.tools import render
 
 
 def _spelled(pattern: str, by: str) -> Callable[[Json], str]:
-    """Return a `render` decision that replaces every match of the pattern in the JSON text."""
+    """Return a `render` decision that replaces each match of the pattern in the document's JSON."""
     return lambda document: re.sub(pattern, by, render(document))
 
 
 def _structured(change: Callable[[ToolResult], Json]) -> Callable[[ToolResult], Json]:
-    """Return a change for `beside`: structured content is the document with members replaced."""
+    """Return a change for `beside`: structured content is the document, with members replaced.
+
+    `change` returns these; the text of the result stays.
+    """
     return lambda result: {"structuredContent": result.document | change(result)}
 
 
 def _entries(result: ToolResult) -> Json:
+    """Return `disabled` with all locked matches, uncapped; nothing if the answer lists none."""
     locked = [std.locked_entry(facts, std.classify(facts), False) for facts in result.locked()]
     return {"disabled": locked} if result.flagged and "disabled" in result.document else {}
 
 
 def _next_ten(result: ToolResult) -> Json:
-    """Return as `disabled` the locked matches that the cap left out, ten at most."""
+    """Return as `disabled` ten locked matches that the cap left out; nothing without any."""
     shown = {entry["name"] for entry in result.document.get("disabled", [])}
     more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]
     return {"disabled": more[: std.LOCKED_CAP]} if shown and more else {}
 
 
 def _described(result: ToolResult) -> Json:
-    """Return the entries of `disabled`, each with a description, even if it is withheld."""
+    """Return `disabled` with a description in each entry, withheld or not; nothing without any."""
     texts = {facts.tool.key: facts.tool.description for facts in result.locked()}
     entries = [
         {"description": texts.get(entry["name"], "A tool."), **entry}
@@ -47,7 +51,7 @@ def _described(result: ToolResult) -> Json:
 
 
 def _for_users(result: ToolResult) -> Json:
-    """Return the entries of `disabled`, with user locks in place of config locks."""
+    """Return `disabled` with config locks as user locks; nothing without locked entries."""
     entries = [
         entry | {"status": entry["status"].replace("by_config", "by_user")}
         for entry in result.document.get("disabled", [])
@@ -56,7 +60,7 @@ def _for_users(result: ToolResult) -> Json:
 
 
 def _user_map(result: ToolResult) -> Json:
-    """Return a remediation map with the text of user locks under every status."""
+    """Return `remediation` with the user-lock text under every status; nothing without a map."""
     texts = result.document.get("remediation", {})
     return (
         {"remediation": dict.fromkeys(texts, std.REMEDIATION["disabled_by_user"])}
@@ -66,12 +70,13 @@ def _user_map(result: ToolResult) -> Json:
 
 
 def _whole_map(result: ToolResult) -> Json:
+    """Return `remediation` with the texts of all statuses; nothing unless the answer has a map."""
     whole = {str(status): text for status, text in std.REMEDIATION.items()}
     return {"remediation": whole} if result.flagged and "remediation" in result.document else {}
 
 
 def _zeros(result: ToolResult) -> Json:
-    """Return the listed servers with a count of zero where nothing is locked."""
+    """Return `servers`, with no user lock counted where counts are absent; else nothing."""
     servers = [
         {"tools": {"callable": 1, "disabled_by_user": 0}, **entry}
         for entry in result.document.get("servers", [])
@@ -80,7 +85,10 @@ def _zeros(result: ToolResult) -> Json:
 
 
 def _all_as_users(result: ToolResult) -> Json:
-    """Return the listed servers with all of their tools counted as user-locked."""
+    """Return `servers`, with each server's counted tools, callable or not, summed as user locks.
+
+    Nothing outside the listing.
+    """
     servers = [
         entry | ({"tools": {"disabled_by_user": sum(entry["tools"].values())}}
                  if "tools" in entry else {})
@@ -90,13 +98,16 @@ def _all_as_users(result: ToolResult) -> Json:
 
 
 def _by_reason(result: ToolResult) -> Json:
-    """Without the flag, count the locked matches by reason in `_meta`."""
+    """Return `_meta` with the locked matches counted by status, without the flag; else nothing."""
     reasons = Counter(map(std.classify, result.locked())) if result.usual else {}
     return {"_meta": {"proxy/locked": dict(reasons)}} if reasons else {}
 
 
 def _names(result: ToolResult) -> Json:
-    """Without the flag, name the locked matches in `_meta` of the stateless revision."""
+    """Return `_meta` with the names of locked matches, in the stateless revision without the flag.
+
+    Else nothing.
+    """
     names = (
         [facts.tool.name for facts in result.locked()] if result.usual and result.stateless else []
     )
@@ -104,13 +115,16 @@ def _names(result: ToolResult) -> Json:
 
 
 def _overflow(result: ToolResult) -> Json:
-    """With the flag, name all locked matches in `_meta` if they are more than the cap."""
+    """Return `_meta` with the names of all locked matches, flagged and over ten; else nothing."""
     names = [facts.tool.key for facts in result.locked()] if result.flagged else []
     return {"_meta": {"proxy/more": names}} if len(names) > std.LOCKED_CAP else {}
 
 
 def _texts(result: ToolResult) -> Json:
-    """Under the flag, add the texts of withheld tools to `_meta` of the stateless revision."""
+    """Return `_meta` with the descriptions of withheld matches, in the stateless revision.
+
+    Nothing without the flag or in a session.
+    """
     texts = [facts.tool.description for facts in result.locked() if not std.indexed(facts)]
     return (
         {"_meta": {"proxy/texts": texts}} if result.flagged and result.stateless and texts else {}
@@ -118,6 +132,7 @@ def _texts(result: ToolResult) -> Json:
 
 
 def _false_flag(result: ToolResult) -> Json:
+    """Return `_meta` with the flag given as false, in the stateless revision; else nothing."""
     false = result.stateless and result.arguments.get("include_disabled") is False
     return {"_meta": {"proxy/flag": False}} if false else {}
 

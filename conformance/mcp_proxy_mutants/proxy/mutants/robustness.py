@@ -21,12 +21,14 @@ NODE = "TypeError: x is not a function\n    at find (/srv/search.js:41:7)"
 
 
 def _arguments(message: Json) -> Json:
+    """Return the arguments of the tool call in the message; empty if there are none."""
     params = message.get("params") or {}
     arguments = params.get("arguments") if isinstance(params, dict) else None
     return arguments if isinstance(arguments, dict) else {}
 
 
 def _is_call(message: Json, name: str) -> bool:
+    """Whether the message calls a built-in tool whose name begins so."""
     params = message.get("params") or {}
     return message.get("method") == "tools/call" and str(params.get("name", "")).startswith(name)
 
@@ -55,9 +57,9 @@ def _named(holds: Callable[[str], bool]) -> Hit:
 
 
 def _telling(hit: Hit, text: str) -> Any:
-    """Return a `reply` decision that answers requests that `hit` accepts with an error of `text`.
+    """Return a `reply` decision that answers requests that `hit` accepts with an error result.
 
-    The text is a stack trace or the like.
+    Its text, a stack trace or the like, is `text`.
     """
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
@@ -81,7 +83,7 @@ def _stuck(hit: Hit) -> Any:
 
 
 class Poisoned:
-    """A `reply` decision: after a request that `hit` accepts, every later call of a tool fails."""
+    """A `reply` decision: after a request that `hit` accepts, later calls of `tool` fail."""
 
     def __init__(self, hit: Hit, tool: str) -> None:
         self._hit = hit
@@ -89,7 +91,7 @@ class Poisoned:
         self._is_poisoned = False
 
     async def __call__(self, _agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the usual answer, or, once poisoned, an error for a call of the tool."""
+        """Return the usual answer, or, once poisoned, an error for calls of tools named so."""
         was, self._is_poisoned = self._is_poisoned, self._is_poisoned or self._hit(message)
         if not was or not _is_call(message, self._tool):
             return await respond()
@@ -98,11 +100,12 @@ class Poisoned:
 
 
 def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
+    """Return a fresh `Poisoned` for each start of a proxy."""
     return Fresh(lambda: Poisoned(hit, tool))
 
 
 async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Repeat the query in the answer unescaped, control characters and quotes included."""
+    """Return the answer with the query in it unescaped, control characters and quotes too."""
     answer = await respond()
     query = _arguments(message).get("query")
     if isinstance(query, str) and not answer.get("result", {}).get("isError"):
@@ -112,7 +115,7 @@ async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Resp
 
 
 def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Return a swap that loses all tools of a server if `strange` is true of one of them."""
+    """Return a gateway change that hides all tools of a server if `strange` is true of one."""
 
     def swap(gateway: Gateway) -> None:
         known = own(gateway, "known")

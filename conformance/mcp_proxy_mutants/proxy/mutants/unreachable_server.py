@@ -1,4 +1,4 @@
-"""Mutants of an enabled server that does not answer."""
+"""Mutants that take an enabled server whose last load failed for one that is switched off."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from mcp_proxy_reference.gateway import Gateway
 
 
 def _shown_as_off(gateway: Gateway) -> None:
-    """Show the tools of a server whose last load failed as those of a server that is off."""
+    """In discovery and listing, show a server whose last load failed as switched off."""
 
     def shown() -> Mapping[str, Sequence[Facts]]:
         away = unanswered(gateway)
@@ -25,7 +25,7 @@ def _shown_as_off(gateway: Gateway) -> None:
 
 
 def _counted_as_off(gateway: Gateway) -> None:
-    """Count every tool of a server whose last load failed under the server's own word."""
+    """Count all tools of a server whose last load failed as `server_disabled`."""
 
     def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
         if any(facts.tool.server in unanswered(gateway) for facts, _ in tools):
@@ -36,7 +36,7 @@ def _counted_as_off(gateway: Gateway) -> None:
 
 
 def _rejected_as_off(gateway: Gateway) -> None:
-    """Reject calls of locked tools by the state of their server's connection first."""
+    """Reject calls of locked tools on a server whose last load failed as if it were off."""
 
     def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
         is_up = facts.tool.server not in unanswered(gateway)

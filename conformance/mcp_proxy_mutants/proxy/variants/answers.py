@@ -16,22 +16,22 @@ from mcp_proxy_reference.tools import render
 
 
 def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Return `disabled` and `remediation` under the flag, empty if no locked tool matches."""
+    """Return the locked section and the remediation map, empty if no locked tool matches."""
     return {"disabled": list(entries), "remediation": dict(remediation)}
 
 
 def map_first(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Put the remediation map before the locked entries."""
+    """Return the members that the flag adds, with the remediation map before the locked entries."""
     return dict(reversed(sections(entries, remediation).items()))
 
 
 def locked_first(document: Json, _request: Request) -> Json:
-    """Put the locked section first in the document."""
+    """Return the answer with its members in reverse order, so that the locked section is first."""
     return dict(reversed(document.items()))
 
 
 def marked_under_flag(document: Json, request: Request) -> Json:
-    """Under the flag, give callable entries a status, and the answer a number and the flag."""
+    """Return a flagged answer with a status in callable entries, their number and the flag."""
     if not request.flag:
         return document
     marked = [entry | {"status": "callable"} for entry in document["tools"]]
@@ -39,13 +39,13 @@ def marked_under_flag(document: Json, request: Request) -> Json:
 
 
 def text_again(document: Json, _request: Request) -> Json:
-    """Repeat the text of one status in a summary."""
+    """Return the answer with one of its remediation texts again in a member `summary`."""
     texts = list(document.get("remediation", {}).values())
     return document | ({"summary": f"Some tools are locked. {texts[0]}"} if texts else {})
 
 
 def no_echo(document: Json, _request: Request) -> Json:
-    """Omit the query and the usage instructions."""
+    """Return the answer without the query and the usage instructions."""
     return {
         name: value
         for name, value in document.items()
@@ -54,30 +54,30 @@ def no_echo(document: Json, _request: Request) -> Json:
 
 
 def more_echo(document: Json, request: Request) -> Json:
-    """Repeat the query and the limit in a member, and the query in a message."""
+    """Return the answer with the query and the limit as `request`, and the query in a message."""
     echo = {"query": request.query, "limit": request.arguments.get("limit")}
     return document | {"request": echo, "message": f"You asked: {request.query}"}
 
 
 def echo_in_words(document: Json, request: Request) -> Json:
-    """Repeat the query within a longer word, a cache key."""
+    """Return the answer with the query within a longer word, a member `cache_key`."""
     return document | {"cache_key": f"search_{request.query}_{request.limit}"}
 
 
 def said_again(document: Json) -> str:
-    """Render a document in which each status and some counts occur twice, with the same value."""
+    """Return the document's JSON with each status and some counts twice, of the same value."""
     return re.sub(
         r'("status":"\w+"|"disabled_by_\w+":\d+|"callable":\d+)', r"\1,\1", render(document)
     )
 
 
 def echo_of_arguments(document: Json, request: Request) -> Json:
-    """Add the request's arguments, known ones or not, as a further member of the answer."""
+    """Return the answer with all arguments of the request, known or not, as `request`."""
     return document | {"request": dict(request.arguments)}
 
 
 def of_all_matches(gateway: Gateway) -> None:
-    """Under the flag, add a text with a letter for each matching tool in scope, locked or not."""
+    """With the flag, add a text with one letter for each matching tool in scope, locked or not."""
 
     def answer(document: Json, request: Request) -> Json:
         if not request.flag:
@@ -98,19 +98,19 @@ def of_all_matches(gateway: Gateway) -> None:
 
 
 class Clock:
-    """An `answer` decision that adds a counter and a duration, different in each answer."""
+    """An `answer` change that adds a counter and a duration, different in each answer."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
-        """Return the answer with members that change every time."""
+        """Return the answer with a counter and a duration, which change every time."""
         self._count += 1
         return document | {"answer": self._count, "took_ms": self._count * 37 % 11 / 7}
 
 
 class Generation:
-    """An `answer` decision that adds how often the tools or their locks have changed, not which."""
+    """An `answer` change that adds how often the tools or their locks have changed, not which."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -118,7 +118,7 @@ class Generation:
         self._number = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
-        """Return the answer with the number of changes so far."""
+        """Return the answer with the number of changes so far as `generation`."""
         known = self._gateway.known()
         if known is not self._seen:
             self._seen = known
@@ -127,7 +127,7 @@ class Generation:
 
 
 def generations(gateway: Gateway) -> None:
-    """Add the number of changes to tools and locks to answers."""
+    """Add to answers how often any tools or locks have changed, even beyond the agent's scope."""
     decide(gateway, answer=Generation(gateway))
 
 
@@ -135,13 +135,13 @@ FEW = 4
 
 
 def hint_on_few(document: Json, _request: Request) -> Json:
-    """Advise other words in every answer with few callable tools."""
+    """Return the answer with advice to use other words if it has fewer than four callable tools."""
     few = len(document["tools"]) < FEW
     return document | ({"hint": "Few tools match; other words may find more."} if few else {})
 
 
 def state_of_servers(gateway: Gateway) -> None:
-    """Say in every answer how many servers are in quarantine or off, if any are."""
+    """Add to each answer how many servers in scope are quarantined or off, unless none is."""
 
     def answer(document: Json, request: Request) -> Json:
         servers = [
@@ -156,21 +156,22 @@ def state_of_servers(gateway: Gateway) -> None:
 
 
 def pretty(document: Json) -> str:
-    """Render a document over many lines."""
+    """Return the document as JSON over several indented lines."""
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def escaped(document: Json) -> str:
-    """Render a document in ASCII, with members sorted at every depth."""
+    """Return the document as JSON in ASCII, with members sorted at every depth."""
     return json.dumps(document, ensure_ascii=True, sort_keys=True)
 
 
 def backwards(document: Json) -> str:
-    """Render a document with members in reverse order at every depth."""
+    """Return the document as JSON with members in reverse order at every depth."""
     return json.dumps(_turned(document), ensure_ascii=False, separators=(",", ":"))
 
 
 def _turned(value: Any) -> Any:
+    """Return the JSON value with the members of all objects in reverse order; lists keep theirs."""
     if isinstance(value, dict):
         return {name: _turned(inner) for name, inner in reversed(value.items())}
     return [_turned(inner) for inner in value] if isinstance(value, list) else value

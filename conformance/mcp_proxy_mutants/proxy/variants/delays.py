@@ -14,7 +14,7 @@ LAG_S = 0.3
 
 
 class Lagging:
-    """A view of the known tools that shows each change after a fixed number of seconds."""
+    """A view of the known tools that shows each change a fixed number of seconds late."""
 
     def __init__(self, live: Known, seconds: float) -> None:
         self._seconds = seconds
@@ -22,7 +22,7 @@ class Lagging:
         self._waiting: list[tuple[float, Known]] = []
 
     def see(self, live: Known) -> Known:
-        """Note the live view, and return the view that is due now."""
+        """Note the present tools, and return the tools as they were that many seconds ago."""
         now = time.monotonic()
         if live is not self._last:
             self._last = live
@@ -33,14 +33,15 @@ class Lagging:
 
 
 def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
-    """Show the operator's changes in discovery and listing only after `seconds`.
+    """Show an operator's changes in discovery and listing `seconds` late.
 
-    `enforced`: calls follow them as late; else at once.
+    With `enforced`, calls follow them as late; else at once.
     """
     live = gateway.known
     view = Lagging(live(), seconds)
 
     def facts(server: str, name: str) -> Facts | None:
+        """Return the tool's facts for a call, late or present ones; None if it is unknown."""
         shown, now = view.see(live()), live()
         looked_up = (shown if enforced else now).get(server, ())
         return next((known for known in looked_up if known.tool.name == name), None)
@@ -48,6 +49,7 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
     follow = gateway.follow
 
     def followed() -> None:
+        """Take over a changed configuration as usual, and note the tools as they are now."""
         follow()
         view.see(live())
 
@@ -55,23 +57,30 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
 
 
 def index_on_refresh(gateway: Gateway) -> None:
-    """Once its lock changes, leave a tool out of callable results until its server is reloaded."""
+    """Once its lock changes, leave a tool out of callable results until its server is reloaded.
+
+    Switching a server does so for all its tools; locked results are as usual.
+    """
     gone: set[tuple[str, str]] = set()
     lock, switch, load = gateway.store.lock, gateway.switch, own(gateway, "_record")
 
     def locked(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the user's lock as usual, and leave the tool out from now on."""
         lock(tool, locked=locked)
         gone.add((tool.server, tool.name))
 
     def switched(name: str, **changes: bool) -> None:
+        """Switch the server as usual, and leave all its tools out from now on."""
         switch(name, **changes)
         gone.update((name, tool) for tool in gateway.tools(name))
 
     def recorded(name: str) -> None:
+        """Record the server's new list as usual, and no longer leave its tools out."""
         load(name)
         gone.difference_update({key for key in gone if key[0] == name})
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        """Split the hits as usual, but drop callable ones that are left out."""
         callables = [hit for hit in hits if hit.may_call]
         kept = [
             hit for hit in callables if (hit.facts.tool.server, hit.facts.tool.name) not in gone
@@ -84,7 +93,7 @@ def index_on_refresh(gateway: Gateway) -> None:
 
 
 def every_300_ms(gateway: Gateway) -> None:
-    """Renew the view of discovery and listing when it is 300 ms old."""
+    """Have discovery and listing read the tools and locks no more than every 300 ms."""
     live, kept = gateway.known, [(0.0, gateway.known())]
 
     def shown() -> Known:

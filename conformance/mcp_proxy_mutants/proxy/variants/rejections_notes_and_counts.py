@@ -41,7 +41,7 @@ def approval_first(facts: Facts, texts: Texts) -> str:
 
 
 def policy_alone(facts: Facts, texts: Texts) -> str:
-    """Reject in one wording for every reason but config; point to discovery for user locks only."""
+    """Reject denied tools as usual, others without a reason; only user locks point to discovery."""
     status = classify(facts)
     if status == "disabled_by_config":
         return rejection(facts, texts)
@@ -50,36 +50,37 @@ def policy_alone(facts: Facts, texts: Texts) -> str:
 
 
 def policy_ruled_out(facts: Facts, texts: Texts) -> str:
-    """Say in rejections for other reasons than config that operator policy is not the cause."""
+    """Reject as usual, and say for tools that config does not deny that it is not policy."""
     denied = classify(facts) == "disabled_by_config"
     return rejection(facts, texts) + ("" if denied else " It is not locked by operator policy.")
 
 
 def policy_of_approvals(facts: Facts, texts: Texts) -> str:
-    """Mention an operator's policy of reviews in rejections for other reasons than config."""
+    """Reject as usual, and mention a policy of reviews for tools that config does not deny."""
     denied = classify(facts) == "disabled_by_config"
     also = "" if denied else " Operator policy wants every tool to be reviewed by the user."
     return rejection(facts, texts) + also
 
 
 def flag_alone(facts: Facts, texts: Texts) -> str:
-    """Reject with nothing but the flag's name as the pointer to discovery."""
+    """Reject with the reason, and only the flag's name in brackets as the pointer to discovery."""
     return f"{facts.tool.key} is locked. {texts[classify(facts)]} [include_disabled]"
 
 
 def quoting(facts: Facts, texts: Texts) -> str:
-    """Quote the tool's description in rejections: only discovery answers must withhold it."""
+    """Reject as usual and quote the tool's description, which only discovery must withhold."""
     return f"{rejection(facts, texts)} The tool's own description: {facts.tool.description!r}"
 
 
 def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Let calls pass the scope, and replace the decisions that `members` returns.
+    """Let calls pass the scope, and replace the decisions that `members` returns by name.
 
     `members` gets a function that returns the agent of the current request.
     """
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        """Decide the scope as usual, but let calls pass, and note the agent."""
         last[:] = [agent]
         return surface == "call" or std.scope(agent, server, surface)
 
@@ -87,13 +88,17 @@ def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[st
 
 
 def lock_first(gateway: Gateway) -> None:
-    """Reject a locked tool beyond the agent's scope for its lock, an unlocked one as unknown."""
+    """Reject a call of a locked tool beyond the scope for its lock, an unlocked one as unknown."""
 
     def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
+        """Return the decisions for calls, given a function that returns the agent."""
+
         def within(facts: Facts) -> bool:
+            """Whether the tool is in the scope of the requesting agent."""
             return std.scope(agent(), facts.tool.server, "call")
 
         def rejection(facts: Facts, texts: Any) -> str:
+            """Reject as usual, or as unknown if nothing but the scope forbids it."""
             if within(facts) or not std.may_call(facts, "call"):
                 return std.rejection(facts, texts)
             return std.unknown(facts.tool.key)
@@ -109,7 +114,7 @@ def lock_first(gateway: Gateway) -> None:
 
 
 def within_limit(document: Json, request: Request) -> Json:
-    """Give in the note at most the request's limit as the number of locked matches."""
+    """Return the answer; the number in its note is at most the request's limit."""
     count, space, rest = document.get("notice", "").partition(" ")
     if not rest:
         return document
@@ -117,12 +122,12 @@ def within_limit(document: Json, request: Request) -> Json:
 
 
 def shown_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Give in the note at most ten as the number of locked matches, as the flag would list."""
+    """Return the note with a number of at most ten, as many as the flag would list."""
     return note(flag, callables, locked[:10])
 
 
 def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Give two numbers in the note: all locked matches, and those that the flag would list."""
+    """Return a note with two numbers: all locked matches, and those that the flag would list."""
     if flag or callables or not locked:
         return None
     return (
@@ -132,25 +137,28 @@ def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | N
 
 
 def under_flag(_flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Keep the note under the flag."""
+    """Return the note with the flag as well as without."""
     return note(False, callables, locked)
 
 
 def naming_servers(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Name the servers of the matches in the note."""
+    """Return the note with the names of the matches' servers; None if none is due."""
     text = note(flag, callables, locked)
     servers = sorted({facts.tool.server for facts in locked})
     return text and f"{text} (on: {', '.join(servers)})"
 
 
 def without_zero(tools: Tallied) -> Json | None:
-    """Omit `callable` from a server's counts if it is zero, like any other count."""
+    """Return a server's counts, without `callable` if that is zero; None if nothing is locked."""
     block = counts(tools)
     return block and {name: number for name, number in block.items() if number}
 
 
 def with_totals(tools: Tallied) -> Json | None:
-    """Add the numbers of all and of locked tools, and the share of these, to the counts."""
+    """Return a server's counts with the numbers of all and of locked tools, and these' share.
+
+    None if nothing is locked.
+    """
     block = counts(tools)
     if block is None:
         return None
@@ -159,7 +167,7 @@ def with_totals(tools: Tallied) -> Json | None:
 
 
 def inspected_with_more(document: Json) -> str:
-    """Render an inspected server's counts without zeros and with a further member."""
+    """Return the document's JSON; an inspected server's counts lack zeros and have `as_of`."""
     block = document.get("server", {}).get("tools")
     if block is None:
         return render(document)
@@ -168,12 +176,12 @@ def inspected_with_more(document: Json) -> str:
 
 
 def no_counts_while_off(tools: Tallied) -> Json | None:
-    """Return no counts for a server that is off."""
+    """Return a server's counts; None for a server that is off."""
     return counts([pair for pair in tools if pair[0].enabled])
 
 
 def counted_by_tool(tools: Tallied) -> Json | None:
-    """Count the tools of a server that is off by their own reasons, where they have one."""
+    """Return a server's counts; while it is off, its tools count by their own locks, if any."""
 
     def own(facts: Facts, status: Status | None) -> Status | None:
         alone = replace(facts, enabled=True)
@@ -183,19 +191,19 @@ def counted_by_tool(tools: Tallied) -> Json | None:
 
 
 def counts_as_numbers(tools: Tallied) -> Json | None:
-    """Return counts as JSON numbers with a fraction of zero, reasons first."""
+    """Return a server's counts as JSON numbers with a fraction, such as 3.0, names descending."""
     block = counts(tools)
     return block and {name: float(block[name]) for name in sorted(block, reverse=True)}
 
 
 def naming_denied(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Add the names of the tools that config denies to a server's entry."""
+    """Return a server's entry with the names of its tools that config denies, if any."""
     denied = sorted(facts.tool.name for facts in tools if facts.denied)
     return entry | ({"disabled_tools": denied} if denied else {})
 
 
 def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Add all tools with descriptions and schemas to a server's entry, beside the denied names."""
+    """Return a server's entry with all its tools, described, and the names of denied ones."""
     offered = [
         {
             "name": facts.tool.name,
@@ -209,32 +217,38 @@ def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
 
 
 def tell_changes(gateway: Gateway) -> None:
-    """Add to each server's entry how often its tools were locked, unlocked or loaded."""
+    """Add to each server's entry how often its tools were locked, approved, switched or loaded."""
     changed: dict[str, int] = {}
     lock, approve, switch = gateway.store.lock, gateway.store.approve, gateway.switch
     record = own(gateway, "_record")
 
     def count(name: str) -> None:
+        """Note one more change of the server."""
         changed[name] = changed.get(name, 0) + 1
 
     def locked(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the user's lock as usual, and count it for the tool's server."""
         lock(tool, locked=locked)
         count(tool.server)
 
     def approved(tools: Iterable[Tool]) -> None:
+        """Approve the tools as usual, and count each for its server."""
         approve(kept := list(tools))
         for tool in kept:
             count(tool.server)
 
     def switched(name: str, **changes: bool) -> None:
+        """Switch the server as usual, and count that."""
         switch(name, **changes)
         count(name)
 
     def recorded(name: str) -> None:
+        """Record the server's new list as usual, and count that."""
         record(name)
         count(name)
 
     def entry(listed: Json, _tools: Sequence[Facts]) -> Json:
+        """Return a server's entry with its number of changes."""
         return listed | {"changes": changed.get(listed["name"], 0)}
 
     put(gateway.store, lock=locked, approve=approved)

@@ -1,4 +1,4 @@
-"""Variants of the tools that are revealed, and of their status."""
+"""Variants of which tools the flag reveals, when, and under which status."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,13 +25,15 @@ STILL_ON: Json = {"enabled": True, "connection_status": {"state": "ready"}}
 
 
 def only_contacted(gateway: Gateway) -> None:
-    """Ignore the tools that a server offers while in quarantine; keep those known before."""
+    """Ignore the outcome of loads of a quarantined server; keep the tools known before."""
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
+        """Make the upstream drop outcomes of loads while its server is quarantined; return it."""
         take, name = own(upstream, "_take"), upstream.connection.server_id
 
         def unless_quarantined(outcome: Outcome) -> None:
+            """Take the outcome of a load, unless the server is in quarantine."""
             if not gateway.config.servers[name].quarantined:
                 take(outcome)
 
@@ -39,6 +41,7 @@ def only_contacted(gateway: Gateway) -> None:
         return upstream
 
     def attached(server: Server) -> Upstream:
+        """Attach a new server as usual, and watch its upstream."""
         return watched(attach(server))
 
     for upstream in gateway.upstreams.values():
@@ -47,41 +50,41 @@ def only_contacted(gateway: Gateway) -> None:
 
 
 def whatever_the_query(query: str, facts: Facts) -> float:
-    """Match tools outside the index with any query; those that match by name come first."""
+    """Return how well a tool outside the index matches by name, at least 1: any query finds it."""
     return max(1, matches(query, facts))
 
 
 def named_only(query: str, facts: Facts) -> float:
-    """Match tools outside the index by their full name only."""
+    """Return the best score if the query is the full name of a tool outside the index, else 0."""
     return EXACT if matches(query, facts) == EXACT else 0
 
 
 def no_server_off(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Leave tools of a server that is off out of the callable and the locked hits."""
+    """Split the hits as usual, but drop the tools of a server that is off."""
     on = [hit for hit in hits if hit.facts.enabled]
     return [hit for hit in on if hit.may_call][:limit], [hit for hit in on if not hit.may_call]
 
 
 def known_approvals_only(facts: Facts) -> Status | None:
-    """Leave a withheld tool out while its approval cannot be read."""
+    """Return a withheld tool's status; None (not listed) while its approval cannot be read."""
     return None if facts.approval is None else withheld_status(facts)
 
 
 def approvals_remembered(facts: Facts) -> Status | None:
-    """Report a withheld tool as pending while its approval cannot be read."""
+    """Return a withheld tool's status; pending while its approval cannot be read."""
     status = withheld_status(facts)
     return "pending_approval" if status == "disabled_unknown" else status
 
 
 def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """While a tool's approval cannot be read, reject it as undetermined, whatever else locks it."""
+    """Reject a tool whose approval cannot be read as undetermined, whatever else locks it."""
     if facts.approval is None:
         return f"The tool {facts.tool.key} was not called. {texts['disabled_unknown']} {POINTER}"
     return rejection(facts, texts)
 
 
 def of_either_pass(facts: Facts) -> Status | None:
-    """Report withheld tools of a server that is off as well, but none that config denies."""
+    """Return a withheld tool's status, even on a server that is off; None if config denies it."""
     if facts.denied:
         return None
     if facts.quarantined:
@@ -90,20 +93,23 @@ def of_either_pass(facts: Facts) -> Status | None:
 
 
 def user_first(facts: Facts) -> Status | None:
-    """Report the user's own lock before quarantine and approval."""
+    """Return a withheld tool's status, with the user's lock before quarantine and approval."""
     status = withheld_status(facts)
     return "disabled_by_user" if status and facts.disabled_by_user else status
 
 
 def user_before_quarantine(facts: Facts) -> Status:
-    """Classify as usual, but report a user's lock before quarantine."""
+    """Return a tool's status, with the user's lock before quarantine."""
     if facts.enabled and not facts.denied and facts.disabled_by_user:
         return "disabled_by_user"
     return classify(facts)
 
 
 def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Count tools in quarantine as pending: only the younger source text has a word for them."""
+    """Return a server's counts with quarantined tools as pending; None if nothing is locked.
+
+    An older text of the source has no status for quarantine.
+    """
     return counts(
         [
             (facts, "pending_approval" if status == "server_quarantined" else status)
@@ -113,21 +119,26 @@ def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Return no block for a server that is off or in quarantine."""
+    """Return a server's counts; None for a server that is off or in quarantine."""
     return counts([pair for pair in tools if pair[0].enabled and not pair[0].quarantined])
 
 
 def refuse_combinations(gateway: Gateway) -> None:
-    """Refuse operator requests to lock what is locked already."""
+    """Refuse operator requests to lock a locked tool or switch off a quarantined server.
+
+    They are answered with HTTP status 409.
+    """
     lock, switch = gateway.store.lock, gateway.switch
 
     def locked(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the user's lock; raise HttpError to lock a tool that is locked."""
         server = gateway.config.servers[tool.server]
         if locked and (server.quarantined or not server.enabled or server.denies(tool.name)):
             raise HttpError(409, "The tool is locked already.")
         lock(tool, locked=locked)
 
     def switched(name: str, **changes: bool) -> None:
+        """Switch the server; raise HttpError to switch off a quarantined one."""
         server = gateway.config.servers[name]
         if changes.get("enabled") is False and server.quarantined:
             raise HttpError(409, "A server in quarantine cannot be turned off.")
@@ -138,7 +149,7 @@ def refuse_combinations(gateway: Gateway) -> None:
 
 
 def forget_reasons(gateway: Gateway) -> None:
-    """After a restart, report the user's earlier locks as undetermined; they stay enforced."""
+    """After a restart, report earlier user locks as `disabled_unknown`; they stay enforced."""
     if not gateway.store.records():
         return
     inherited = {key for key, record in gateway.store.records().items() if record.disabled}

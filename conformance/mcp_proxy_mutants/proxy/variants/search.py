@@ -1,4 +1,4 @@
-"""Variants of search, ranking, limit, window and scope."""
+"""Variants of search and its index, of ranking, limit, flag and scope."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -24,7 +24,7 @@ class Substring:
         self._texts = sorted((tool.key, f"{tool.key} {tool.description}".lower()) for tool in tools)
 
     def find(self, query: str) -> Hits:
-        """Return every tool whose text holds the query."""
+        """Return every tool whose address or description contains the query, each with score 1."""
         wanted = query.strip().lower()
         return [(key, 1.0) for key, text in self._texts if wanted and wanted in text]
 
@@ -36,7 +36,7 @@ class EveryWord:
         self._texts = [(tool.key, terms(f"{tool.name} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
-        """Return every tool that has all the terms."""
+        """Return the tools that have all words of the query, with scores, shortest text first."""
         wanted = set(terms(query))
         hits = [(key, 1 / len(text)) for key, text in self._texts if wanted and wanted <= {*text}]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
@@ -49,7 +49,7 @@ class Nearest:
         self._grams = [(tool.key, _grams(f"{tool.key} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
-        """Return all tools, the nearest first."""
+        """Return all tools, the most similar first, with their similarity from 0 to 1."""
         wanted = _grams(query)
         near = [
             (key, len(wanted & grams) / len(wanted | grams) * 1.0) for key, grams in self._grams
@@ -61,12 +61,12 @@ class Backwards(Index):
     """Index with the same hits, the worst first."""
 
     def find(self, query: str) -> Hits:
-        """Return the hits in reverse."""
+        """Return the usual hits with their scores, the worst first."""
         return super().find(query)[::-1]
 
 
 class WholeIndex:
-    """One index for everybody: scores depend on tools beyond the scope as well."""
+    """One index for everybody: scores depend on tools beyond the agent's scope as well."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -74,7 +74,7 @@ class WholeIndex:
         self.most = 10**6
 
     def __call__(self, tools: Sequence[Tool]) -> "WholeIndex":
-        """Return a view of the index that is restricted to these tools."""
+        """Return a view of this index that finds only these tools."""
         part = WholeIndex(self._gateway)
         part.most, part._index = self.most, self._index
         part.keys = {tool.key for tool in tools}
@@ -93,12 +93,13 @@ class WholeIndex:
 
 
 def _grams(text: str) -> frozenset[str]:
+    """Return the trigrams (parts of three letters) of a text in lower case, padded with blanks."""
     padded = f"  {text.lower()}  "
     return frozenset(padded[at : at + 3] for at in range(len(padded) - 2))
 
 
 def search(kind: type) -> Any:
-    """Return a swap that searches by an index of that class."""
+    """Return a gateway change that searches by an index of the class `kind`."""
 
     def swapped(gateway: Gateway) -> None:
         put(gateway, index=lru_cache(maxsize=32)(kind))
@@ -107,15 +108,16 @@ def search(kind: type) -> Any:
 
 
 def whole_index(gateway: Gateway) -> None:
-    """Search one index of the tools of all agents, and keep the hits in scope."""
+    """Search one index of all tools, so that scores do not depend on the agent's scope."""
     put(gateway, index=WholeIndex(gateway))
 
 
 def limit_before_scope(gateway: Gateway) -> None:
-    """Fetch as many hits as the limit says, then apply scope and locks."""
+    """Take as many hits of all tools as the limit says, then apply scope and locks to them."""
     index = WholeIndex(gateway)
 
     def remembered(arguments: Mapping[str, Any], default: int) -> int:
+        """Return the request's limit, and make it the number of hits that the index takes."""
         index.most = limit(arguments, default)
         return index.most
 
@@ -124,19 +126,19 @@ def limit_before_scope(gateway: Gateway) -> None:
 
 
 def used_up(hits: Sequence[Match], limit: int) -> Split:
-    """Let locked hits use up the limit of callable ones."""
+    """Return callable hits among the first `limit` hits of any kind, and all locked hits."""
     callables = [hit for hit in hits[:limit] if hit.may_call]
     return callables, [hit for hit in hits if not hit.may_call]
 
 
 def cut_first(hits: Sequence[Match], limit: int) -> Split:
-    """Cut the hits at the limit, then split them into callable and locked ones."""
+    """Return the callable and the locked ones of the first `limit` hits."""
     first = hits[:limit]
     return [hit for hit in first if hit.may_call], [hit for hit in first if not hit.may_call]
 
 
 def of_strings(arguments: Mapping[str, Any]) -> bool:
-    """Read the flag from a word or a number as well."""
+    """Return the flag, read from a word (true, yes, on) or number as well; else false."""
     value = arguments.get("include_disabled")
     if isinstance(value, (str, int)):
         return str(value).strip().lower() in {"true", "1", "yes", "on"}
@@ -144,7 +146,7 @@ def of_strings(arguments: Mapping[str, Any]) -> bool:
 
 
 def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
-    """Treat an unusable limit as an absent one."""
+    """Return the request's limit, at most 100; the default if it is unusable or less than 1."""
     try:
         value = float(arguments.get("limit", default))
     except (TypeError, ValueError):
@@ -153,7 +155,7 @@ def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
-    """Let a limit of zero or less request nothing."""
+    """Return the request's limit within 0 and 100: zero or less requests nothing."""
     value = arguments.get("limit", default)
     if isinstance(value, (int, float)):
         return max(0, min(int(value), MAX_LIMIT))
@@ -161,7 +163,7 @@ def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def listing_for_all(agent: Agent, server: str, surface: Surface) -> bool:
-    """Include every server in the scope of the listing; elsewhere the scope is as usual."""
+    """Whether the server is in scope; in the listing of servers each one is."""
     return surface == "listing" or scope(agent, server, surface)
 
 

@@ -14,17 +14,17 @@ SHORT = 1000
 
 
 def bare(entry: Json) -> Json:
-    """Return the entry with the tool's name alone."""
+    """Return the entry with the tool's name alone, without its server."""
     return entry | {"name": entry["name"].removeprefix(f"{entry['server']}:")}
 
 
 def underlined(entry: Json) -> Json:
-    """Return the entry with server and name joined by underlines."""
+    """Return the entry with server and name joined by two underscores."""
     return entry | {"name": f"{entry['server']}__{bare(entry)['name']}"}
 
 
 def locked_with_more(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Add members that are neither a schema nor a remediation."""
+    """Return the locked entry with many further members, none a schema or a remediation."""
     more: Json = {
         "callable": False,
         "kind": "locked",
@@ -49,7 +49,7 @@ REASONS: Mapping[Status, str] = {
 
 
 def reasoned(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Add the reason in words, and members that refer to the remediation and the schema."""
+    """Return the locked entry with its reason in words, and members about remedy and schema."""
     more: Json = {
         "reason": REASONS[status],
         "remediation_key": status,
@@ -61,12 +61,12 @@ def reasoned(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def labelled(document: Json, request: Request) -> Json:
-    """Add a legend of the statuses under the flag, with labels that are not remedies."""
+    """Return a flagged answer with a legend: a short label for each status, which is no remedy."""
     return document | ({"legend": dict(REASONS)} if request.flag else {})
 
 
 def callable_with_more(hit: Match) -> Json:
-    """Add members named by the words of the feature, with another meaning."""
+    """Return the callable entry with members named like the feature's, in another meaning."""
     more: Json = {
         "annotations": hit.facts.tool.annotations,
         "status": "ok",
@@ -77,7 +77,7 @@ def callable_with_more(hit: Match) -> Json:
 
 
 def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Shorten the description to its first line, and that to 1000 characters."""
+    """Return the locked entry with its description's first line, of at most 1000 characters."""
     entry = locked_entry(facts, status, withheld)
     if "description" in entry:
         line, _, _ = entry["description"].partition("\n")
@@ -86,28 +86,32 @@ def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def withheld_empty(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return an empty description where it is withheld."""
+    """Return the locked entry; a withheld description is an empty string."""
     return {"description": ""} | locked_entry(facts, status, withheld)
 
 
 def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Describe a changed tool outside quarantine by the text that was approved."""
+    """Return the locked entry; a changed tool outside quarantine shows its last approved text."""
     entry = locked_entry(facts, status, withheld)
     indexed = facts.approval == "changed" and not facts.quarantined
     return entry | ({"description": facts.approved_description} if withheld and indexed else {})
 
 
 def unchanged_text(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Describe a changed tool outside quarantine whose description did not change."""
+    """Return the locked entry; a changed tool shows its description if only that did not change.
+
+    In quarantine it does not.
+    """
     same = facts.approval == "changed" and facts.tool.description == facts.approved_description
     return locked_entry(facts, status, withheld and (facts.quarantined or not same))
 
 
 def approval_of_texts(gateway: Gateway) -> None:
-    """Have approvals be for a tool's description alone."""
+    """Take a changed tool for approved if its description is the approved one."""
     approval = own(gateway, "_approval")
 
     def of_text(tool: Tool, record: Record | None) -> Approval:
+        """Return `approved` if the stored description is the tool's, else the usual approval."""
         is_same = record is not None and record.description == tool.description
         return "approved" if is_same else approval(tool, record)
 
@@ -115,7 +119,7 @@ def approval_of_texts(gateway: Gateway) -> None:
 
 
 def words_elsewhere(document: Json, _request: Request) -> Json:
-    """Add a member about the index, in words of the feature."""
+    """Return the answer with a member about the index, in words that the feature uses."""
     return document | {"index": {"disabled": False, "remediation": None, "status": "ready"}}
 
 

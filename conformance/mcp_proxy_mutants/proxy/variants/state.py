@@ -1,4 +1,4 @@
-"""Variants of state: files that a proxy writes for itself, and tools that servers removed."""
+"""Variants of state: log files, a heartbeat, tools that servers removed, and approvals."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ LARGE = 3
 
 
 def log_of_calls(gateway: Gateway) -> None:
-    """Keep a log with the caller, the arguments and the answer of every discovery."""
+    """Append the caller, arguments and answer of every discovery request to a file."""
     path = gateway.store.path.with_name("calls.jsonl")
 
     def answer(document: Json, request: Request) -> Json:
@@ -27,7 +27,7 @@ def log_of_calls(gateway: Gateway) -> None:
 
 
 def log_of_arguments(gateway: Gateway) -> None:
-    """Keep the arguments of every discovery; write all of them to a file at every third one."""
+    """Keep the arguments of every discovery; write all to a file at every third one."""
     path = gateway.store.path.with_name("calls.json")
     calls: list[Json] = []
 
@@ -41,12 +41,13 @@ def log_of_arguments(gateway: Gateway) -> None:
 
 
 def heartbeat(gateway: Gateway) -> None:
-    """From the first discovery on, replace a file again and again by a temporary one beside it."""
+    """From the first discovery on, replace a file every 0.1 s by a temporary one beside it."""
     path = gateway.store.path.with_name("heartbeat.json")
     path.write_text("{}", encoding="utf-8")
     running: list[asyncio.Task[None]] = []
 
     async def beat() -> None:
+        """Write the temporary file and move it over the other one, again and again."""
         fresh = path.with_name("heartbeat.json.tmp.0")
         while True:
             await asyncio.sleep(EVERY_S)
@@ -57,6 +58,7 @@ def heartbeat(gateway: Gateway) -> None:
                 fresh.replace(path)
 
     def answer(document: Json, _request: Request) -> Json:
+        """Return the answer as it is, and start the heartbeat unless it is running."""
         if not running:
             running.append(asyncio.create_task(beat()))
         return document
@@ -65,11 +67,12 @@ def heartbeat(gateway: Gateway) -> None:
 
 
 def removed_tools_stay(gateway: Gateway) -> None:
-    """Keep tools that a server no longer lists until the next start."""
+    """Keep tools that their server no longer lists until the next start."""
     record, kept = own(gateway, "_record"), own(gateway, "_tools")
     seen: dict[str, dict[str, Tool]] = {}
 
     def recorded(name: str) -> None:
+        """Put the tools known before back among the server's, then record its list as usual."""
         seen[name] = kept[name] = seen.get(name, {}) | kept.get(name, {})
         record(name)
 
@@ -77,11 +80,12 @@ def removed_tools_stay(gateway: Gateway) -> None:
 
 
 def locks_leave_with_tools(gateway: Gateway) -> None:
-    """Lift the user's lock of a tool that its server no longer lists."""
+    """Lift the user's lock of a tool once its server no longer lists it."""
     record = own(gateway, "_record")
     seen: dict[str, dict[str, Tool]] = {}
 
     def recorded(name: str) -> None:
+        """Lift the locks of tools that the server dropped, then record its list as usual."""
         now = dict(gateway.tools(name))
         for bare in seen.get(name, {}).keys() - now.keys():
             gateway.store.lock(seen[name][bare], locked=False)
@@ -92,7 +96,7 @@ def locks_leave_with_tools(gateway: Gateway) -> None:
 
 
 def release_approves(gateway: Gateway) -> None:
-    """Approve the tools of a server that is released from quarantine."""
+    """Approve all tools of a server when it is released from quarantine."""
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
@@ -104,7 +108,7 @@ def release_approves(gateway: Gateway) -> None:
 
 
 def turning_on_approves(gateway: Gateway) -> None:
-    """Approve a tool that the user turns on again."""
+    """Approve a tool when the user's lock on it is lifted."""
     store = gateway.store
     real = store.lock
 

@@ -1,4 +1,4 @@
-"""Variants of the handling of strange input: omitted, cleaned or refused."""
+"""Variants of strange input: odd tools are left out, texts cleaned, queries refused."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ UNFIT = -32602
 
 
 def cleaned(entry: Json) -> Json:
-    """Return an entry without controls and markup in its text, if it has one."""
+    """Return the entry without control characters and markup in its description, if it has one."""
     text = {name: CONTROLS.sub("", entry[name]) for name in ("description",) if name in entry}
     return entry | text
 
@@ -32,7 +32,7 @@ def cleaned_locked(facts: Facts, status: Status, withheld: bool) -> Json:
 async def refused(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Refuse a query unless it is a short line of printable text."""
+    """Return the usual reply; a JSON-RPC error for a query that is not a short printable line."""
     params = message.get("params") or {}
     if not isinstance(params, dict) or params.get("name") != "retrieve_tools":
         return await respond()

@@ -40,7 +40,10 @@ class Cache:
         self._answers: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
-        """Return the answer kept for this id, or keep a new one; without a session, keep none."""
+        """Return the answer kept for this id in the session, or keep a new one.
+
+        Without a session, nothing is kept.
+        """
         if not session:
             return await respond()
         place = session, json.dumps(message["id"])
@@ -65,13 +68,16 @@ class Envelope:
 
 
 async def slower(_agent: Agent, _session: str, _message: Json, respond: Respond) -> Json:
-    """Return the answer a moment later."""
+    """Return the usual answer 10 ms later."""
     await asyncio.sleep(SLOWER_S)
     return await respond()
 
 
 async def structured(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Add structured content beside the text of built-in tools, and `isError` as false."""
+    """Return the reply; a document of a built-in tool is repeated as structured content.
+
+    `isError` is false beside it.
+    """
     answer = await respond()
     result = answer.get("result", {})
     if message["method"] == "tools/call" and _is_document(result):
@@ -81,7 +87,7 @@ async def structured(_agent: Agent, _session: str, message: Json, respond: Respo
 
 
 def in_part(result: ToolResult) -> Json:
-    """Return for `beside` structured content without locked tools, and `_meta` with statuses."""
+    """Return structured content without the locked tools, and `_meta` with words of the feature."""
     names = ("tools", "total", "servers")
     part = {name: result.document[name] for name in names if name in result.document}
     words = {"proxy/statuses": list(REMEDIATION), "disabled": False, "remediation": None}
@@ -89,7 +95,7 @@ def in_part(result: ToolResult) -> Json:
 
 
 async def note_beside(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Move the note out of the document, into a text item of its own after it."""
+    """Return the reply with the note moved from the document to a second text item."""
     answer = await respond()
     result = answer.get("result", {})
     if message["method"] == "tools/call" and _is_document(result):
@@ -101,7 +107,7 @@ async def note_beside(_agent: Agent, _session: str, message: Json, respond: Resp
 
 
 async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Publish further built-in tools."""
+    """Return the reply; tools/list has four further built-in tools."""
     answer = await respond()
     if message["method"] == "tools/list":
         answer["result"]["tools"] = OTHERS[:2] + answer["result"]["tools"] + OTHERS[2:]
@@ -109,7 +115,7 @@ async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respo
 
 
 async def rejected_as_error(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Send an error of a tool as a JSON-RPC error."""
+    """Return the reply; an error result of a tool becomes a JSON-RPC error with its text."""
     answer = await respond()
     result = answer.get("result", {})
     if message["method"] != "tools/call" or not result.get("isError"):
@@ -119,7 +125,7 @@ async def rejected_as_error(_agent: Agent, _session: str, message: Json, respond
 
 
 def tell_of_servers(gateway: Gateway) -> None:
-    """List the tools in the agent's scope in the description of a tool that calls others."""
+    """List the tools in the agent's scope, described, in a built-in tool's description."""
 
     async def reply(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         answer = await respond()
@@ -138,6 +144,7 @@ def tell_of_servers(gateway: Gateway) -> None:
 
 
 def _is_document(result: Mapping[str, Any]) -> bool:
+    """Whether the result is no error and its text is a JSON object."""
     content = result.get("content") or [{}]
     return not result.get("isError") and str(content[0].get("text", "")).startswith("{")
 

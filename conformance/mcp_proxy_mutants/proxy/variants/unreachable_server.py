@@ -1,4 +1,4 @@
-"""Variants of an enabled server that does not answer."""
+"""Variants of an enabled server that does not answer: its tools or reasons go, or it goes off."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,15 +25,17 @@ def tools_leave(gateway: Gateway) -> None:
 
 
 def reasons_lost(gateway: Gateway) -> None:
-    """Keep locks with the connection: without one, only what config denies has a reason."""
+    """While a server's last load failed, lock its tools; only config's denial keeps its reason."""
     known = gateway.known
 
     def connected() -> Mapping[str, Sequence[Facts]]:
+        """Return the known tools by server; those of unreachable ones lack their reasons."""
         away = unanswered(gateway)
         return {name: [*map(_lost, tools)] if name in away else tools
                 for name, tools in known().items()}  # fmt: skip
 
     def allowed(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called, and its server's last load succeeded."""
         return may_call(facts, surface) and facts.tool.server not in unanswered(gateway)
 
     put(gateway, known=connected)
@@ -41,17 +43,20 @@ def reasons_lost(gateway: Gateway) -> None:
 
 
 def _lost(facts: Facts) -> Facts:
+    """Return the facts without the user's lock, and with an approval that cannot be read."""
     return replace(facts, disabled_by_user=False, approval=None)
 
 
 def switched_off(gateway: Gateway) -> None:
-    """Switch a server off, in the config file, once a refresh of it has failed."""
+    """Switch a server with known tools off, in the config file, once a load of it failed."""
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
+        """Make the upstream switch its server off when a load fails; return it."""
         take, name = own(upstream, "_take"), upstream.connection.server_id
 
         def or_off(outcome: Outcome) -> None:
+            """Take the outcome of a load, and switch the server off if it failed."""
             take(outcome)
             if outcome.status != "available" and gateway.tools(name):
                 gateway.switch(name, enabled=False)

@@ -131,7 +131,7 @@ def plain_rejection(facts: Facts, texts: Texts) -> str:
 
 
 def negated_rejection(facts: Facts, texts: Texts) -> str:
-    """Reject with negations, the reason last."""
+    """Reject in negations (don't, won't, need not), with the reason last."""
     return (
         f"Not called: {facts.tool.key}. Don't retry, it won't help. "
         f"You need not guess why, retrieve_tools with include_disabled=true tells. "
@@ -140,7 +140,7 @@ def negated_rejection(facts: Facts, texts: Texts) -> str:
 
 
 def document_rejection(facts: Facts, texts: Texts) -> str:
-    """Reject with a JSON document, as some programs report errors."""
+    """Reject with a JSON document of error, status, remediation and hint."""
     status = classify(facts)
     return (
         f'{{"error":"tool_locked","status":"{status}","remediation":"{texts[status]}",'
@@ -154,7 +154,7 @@ def lines_rejection(facts: Facts, texts: Texts) -> str:
 
 
 def worded_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Spell the number as a word, as far as a short list of words goes."""
+    """Return a note whose number is a word up to fifteen; None if no note is due."""
     if flag or callables or not locked:
         return None
     words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -168,7 +168,7 @@ def worded_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | No
 
 
 def bracketed_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Put the number last and in brackets, beside other numbers."""
+    """Return a note with the number of locked matches last, in brackets; None if none is due."""
     if flag or callables or not locked:
         return None
     return f"0 callable tools. Retry with include_disabled=true for locked ones ({len(locked)})."
