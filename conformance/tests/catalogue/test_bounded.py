@@ -13,7 +13,7 @@ from mcp_proxy_conformance.cli import main
 
 
 def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
-    """The refusal names the size."""
+    """A file of 100 bytes is read at a limit of 100, and refused at 99 with the limit named."""
     path = tmp_path / "a"
     path.write_bytes(b"x" * 100)
 
@@ -34,7 +34,7 @@ def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> N
 def test_what_is_no_file_is_refused_at_once(
     words: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence, whichever command reads it."""
+    """Each command that reads a FIFO, /dev/zero or a folder ends with exit 2 and one sentence."""
     path = tmp_path / "odd.toml"
     if kind == "fifo":
         os.mkfifo(path)
@@ -57,7 +57,7 @@ def test_what_is_no_file_is_refused_at_once(
     ],
 )
 def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
-    """A TOML reader would take gigabytes for such a key."""
+    """A TOML key of 2000 dotted parts is refused with its line; parsing it would take gigabytes."""
     path = tmp_path / "a.toml"
     path.write_text(text)
 
@@ -66,7 +66,7 @@ def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Pa
 
 
 def test_values_may_hold_what_keys_may_not(tmp_path: Path) -> None:
-    """Dots in a text are its author's; a file that is too large is refused."""
+    """A TOML text value of 2000 dots is read; a file beyond the size limit is refused."""
     path = tmp_path / "a.toml"
     path.write_text(f'a = "{"." * 2000}"')
     assert read_toml(path) == {"a": "." * 2000}

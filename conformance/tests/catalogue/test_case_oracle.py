@@ -17,17 +17,17 @@ FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
-    """The locks on each tool when the case makes its request."""
+    """Return the locks on each tool when the case makes its request."""
     return final(stage(case.given.stage))
 
 
 def test_every_case_is_valid_and_named_by_its_file() -> None:
-    """Every file fits the schema that other languages read it by."""
+    """Every case file decodes, and its case's id is the file's name."""
     assert [case.id for case in CASES] == [path.stem for path in FILES]
 
 
 def test_the_combinations_are_all_there() -> None:
-    """48 combinations of locks, and more than 60 cases beside them."""
+    """The cases of precedence cover 48 combinations of locks; at least 60 other cases exist."""
     precedence = [case for case in CASES if case.area == "precedence"]
     covered = {states(case)[key(name)] for case in precedence for name in case.then.disabled or {}}
 
@@ -37,7 +37,11 @@ def test_the_combinations_are_all_there() -> None:
 
 @pytest.mark.parametrize("folder", ["discovery", "resilience", "stages"])
 def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
-    """Statuses, caps, counts and notes; and each file keeps to its schema."""
+    """Lint finds nothing in the shipped cases and stages, and has looked at every file.
+
+    Among what it compares is what the oracle, computed from the locks, allows: statuses, caps,
+    counts and notes.
+    """
     outcome = lint([fixtures_dir() / folder])
 
     assert (outcome.findings, outcome.files) == (
@@ -47,7 +51,7 @@ def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
 
 
 def test_every_case_lies_in_the_folder_of_its_area() -> None:
-    """The name of each file is its case's id."""
+    """Each case file is in the folder of its area, and its name is the case's id."""
     for path in (*case_files("discovery"), *case_files("resilience")):
         case = json.loads(path.read_bytes())
         assert (case["area"], case["id"]) == (path.parent.name, path.stem)

@@ -33,7 +33,10 @@ CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9
 
 @pytest.fixture(scope="module", params=["go", "ts"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return the command of one of the programs, as the page shows it."""
+    """Return the command of the page's Go or TypeScript program, the former built first.
+
+    Without Go on this machine the test is skipped.
+    """
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
     source.write_text(text, encoding="utf-8")
@@ -49,7 +52,10 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @contextmanager
 def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
-    """Yield the URL of the reference, changed in a way, on which the stage is prepared."""
+    """Yield the URL of a changed reference in that stage, all steps of the stage taken.
+
+    On the one without the feature no lock is proven.
+    """
     target = embedded(changed, settle_s=0.1)
     started = Started(target, stage(name), scratch)
     try:
@@ -62,12 +68,12 @@ def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
 
 
 def files(name: str) -> list[str]:
-    """The cases of a stage."""
+    """Return the paths of a stage's cases, such as `limits/ID.json`."""
     return [f"{case.area}/{case.id}.json" for case in cases() if case.given.stage == name]
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """Return exit code, number of lines per word, and the lines without `ok` and `skip`."""
+    """Return exit code, number of lines per first word, and the lines without `ok` and `skip`."""
     done = subprocess.run(
         [*program, url, *names],
         cwd=fixtures_dir() / "discovery",
@@ -87,7 +93,7 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
 def test_every_case_of_a_stage_holds_on_the_reference(
     program: list[str], name: str, tmp_path: Path
 ) -> None:
-    """Exit 0, and more than a hundred expectations were judged."""
+    """On the reference, a page's program ends with 0: over 100 expectations hold, none is open."""
     with staged(name, REFERENCE, tmp_path) as url:
         code, words, unsettled = run(program, url, files(name))
 
@@ -95,7 +101,7 @@ def test_every_case_of_a_stage_holds_on_the_reference(
 
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
-    """Exit 1: a cap that lets one more through shows where more than ten are locked."""
+    """A cap that lets one more through is exit 1, with FAIL only where over ten are locked."""
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
         code, _, unsettled = run(program, url, [f"limits/{name}.json" for name in CAPPED])
@@ -107,7 +113,7 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
 
 
 def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path) -> None:
-    """Exit 0: cases of several locked tools prove nothing where no answer lists more than one."""
+    """A target that lists one locked tool at most is exit 0: cases of several are skipped."""
     resting = [case for case in cases() if CAP_FILLS in case.interpretations]
     names = [f"{case.area}/{case.id}.json" for case in resting if case.given.stage == "mixed"]
     with staged("mixed", FEWEST, tmp_path) as url:
@@ -119,7 +125,7 @@ def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path
 def test_a_target_without_the_feature_leaves_everything_open(
     program: list[str], tmp_path: Path
 ) -> None:
-    """Exit 1: where the flag reveals nothing, no absence passes."""
+    """On a target without the flag, all lines are OPEN, none is ok or FAIL, and the exit is 1."""
     names = [name for name in files("plain") if name.startswith("note/")]
     with staged("plain", FEATURELESS, tmp_path) as url:
         code, words, unsettled = run(program, url, names)

@@ -18,12 +18,12 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Read one data file below fixtures/."""
+    """Return the members of one data file below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
 def clauses(rows: Json) -> list[Json]:
-    """Return the clauses of requirements, as in the file."""
+    """Return the clauses of requirements, as plain data as in the file."""
     return [clause for row in rows for clause in row.get("clause", [])]
 
 
@@ -36,7 +36,7 @@ REGISTER = toml("interpretations.toml")["interpretation"]
 
 
 def test_no_id_stands_twice() -> None:
-    """Requirements, clauses and interpretations each have ids of their own."""
+    """No two requirements, clauses or interpretations share an id."""
     facets = [clause.id for row in ROWS for clause in row.clauses]
     ids = facets + [row.id for row in ROWS] + [row.id for row in interpretation.interpretations()]
 
@@ -55,7 +55,7 @@ def test_a_clause_is_named_after_its_requirement() -> None:
 
 
 def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
-    """A clause with a tilde is an A, and the clause before its tilde is an F."""
+    """A clause id with a tilde is advisory, and the part before the tilde is a required clause."""
     levels = {clause["id"]: clause["level"] for clause in CLAUSES}
 
     facets = [name for name in levels if "~" in name]
@@ -65,7 +65,7 @@ def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
 
 
 def test_every_required_clause_judges_a_sentence_of_a_source() -> None:
-    """A sentence names its clauses, or says why no clause judges it."""
+    """Every clause is named by a sentence of a source; a sentence without clauses says why."""
     named = {name for row in sentences() for name in row.clauses}
     silent = [row.says for row in sentences() if not (row.clauses or row.unjudged)]
 
@@ -88,7 +88,7 @@ def test_every_pointer_leads_to_a_place_in_a_source() -> None:
 
 
 def test_what_proves_a_requirement_exists_and_is_tested() -> None:
-    """`proved_by` names clauses that have checks."""
+    """All clauses that `proved_by` of a requirement names exist and have checks."""
     tested = {clause["id"] for clause in CLAUSES if "untested" not in clause}
 
     named = {clause_id for row in DISCOVERY for clause_id in row.get("proved_by", [])}
@@ -97,7 +97,7 @@ def test_what_proves_a_requirement_exists_and_is_tested() -> None:
 
 
 def test_every_advisory_clause_has_an_interpretation() -> None:
-    """The register names each A, and no clause that does not exist."""
+    """The interpretation register names every advisory clause, and only clauses that exist."""
     advisory = {clause["id"] for clause in CLAUSES if clause["level"] == "advisory"}
     known = set(requirement.catalogue().clauses)
 
@@ -109,7 +109,7 @@ def test_every_advisory_clause_has_an_interpretation() -> None:
 
 @pytest.mark.parametrize("name", ["discovery", "robustness"])
 def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
-    """The denominator is complete: the tested clauses, in the order of the catalogue."""
+    """A profile lists exactly the tested clauses of its catalogue, in the same order."""
     rows = clauses(toml(f"requirements/{name}.toml")["requirement"])
     tested = [clause["id"] for clause in rows if "untested" not in clause]
 
@@ -119,7 +119,7 @@ def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
 
 
 def test_profiles_that_are_judged_together_are_one() -> None:
-    """Clauses, interpretations and floors of both, at the version of the first."""
+    """`discovery+robustness` has clauses, floors and folders of both, and the first's version."""
     first, other = requirement.profile("discovery"), requirement.profile("robustness")
 
     both = requirement.profile("discovery+robustness")
@@ -131,7 +131,10 @@ def test_profiles_that_are_judged_together_are_one() -> None:
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:
-    """They are in the order of the catalogue; each has a check, or will have one."""
+    """`resilience` has all clauses of its catalogue in order, the basic one those of `BASIC`.
+
+    A clause without a check has the reason `later`.
+    """
     clause_ids = [clause["id"] for clause in clauses(RESILIENCE)]
     basic = [name for name in clause_ids if {name, name.partition(".")[0]} & BASIC]
 
@@ -148,7 +151,10 @@ def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirement
 def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
     pinned: requirement.Profile,
 ) -> None:
-    """A clause that must pass is an F of the profile that every target on the floor can show."""
+    """Each clause that a profile's floor requires to pass is a required clause of the profile.
+
+    It needs no capability beyond those of the floor.
+    """
     rows = [requirement.catalogue().clause(clause_id) for clause_id in pinned.floor.passes]
 
     beyond = [row.id for row in rows if not set(row.capability) <= set(pinned.floor.capabilities)]
@@ -158,7 +164,7 @@ def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
 
 
 def test_a_clause_without_a_pointer_has_that_of_its_requirement() -> None:
-    """A clause's own source comes first."""
+    """A clause's place in the source is its own if it has one, else its requirement's."""
     cited = ("FR-001.by-description", "FR-006.cap")
 
     places = [requirement.catalogue().source(each).at for each in cited]
@@ -167,7 +173,7 @@ def test_a_clause_without_a_pointer_has_that_of_its_requirement() -> None:
 
 
 def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) -> None:
-    """The decorator leaves a pytest mark with the ids, which the plugin registers in a run."""
+    """A decorated check has a pytest mark `requirement` with the cited ids."""
     pytestconfig.addinivalue_line("markers", "requirement(*ids): the clauses that a check judges")
 
     @requirement.requirement("FR-006.cap", "FR-006.callables")
@@ -190,12 +196,12 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
     ],
 )
 def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], said: str) -> None:
-    """An unknown id, and a mixture of levels, fail at import with the repair."""
+    """Citing an unknown id, both levels, or nothing raises at once, with the repair."""
     with pytest.raises((requirement.UnknownClause, requirement.MixedLevels), match=said):
         requirement.requirement(*ids)
 
 
 def test_an_unknown_profile_is_refused_with_the_nearest() -> None:
-    """The sentence holds the repair."""
+    """An unknown profile id raises UnknownProfile, which names the nearest known id."""
     with pytest.raises(requirement.UnknownProfile, match="nearest is 'discovery'"):
         requirement.profile("discovry")

@@ -44,12 +44,12 @@ def schema() -> dict[str, Any]:
 
 
 def level(case: LoadCase) -> str:
-    """Return `F` if a breach convicts, else `A`; a case never mixes them."""
+    """Return the level of a load case's clauses, `required` or `advisory`; it never mixes them."""
     return catalogue().clause(case.clauses[0]).level
 
 
 def test_every_case_is_valid_and_named_by_its_file() -> None:
-    """The area comes first in the name."""
+    """Each load case fits its schema; its id is its file's name and begins with its area."""
     validator = Draft202012Validator(schema())
     faults = {
         path.name: [error.message for error in validator.iter_errors(json.loads(text))]
@@ -63,7 +63,7 @@ def test_every_case_is_valid_and_named_by_its_file() -> None:
 
 
 def test_every_clause_has_a_case() -> None:
-    """Excepted is advice that a script cannot provoke or a table cannot hold."""
+    """Every resilience clause but those in MEASURED has a load case; there are 60 cases or more."""
     cited = {clause for case in CASES for clause in case.clauses}
 
     without = {name for name in profile("resilience").clauses if name not in cited}
@@ -73,7 +73,7 @@ def test_every_clause_has_a_case() -> None:
 
 
 def test_every_word_is_used_and_described() -> None:
-    """The schema, the reader and the cases know the same words."""
+    """Schema and reader know the same words for behaviours, and cases use every one of them."""
     defs = schema()["$defs"]
     words = [
         part["properties"]["do"]
@@ -96,7 +96,7 @@ def test_every_word_is_used_and_described() -> None:
     "case", [case for case in CASES if level(case) == "required"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
-    """A case that convicts has the same outcomes in both interpretations."""
+    """For a required case, the walk by the source's table yields the outcomes that it states."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
         stated, walked = comparable(expected, allowed)
@@ -108,7 +108,7 @@ def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
     "case", [case for case in CASES if level(case) == "advisory"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
-    """A case advises one of the outcomes that a fair reader may choose."""
+    """An advisory case states an outcome that the walk by the source's table allows."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
 
@@ -119,7 +119,7 @@ def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
 
 
 def test_the_controls_are_as_the_walk_says() -> None:
-    """The controls agree with the walk at every bound of attempts."""
+    """Both control servers' outcomes are those of the walk, whatever the most attempts are."""
     for server in (CONTROL_UP, CONTROL_DOWN):
         for bound in (1, 2, 3, 4):
             stated, walked = comparable(CONTROLS[server.server_id], walk(server, bound))
@@ -140,14 +140,14 @@ def test_the_controls_are_as_the_walk_says() -> None:
 def test_the_walk_leaves_open_what_the_source_does(
     behaviour: Behaviour, allowed: tuple[object, object]
 ) -> None:
-    """The walk allows more than the cases advise, where they only advise."""
+    """For behaviours that the source leaves open, the walk allows several outcomes."""
     walked = walk(LoadServer(server_id="alpha", tools=(), script=(behaviour,)), 3)
 
     assert (walked.statuses, walked.attempts) == allowed
 
 
 def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
-    """A case that needs a second attempt cites a clause with that capability."""
+    """A load case that needs a second attempt cites a clause with the capability `retries`."""
     clauses = catalogue().clauses
     needy = [
         case.id
@@ -161,7 +161,7 @@ def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
 
 
 def test_times_are_told_apart_on_a_slow_machine() -> None:
-    """A late answer is at least twice the timeout away; a timely one comes within half of it."""
+    """A slow answer of a case takes at most half of its timeout, or at least twice the timeout."""
     rates = [
         (behaviour.seconds or 0) / server.timeout_s
         for case in CASES
@@ -174,7 +174,7 @@ def test_times_are_told_apart_on_a_slow_machine() -> None:
 
 
 def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
-    """The name of a tool identifies its server."""
+    """No tool name occurs twice in a load case, so that it identifies its server."""
     doubled = {
         case.id: [tool for tool, number in Counter(tools).items() if number > 1]
         for case in CASES
@@ -185,7 +185,7 @@ def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
 
 
 def test_every_secret_is_handed_over() -> None:
-    """A secret that was not handed over could not show up."""
+    """Each secret of a load case is also in what the loader is given; S1.secrets has some."""
     strays = [
         secret
         for path, case in zip(FILES, CASES, strict=True)
@@ -235,7 +235,7 @@ def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
 def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
     case: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    """The refusal is one sentence that begins with the file's name."""
+    """An inconsistent load case raises BadLoadCase, with the file's name and the repair."""
     path = tmp_path / "case.json"
     path.write_text(json.dumps(case), encoding="utf-8")
 

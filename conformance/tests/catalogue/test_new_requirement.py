@@ -24,7 +24,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def block(language: str, words: str) -> str:
-    """Return the block of the page that has these words."""
+    """Return the code block of the page, in that language, that contains these words."""
     [text] = [text for text in blocks(PAGE, language) if words in text]
     return text
 
@@ -38,7 +38,10 @@ def edit(path: Path, place: str, text: str) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Command:
-    """Return a function that runs a Python module in the copy, which has the new requirement."""
+    """Copy the repository, add what AUTHORS.md adds, and return a function that runs a module.
+
+    The function takes the module's name and its arguments.
+    """
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -68,6 +71,7 @@ def run(tmp_path: Path) -> Command:
     paths = os.pathsep.join(str(tmp_path / part) for part in ("conformance", "reference"))
 
     def module(*words: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python module in the copy and return the ended process."""
         return subprocess.run(
             [sys.executable, "-m", *words], cwd=tmp_path, check=False, text=True,
             capture_output=True, timeout=280, env={**os.environ, "PYTHONPATH": paths},
@@ -78,7 +82,11 @@ def run(tmp_path: Path) -> Command:
 
 @pytest.mark.timeout(300)
 def test_a_requirement_is_added_as_the_page_for_authors_says(run: Command) -> None:
-    """Lint has no finding, the reference passes, both mutants are killed, and the tests hold."""
+    """With the page's requirement added, lint is clean and the reference passes its check.
+
+    Both of its mutants are killed, `explain sentences` lists it, and the tests of the catalogue
+    pass.
+    """
     suite = "mcp_proxy_conformance"
     tests = [
         f"conformance/tests/catalogue/{name}.py"

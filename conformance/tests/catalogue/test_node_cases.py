@@ -27,7 +27,7 @@ main(["{}", *sys.argv[2:]])
 
 
 def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
-    """One run of the JavaScript runner over these cases."""
+    """Run the JavaScript runner on these case files and that proxy; return the ended process."""
     return subprocess.run(
         [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *proxy],
         capture_output=True,
@@ -39,7 +39,7 @@ def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.Comple
 
 
 def some_of_each_area() -> list[Case]:
-    """The first cases of each area, in order of file name."""
+    """Return the first two cases of each area, in order of file name."""
     areas: dict[str, list[Case]] = {}
     for case in cases():
         areas.setdefault(case.area, []).append(case)
@@ -58,7 +58,7 @@ def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> 
 
 
 def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
-    """Exit 0: every case is judged, on several stages, and nothing fails or stays open."""
+    """From Node, two cases of each area on the reference are all ok or skipped; exit 0."""
     chosen = some_of_each_area()
 
     done = run_cases(*map(path_of, chosen))
@@ -70,7 +70,7 @@ def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
 
 
 def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
-    """Exit 1; the one wrong expectation is named by its path, with the observed value."""
+    """A case with a wrong status gives one FAIL line, with its path and the observed value."""
     case = next(
         candidate
         for candidate in cases()
@@ -91,7 +91,7 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
 
 
 def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
-    """Exit 0 for proxies that list or count fewer locked tools than a case names."""
+    """Conforming variants that list or count fewer locked tools give no FAIL or OPEN; exit 0."""
     resting = [case for case in cases() if case.interpretations]
 
     for name in ("cap-of-five", "note-of-shown", "default-of-five"):
@@ -105,7 +105,7 @@ def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
 
 
 def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
-    """Exit 2 and no line of any case."""
+    """A proxy program that is missing gives exit 2 and no line of any case."""
     missing = tmp_path / "no-proxy"
     path = path_of(cases()[0])
 
@@ -118,7 +118,7 @@ def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_page_is_a_case() -> None:
-    """The JSON that the page on cases shows is the file that it names."""
+    """The first JSON block of CASES.md is equal to the shipped case of its id."""
     shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
 
     case = json.loads(

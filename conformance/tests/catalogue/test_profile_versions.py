@@ -28,7 +28,7 @@ LATER = "ROB.tools~text"
 def with_a_second_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[requirement.Profile]:
-    """`robustness` in two versions: the first is frozen and lacks the clause of the second."""
+    """Yield `robustness@2`, in a copy of the fixtures whose `robustness@1` lacks one clause."""
     tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures"))
     newest = tree / "profiles" / "robustness.toml"
     text = newest.read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def with_a_second_version(
 def test_a_clause_that_is_added_later_belongs_to_the_later_version(
     with_a_second_version: requirement.Profile,
 ) -> None:
-    """Without a version the newest is meant; the old one keeps its denominator."""
+    """Without a version the newest profile is meant; only the newer one has the added clause."""
     newest, old = with_a_second_version, profile("robustness@1")
 
     assert (newest.name, LATER in newest.clauses) == ("robustness@2", True)
@@ -60,7 +60,7 @@ def test_a_clause_that_is_added_later_belongs_to_the_later_version(
 
 
 def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.Profile) -> None:
-    """The name lists all of them, and looks up the same profiles again."""
+    """Profiles joined by `+`, each in its version, have a name that looks them up again."""
     del with_a_second_version
 
     both = profile("discovery@1+robustness@1")
@@ -86,7 +86,7 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
 def test_an_unknown_version_is_refused_with_those_that_there_are(
     wanted: str, said: str, with_a_second_version: requirement.Profile
 ) -> None:
-    """One sentence."""
+    """An unknown version, or one profile in two versions, raises UnknownProfile with a hint."""
     del with_a_second_version
 
     with pytest.raises(UnknownProfile) as error:
@@ -98,7 +98,7 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
 def test_a_run_by_an_old_version_has_its_clauses_only(
     with_a_second_version: requirement.Profile, tmp_path: Path
 ) -> None:
-    """The report names the versions; an unknown one is exit 2."""
+    """A run by old versions reports their clauses and name; an unknown version is exit 2."""
     del with_a_second_version
     command = ["run", "--check", CHECK, "--out", str(tmp_path / "out"), "--profile"]
 
@@ -114,7 +114,10 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
 
 
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:
-    """Each frozen profile is one of them, as shipped."""
+    """CHANGELOG.md lists each profile version with its number of clauses.
+
+    Frozen versions have the fingerprints of `frozen.toml`.
+    """
     text = (Path(__file__).parents[3] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
     frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
 
@@ -127,13 +130,16 @@ def test_the_list_of_changes_names_every_version_with_its_size() -> None:
 
 
 def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
-    """Reports of earlier builds lack that member."""
+    """A report without `profile.name`, as of earlier builds, is named by id and version."""
     assert "name" not in CLEAN["profile"]
     assert profile_of(typed(CLEAN)) == "discovery@1"
 
 
 def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
-    """Interpretations do not count either; each clause and the floor do."""
+    """A profile's fingerprint ignores order, text and interpretations.
+
+    It changes with a clause or with the floor.
+    """
     newest = profile("robustness")
     turned = requirement.Profile(
         id=newest.id,

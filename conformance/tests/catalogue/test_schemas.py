@@ -44,12 +44,12 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Read one data file below fixtures/."""
+    """Return the members of one data file below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
 def schema(name: str) -> dict[str, Json]:
-    """Read one schema."""
+    """Return the content of one schema, by its name without `.schema.json`."""
     text = (schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
@@ -65,7 +65,7 @@ def faults(name: str, instance: Json) -> list[str]:
 
 
 def unexplained(node: Json) -> list[str]:
-    """Properties anywhere below a schema, conditions excepted, that nothing describes."""
+    """Return the properties anywhere in a schema, conditions excepted, that nothing describes."""
     if not isinstance(node, dict):
         return []
     own = node.get("properties", {}).items()
@@ -89,7 +89,7 @@ def test_a_schema_is_valid_says_where_it_lives_and_describes_every_member(name: 
 
 @pytest.mark.parametrize(("file", "name"), FILES.items())
 def test_a_data_file_is_valid_under_its_schema(file: str, name: str) -> None:
-    """The shipped file has no fault."""
+    """Each shipped data file is valid under the schema of its kind."""
     violations = faults(name, toml(file))
 
     assert violations == []
@@ -118,7 +118,7 @@ KNOWN = {
 
 
 def asking(**members: Json) -> Json:
-    """Build a catalogue of one requirement and one clause with these further members."""
+    """Return a catalogue of one requirement whose one clause has these further members."""
     return {"requirement": [ROW | {"clause": [CLAUSE | members]}]}
 
 
@@ -165,7 +165,7 @@ SOUND = {
     ("name", "instance"), [(name, each) for name, rows in SOUND.items() for each in rows]
 )
 def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
-    """An instance that the source allows has no fault."""
+    """An instance that the source allows is valid under its schema."""
     violations = faults(name, instance)
 
     assert violations == []
@@ -238,7 +238,7 @@ UNSOUND = [
 def test_an_unsound_instance_is_refused_for_its_one_fault(
     name: str, instance: Json, fault: str
 ) -> None:
-    """Each instance has one fault, and the schema finds that one."""
+    """An instance with one fault has exactly one schema error, at that path by that keyword."""
     violations = faults(name, instance)
 
     assert violations == [fault]
@@ -280,7 +280,7 @@ def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
-    """Each schema of answers compiles alone, with copies that are as their files."""
+    """Each schema of answers contains up-to-date copies of the schemas that it refers to."""
     assert schema(name) == bundled(name), (
         "run python -m mcp_proxy_conformance.selftest.authoring.bundles"
     )
@@ -293,7 +293,7 @@ PROGRAM = Path(__file__).parents[1] / "node" / "strict-schemas.mjs"
 def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
     tmp_path: Path,
 ) -> None:
-    """Ajv, at its strictest, compiles each alone without a warning, and judges as Python does."""
+    """Ajv in strict mode compiles each schema without a warning, and judges as Python does."""
     install = [str(strangers.NODE), str(strangers.NPM), "install", "--prefix", str(tmp_path)]
     subprocess.run(
         [*install, *strangers.NPM_OPTIONS, AJV], check=True, capture_output=True, timeout=90

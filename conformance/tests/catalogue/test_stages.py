@@ -1,4 +1,4 @@
-"""The stages keep the rules that make a one-word query and a lock provable."""
+"""Rules of the stages, by which one-word queries find exact tools and each lock can be proven."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_schemas_are_themselves_valid(name: str) -> None:
 
 @each_stage
 def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
-    """The file fits its schema, decodes to a world, and is called what it says."""
+    """Each stage file fits its schema and decodes to a world whose id is the file's name."""
     schema = json.loads((schemas_dir() / "stage.schema.json").read_bytes())
     faults = Draft202012Validator(schema).iter_errors(json.loads(FILES[name].read_bytes()))
 
@@ -64,7 +64,7 @@ def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
 
 @each_stage
 def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
-    """No made-up word is near another or inside it, near a filler word, or folds in a stemmer."""
+    """No made-up word of a stage resembles another word, so that a search engine confuses none."""
     assert list(unlike(stage(name))) == []
 
 
@@ -86,7 +86,10 @@ def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
 
 @each_stage
 def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
-    """Each canary is in its own tool, or in the changed text, and that tool is locked."""
+    """Each canary (a word that must stay unseen) is in its own tool's text, which ends locked.
+
+    For a changed tool it is in the new text only.
+    """
     new = {ToolKey(s.server, s.change): s for s in stage(name).steps if s.change is not None}
     for key, tool in stage(name).tools().items():
         step = new.get(key)
@@ -99,7 +102,7 @@ def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
 
 @each_stage
 def test_locks_come_in_order_and_new_texts_are_looked_at_first(name: str) -> None:
-    """Add, approve, user, change, config, quarantine, off; a refresh follows adds and changes."""
+    """A tool's steps come as in ORDER; each add or change is followed by a refresh."""
     world, stale = stage(name), set[str]()
     done = [_touched(world, step) for step in world.steps]
     for step, (kind, _) in zip(world.steps, done, strict=True):
@@ -113,7 +116,11 @@ def test_locks_come_in_order_and_new_texts_are_looked_at_first(name: str) -> Non
 
 @each_stage
 def test_every_lock_is_provable(name: str) -> None:
-    """Each kind has a tool callable until then (save after a quarantine), a new one a sibling."""
+    """Each kind of lock is laid on some tool that was callable, so that its effect can be seen.
+
+    A quarantine may come before. A server with a tool that waits for approval has an approved new
+    one.
+    """
     world, unproven, proven = stage(name), set[tuple[str, str]](), set[tuple[str, str]]()
     added = [ToolKey(step.server, step.add.name) for step in world.steps if step.add is not None]
     pending = {key.server for key in added if "add" in _locks(name)[key]}
@@ -128,7 +135,7 @@ def test_every_lock_is_provable(name: str) -> None:
 
 
 def test_nothing_but_the_crowd_is_locked_at_start() -> None:
-    """Deny lists at start belong to `crowd`; an allow list starts full."""
+    """Only `crowd` has tools denied at start; an allow list names all tools of its server."""
     lists = [server for name in FILES for server in stage(name).servers if server.allow is not None]
 
     assert [name for name in FILES if any(_locks(name, 0).values())] == ["crowd"]
@@ -138,7 +145,10 @@ def test_nothing_but_the_crowd_is_locked_at_start() -> None:
 
 
 def test_alone_and_crowd_have_words_for_every_size() -> None:
-    """Group words match so many locked tools, and in `alone` no callable one."""
+    """Group words of `alone` and `crowd` match the needed numbers of locked tools, up to 500.
+
+    In `alone` they match locked tools only.
+    """
     alone = stage("alone").tools()
     denied = max(stage("crowd").servers, key=lambda server: len(server.tools)).tools
     few, many = (Counter(g for t in some for g in t.groups) for some in (alone.values(), denied))
@@ -149,7 +159,10 @@ def test_alone_and_crowd_have_words_for_every_size() -> None:
 
 
 def test_no_two_tools_tie_in_plain() -> None:
-    """All its tools differ in length, and a real engine gives no two of them one score."""
+    """In `plain`, SQLite's ranking gives no two tools one score for any stored query.
+
+    Descriptions differ in length; at least 60 distinct requests are stored.
+    """
     world, tools = stage("plain"), stage("plain").tools().values()
     queries = {" OR ".join(tokens(request["query"])) for request in world.requests}
     rows = [(f"{tool.name} {tool.description}",) for tool in tools]
