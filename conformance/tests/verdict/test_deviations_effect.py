@@ -25,7 +25,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
 def known(wanted: str, line: int = 1) -> Deviation:
-    """Return a known failure of that id."""
+    """Return a known failure of that id, not expired, at that line of known.toml."""
     return Deviation(
         id=wanted,
         reason="Known since the rewrite.",
@@ -107,14 +107,17 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
 def test_only_a_failure_that_is_named_whole_is_waived(
     found: Result, ids: list[str], verdict: str
 ) -> None:
-    """All of its clauses, its check or its case are named; errors and open results never count."""
+    """A failure is waived if its check, its case or all of its clauses are known; nothing else is.
+
+    Passes, errors, open and advisory results, and the suite's own clauses keep their verdict.
+    """
     counted = waived(found, [known(wanted) for wanted in ids])
 
     assert counted.verdict == verdict
 
 
 def test_a_waived_result_says_why_and_what_was_seen() -> None:
-    """It has each reason once, its issue, and the first difference; the evidence stays."""
+    """A waived result's reason is that of its entries, before its own; the evidence stays."""
     counted = waived(
         msgspec.structs.replace(BOTH, evidence=("observed: 1",)),
         [known("ROB.flag"), known("ROB.query")],
@@ -153,14 +156,17 @@ UNDECLARED = result("not_applicable", reason="restart is not declared")
 def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
     ids: list[str], results: list[Result], states: list[str]
 ) -> None:
-    """A check that was not run, not asked for or not settled does not make its entry stale."""
+    """An entry is used, stale or unobserved by the results of what it names.
+
+    Stale needs a pass, and nothing of it left open or not asked for.
+    """
     judged_waivers = waivers([known(wanted) for wanted in ids], results, whole=True)
 
     assert [f"{waiver.state} {waiver.results}" for waiver in judged_waivers] == states
 
 
 def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
-    """The rest might have failed."""
+    """In a run that left checks out, an entry whose clause passes is unobserved, not stale."""
     (waiver,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
 
     assert waiver.state == "unobserved"
@@ -194,14 +200,17 @@ def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
 def test_the_worst_that_happened_decides(
     ids: list[str], other: list[Result], state: dict[str, Any], ending: str
 ) -> None:
-    """130 outranks 70, then 2, 3, 1, 5, 4 and 0; with a waiver no run is called conformant."""
+    """A run with known failures gets the exit code and headline of the worst that happened.
+
+    With a waived failure it never is `conformant`.
+    """
     report = reported(*map(known, ids), other=tuple(other), **state)
 
     assert f"{report['exit']} {report['headline']}".startswith(ending)
 
 
 def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
-    """The run passes the gate without a pass of that clause."""
+    """If a clause that the profile requires to pass is waived, the outcome's reason says so."""
     report = reported(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
 
     assert (
@@ -215,7 +224,7 @@ def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
 
 
 def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
-    """The headline has the first, and each has a line of its own."""
+    """Of two stale entries the outcome names the first, and the terminal each, with its repair."""
     report = reported(known("ROB.flag", 3), known("ROB.query", 9))
     lines = render(typed(report), Path("report.json")).splitlines()
 
@@ -228,7 +237,7 @@ def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
 
 
 def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
-    """It is one line; line breaks and escapes in a reason do not break it."""
+    """The terminal tells a known failure in one line, its line breaks and escapes made harmless."""
     odd = msgspec.structs.replace(known("ROB.flag", 3), reason="Two\nlines\x1b[2J")
     text = render(typed(reported(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
 
@@ -241,7 +250,7 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
 
 
 def test_the_report_tells_of_each_entry() -> None:
-    """It has the text of its file, its state, and the number of results that it waived."""
+    """The report's `waivers` have an entry's text, state and number of waived results."""
     assert reported(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
         {
             "id": "ROB.flag",
@@ -257,7 +266,7 @@ def test_the_report_tells_of_each_entry() -> None:
 
 
 def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
-    """Nothing is then known of the other clauses."""
+    """A run that the first look ended as violated stays exit 1, though its clause is known."""
     presence = result("fail", "ROB.flag", check="presence")
     report = reported(
         known("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
@@ -267,7 +276,10 @@ def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
 
 
 def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
-    """The check has to be run at all."""
+    """An id with a case that a collected check lacks gives a sentence with the nearest case.
+
+    Ids of checks that were not collected, and of clauses, give none.
+    """
     collected = {("test_x", "1"), ("test_x", "11"), ("test_y", None)}
     complaints = [
         stray([known(wanted, 3)], collected)
@@ -282,7 +294,7 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
 
 def test_a_joined_profile_knows_the_clauses_of_both() -> None:
-    """Clauses of a third profile are not observed."""
+    """In a run of two profiles, entries of both are used; one of a third is unobserved."""
     both = profile("discovery+robustness")
     deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
     results = [

@@ -28,12 +28,12 @@ expires = 2026-11-22
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a working folder of its own."""
+    """Change to a temporary working folder, for each test."""
     monkeypatch.chdir(tmp_path)
 
 
 def complaints(text: str | bytes) -> list[str]:
-    """Return the complaints about a file of this content."""
+    """Return the lines of the error that a file of this content raises."""
     KNOWN.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadDeviations) as refused:
         read(KNOWN, DAY)
@@ -41,7 +41,10 @@ def complaints(text: str | bytes) -> list[str]:
 
 
 def test_an_entry_is_read_with_the_line_of_its_header() -> None:
-    """A similar header in a comment or in a text of several lines is not an entry."""
+    """Two entries are read with the lines of their headers.
+
+    Similar headers in a comment or in a text of several lines are not entries.
+    """
     odd = (
         '# [[deviation]]\n[["deviation"]] # "\nid = "ROB.query" # [[deviation]]\n'
         "reason = '''\n[[deviation]]\nid = 1\n''''\nissue = \"https://example.com/#\\\"\"\n"
@@ -67,14 +70,14 @@ def test_an_entry_is_read_with_the_line_of_its_header() -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "deviation = []\n"])
 def test_a_file_may_name_no_failure(text: str) -> None:
-    """Such a file has no fault."""
+    """A file without entries is read as ()."""
     KNOWN.write_text(text, encoding="utf-8")
 
     assert read(KNOWN, DAY) == ()
 
 
 def swapped(old: str, new: str) -> str:
-    """Return the entry with one part replaced."""
+    """Return the example entry with one part replaced."""
     assert CAP.count(old) == 1
     return CAP.replace(old, new)
 
@@ -113,7 +116,7 @@ def swapped(old: str, new: str) -> str:
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     text: str | bytes, line: int, words: str
 ) -> None:
-    """One sentence has the place, the fault and the repair; the exit code is that of bad usage."""
+    """A malformed file gives one sentence with its line, and `deviations check` exits with 2."""
     (sentence,) = complaints(text)
 
     assert sentence.startswith(f"known.toml:{line}: {words}")
@@ -125,7 +128,7 @@ def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     ["", " ", "...", "TODO", "tbd", "TODO: say why", "FIXME later", "reason", "?!", "None."],
 )
 def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
-    """A placeholder is not a reason."""
+    """An empty reason, or a placeholder such as TODO, is refused."""
     sentences = complaints(swapped("One too many since the rewrite.", reason))
 
     assert sentences == [
@@ -134,7 +137,7 @@ def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
 
 
 def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
-    """Only one that begins with such a word is a placeholder."""
+    """A reason with `todo` inside is accepted: only one that begins so is a placeholder."""
     KNOWN.write_text(swapped("One too many", "Ordered todo lists break"), encoding="utf-8")
 
     assert len(read(KNOWN, DAY)) == 1
@@ -156,7 +159,7 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
 def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
     wanted: str, words: str
 ) -> None:
-    """It has an exit code of its own, since the file fits its form."""
+    """An id that is unknown, advisory or never waived gives one sentence, and exit 5."""
     (sentence,) = complaints(swapped("FR-006.cap", wanted))
 
     assert sentence.startswith(f"known.toml:2: {words}")
@@ -177,7 +180,7 @@ def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
     ],
 )
 def test_clauses_checks_and_cases_of_every_profile_can_be_named(wanted: str) -> None:
-    """The names are those of the report and of `list`."""
+    """An id may be a clause, a check, a case or a check with its case, of any profile."""
     KNOWN.write_text(swapped("FR-006.cap", wanted), encoding="utf-8")
 
     assert [entry.id for entry in read(KNOWN, DAY)] == [wanted]
@@ -198,11 +201,12 @@ def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That holds wherever the run takes place."""
+    """`today` asks the clock for UTC, and returns its date."""
 
     class Clock(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Clock:
+            """Return a fixed time; the zone must be UTC."""
             assert tz is UTC
             return cls(2026, 11, 22, 23, 59, tzinfo=tz)
 
@@ -212,7 +216,7 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """There is a line for each fault; a malformed entry outranks an expired one."""
+    """Faults of two entries are told in one error; a malformed one makes it exit 2."""
     sentences = complaints(
         swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
     )
@@ -225,7 +229,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
-    """If nothing is right, the first faults suffice, and they are reported soon."""
+    """Of 50,000 faults the first 20 are told."""
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (sentences[0], len(sentences)) == (
@@ -235,7 +239,7 @@ def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
 
 
 def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
-    """The sentence has the system's reason, and the repair."""
+    """A missing file, a folder and an impossible name raise BadDeviations with the repair."""
     for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
             read(Path(name), DAY)
@@ -259,7 +263,7 @@ def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
     ).map(lambda parts: "".join(parts).encode())
 )  # fmt: skip
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    """Each file is read, or refused with at least one line that names a line of it."""
+    """Any bytes are read, or refused with faults whose lines are lines of the file."""
     KNOWN.write_bytes(raw)
 
     wrong: tuple[Fault, ...] = ()

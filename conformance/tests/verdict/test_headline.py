@@ -22,7 +22,7 @@ from mcp_proxy_conformance.wire.transcript import Message
 
 
 def result(verdict: Verdict, blame: Blame = "") -> Result:
-    """Return a result of some check."""
+    """Return a required result of one check on FR-006.cap with that verdict and blame."""
     return Result(
         check="test_x",
         case=None,
@@ -51,7 +51,7 @@ def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
 
 
 def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
-    """Return a finished run."""
+    """Return the record of a finished discovery run with these results and this state."""
     return RunRecord(
         target=TargetFacts(kind="reference", capabilities=capabilities),
         profile=profile("discovery"),
@@ -81,7 +81,7 @@ def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: 
 def test_the_worst_that_happened_decides(
     made: RunRecord, verdicts: dict[str, Verdict], exit_code: int
 ) -> None:
-    """130 outranks 70, then 2, 1, 3, 4 and 0; advisory clauses never count."""
+    """The exit code follows the worst that happened; advisory clauses never count."""
     decided = outcome(made, clauses(**verdicts))
 
     assert decided.exit == exit_code
@@ -89,14 +89,14 @@ def test_the_worst_that_happened_decides(
 
 @pytest.mark.parametrize("verdict", ["not_applicable", "inconclusive"])
 def test_a_part_that_observed_nothing_is_no_success(verdict: Verdict) -> None:
-    """Something must have passed."""
+    """A narrowed run in which no clause passes is incomplete, exit 4."""
     open_ = [structs.replace(clause, verdict=verdict) for clause in clauses()]
 
     assert outcome(run(narrowed=True), open_).exit == 4
 
 
 def test_the_only_check_of_a_run_passes_by_name() -> None:
-    """Who reproduces a failure is told that it does not fail any more."""
+    """A narrowed run of one check that passes says `CHECK passes now`, and exits with 0."""
     decided = outcome(run(result("pass"), narrowed=True), clauses())
 
     assert (decided.headline, decided.exit) == ("partial", 0)
@@ -110,19 +110,19 @@ def test_the_only_check_of_a_run_passes_by_name() -> None:
      (run(cut_short="late"), "pass")],
 )  # fmt: skip
 def test_a_run_that_was_cut_short_says_so(made: RunRecord, verdict: Verdict) -> None:
-    """That holds whatever else it found."""
+    """The reason of a run that was cut short ends so, whatever it found before."""
     assert outcome(made, clauses(cap=verdict)).why.endswith("the run was cut short: late")
 
 
 def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
-    """It violates nothing, and proves nothing."""
+    """A target without capabilities is incomplete, exit 4, though every clause passes."""
     decided = outcome(run(capabilities=frozenset()), clauses())
 
     assert (decided.headline, decided.exit) == ("incomplete", 4)
 
 
 def test_a_clause_is_as_bad_as_its_worst_result() -> None:
-    """Fail > error > inconclusive > waived > pass > not_applicable."""
+    """`worst` ranks fail > error > inconclusive > waived > pass > not_applicable; None of none."""
     order: tuple[Verdict, ...] = (
         "not_applicable", "pass", "waived", "inconclusive", "error", "fail",
     )  # fmt: skip
@@ -134,7 +134,10 @@ def test_a_clause_is_as_bad_as_its_worst_result() -> None:
 
 
 def test_what_the_way_in_carries_is_not_in_the_report() -> None:
-    """Credentials are removed by name, for the administrator and agents, and by value anywhere."""
+    """A report's messages lack credentials of the administrator and agents.
+
+    They are removed by the header's name, and by their value in any header.
+    """
     access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
     armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})
     ready: Any = SimpleNamespace(
@@ -164,7 +167,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
     ("incomplete", True, 0), ("partial", False, 0), ("incomplete", False, 4),
 ])  # fmt: skip
 def test_a_run_that_was_cut_short_passes_no_gate(headline: str, complete: bool, code: int) -> None:
-    """Its results so far do not matter; a run that is merely open, or narrowed, may pass."""
+    """`--fail-on violated` turns exit 4 into 0, unless the run is incomplete and was cut short."""
     document = typed(CLEAN | {"exit": 4, "headline": headline, "complete": complete})
 
     assert softened(document, "violated") == code

@@ -25,7 +25,7 @@ def fragments(text: str) -> set[str]:
 def test_no_long_fragment_of_a_secret_is_left(
     secret: str, first: int, last: int, before: str, after: str
 ) -> None:
-    """That holds wherever an excerpt of an answer was cut."""
+    """A text with a piece of a secret, cut anywhere, is redacted to one without any fragment."""
     piece = secret[min(first, len(secret) - FRAGMENT) :]
     piece = piece[: max(FRAGMENT, len(piece) - last)]
 
@@ -38,7 +38,7 @@ def test_no_long_fragment_of_a_secret_is_left(
 
 @pytest.mark.parametrize("cut", [0, 171, 500])
 def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
-    """Plain, percent-encoded, in base64; its beginning, its end, its middle."""
+    """Beginning, end and middle of a token, plain or encoded, become exactly `(redacted)`."""
     encoded = base64.b64encode(TOKEN.encode()).decode()
     redactor = Redactor([TOKEN])
 
@@ -49,7 +49,7 @@ def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
 
 @given(st.text(), st.text(min_size=4))
 def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
-    """Short pieces are common words."""
+    """A text without the secret, or with no secret known, is unchanged."""
     words = "an ordinary sentence, and a path: /usr/lib/python3"
 
     assert Redactor(["another-secret-altogether"]).text(words) == words
@@ -72,7 +72,10 @@ def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
 def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
     name: str, value: str, secret: str
 ) -> None:
-    """A URL with a password is secret, whatever its variable is called."""
+    """Variables with a secret's name, and passwords in URLs of any, are credentials, and redacted.
+
+    HOME and LANG are not.
+    """
     known = list(credentials(environment={name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
 
     assert secret in known
@@ -81,13 +84,15 @@ def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
 
 
 def test_a_variable_that_vanishes_while_it_is_read_is_left_out() -> None:
-    """The environment of a process changes in other threads, as pytest does for each test."""
+    """A variable that is gone between listing and reading is skipped; others are yielded."""
 
     class Vanishing(dict[str, str]):
         def __getitem__(self, name: str) -> str:
+            """Raise KeyError for every name, as if it had just vanished."""
             raise KeyError(name)
 
         def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
+            """Return a value, but for GONE_TOKEN the default."""
             return default if name == "GONE_TOKEN" else "kept-value"
 
     vanishing = Vanishing.fromkeys(["GONE_TOKEN", "API_TOKEN"], "")
