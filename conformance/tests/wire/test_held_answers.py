@@ -18,7 +18,7 @@ def answer(size: int) -> jsonrpc.Envelope:
 
 
 def test_any_number_may_come_and_go() -> None:
-    """Only answers that are still held count."""
+    """Twenty answers of half the bound, each released before the next, raise nothing."""
     held = Held()
     for _ in range(20):
         held.take(answer(MOST // 2))
@@ -26,7 +26,7 @@ def test_any_number_may_come_and_go() -> None:
 
 
 def test_too_many_at_once_are_refused() -> None:
-    """The excerpt in the sentence is short."""
+    """The third answer of a third of the bound, all still held, is a fault of kind `size`."""
     held, kept = Held(), [answer(MOST // 3) for _ in range(3)]
     for envelope in kept[:2]:
         held.take(envelope)
@@ -38,7 +38,7 @@ def test_too_many_at_once_are_refused() -> None:
 
 
 def test_what_can_be_asked_for_again_is_let_go_first() -> None:
-    """That makes room."""
+    """Above the bound `release` is called, which makes room, so that nothing is raised."""
     kept: list[jsonrpc.Envelope] = []
     held = Held(kept.clear)
     for _ in range(10):
@@ -49,7 +49,7 @@ def test_what_can_be_asked_for_again_is_let_go_first() -> None:
 
 
 def test_small_ones_are_not_counted() -> None:
-    """Nearly all answers are small."""
+    """Ten thousand small answers, still held, raise nothing."""
     held = Held()
     kept = [answer(SMALL // 2)] * 10_000
     for envelope in kept:
@@ -57,7 +57,7 @@ def test_small_ones_are_not_counted() -> None:
 
 
 def test_one_alone_is_taken_whatever_it_takes() -> None:
-    """It has been read by then."""
+    """A single answer of twice the bound raises nothing."""
     alone = answer(2 * MOST)
 
     Held().take(alone)

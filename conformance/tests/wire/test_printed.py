@@ -16,7 +16,7 @@ FLOOD = "import sys; sys.stdout.write('first;'); sys.stdout.write('x' * {n}); pr
 
 
 def printed(program: str, path: Path | None, redactor: Redactor = NOTHING_SECRET) -> Printed:
-    """Return the output of a program that has ended."""
+    """Run a Python program and return its closed output, also written to `path` if given."""
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert child.stdout is not None
     output = Printed(child.stdout, path, redactor)
@@ -33,7 +33,7 @@ for piece in ("begun: ", "open-", "sesame-", "now\\n", "again: open-sesame-", "n
 
 
 def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_path: Path) -> None:
-    """A line is written once it is complete."""
+    """A secret that is printed in pieces is redacted in the file and in the tail."""
     path = tmp_path / "a.log"
 
     output = printed(SLOWLY, path, Redactor(["open-sesame-now"]))
@@ -44,7 +44,7 @@ def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_pat
 
 @pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
 def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
-    """That is as for the output of a program."""
+    """Of a file only MOST bytes of each end are kept, with a line on what is left out."""
     path = tmp_path / "target.log"
     path.write_bytes(b"x" * number)
 
@@ -56,7 +56,7 @@ def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 100, MOST, 3 * MOST, 50_000_000])
 def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> None:
-    """The bytes in between are counted."""
+    """Of a flood the log has both ends, and a line with the number of bytes between them."""
     path = tmp_path / "a.log"
 
     output = printed(FLOOD.format(n=number), path)
@@ -71,7 +71,7 @@ def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> None:
-    """The end is read from memory."""
+    """After the log's folder is removed, the output's end is still returned from memory."""
     place = tmp_path / "folder"
     place.mkdir()
     (place / "a.log").touch()
@@ -87,7 +87,10 @@ def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> Non
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    """The program may have put it there: before, or while it prints."""
+    """A program that replaces its log by a link gets nothing written to where that leads.
+
+    A link that is there before raises OSError.
+    """
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")
     path = tmp_path / "a.log"

@@ -8,12 +8,12 @@ from mcp_proxy_conformance.wire.transcript import LARGE, Message, Transcript
 
 
 def recorded(transcript: Transcript, raw: bytes) -> Message:
-    """Return one message with that body."""
+    """Record one message with that body and return it."""
     return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
 
 
 def test_a_large_body_is_told_to_the_byte() -> None:
-    """Bodies are read again in any order, from several threads."""
+    """Large bodies are read back exactly, in any order and from several threads."""
     transcript = Transcript()
     bodies = [bytes([number]) * (LARGE + number) for number in range(8)]
 
@@ -25,7 +25,7 @@ def test_a_large_body_is_told_to_the_byte() -> None:
 
 
 def test_equal_bodies_are_kept_once() -> None:
-    """A small one stays in memory."""
+    """Two equal large bodies share one place on disk; a small one is kept as bytes."""
     transcript = Transcript()
 
     first, other = (recorded(transcript, b"x" * (LARGE + 1)) for _ in range(2))

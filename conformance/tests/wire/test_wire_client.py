@@ -19,14 +19,14 @@ TOOLS = [UpstreamTool(name=f"tool_{i}", description="caf\u00e9") for i in range(
 
 @pytest.fixture(scope="module")
 def upstreams() -> Iterator[Upstreams]:
-    """One loop for all tests of this file."""
+    """Yield a running hub that serves all upstreams of this file."""
     with Upstreams(Transcript()) as running:
         yield running
 
 
 @pytest.fixture
 def forge(upstreams: Upstreams) -> UpstreamServer:
-    """A server of five tools in pages of two."""
+    """Return a running server of five tools in pages of two."""
     return upstreams.add(UpstreamServer("forge", TOOLS, page_size=2))
 
 
@@ -39,7 +39,7 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
     ],
 )
 def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: str) -> None:
-    """Pages are joined, the call arrives once, the text comes back exactly."""
+    """On each wire a client lists all pages, and a call arrives once with its exact text."""
     with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
         names = [tool["name"] for tool in client.tools()]
         reply = client.call_tool("tool_1", {"x": 1})
@@ -59,7 +59,10 @@ def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: s
 
 
 def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
-    """The handshake is refused, so the stateless wire is used, unless one wire was asked for."""
+    """At a stateless server the client turns to that wire by itself.
+
+    Told to use the handshake, it raises ProtocolFault.
+    """
     server = upstreams.add(UpstreamServer("modern", TOOLS, eras="stateless"))
 
     with Client(server.url, transcript=Transcript()) as client:
@@ -72,7 +75,7 @@ def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
 
 
 def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) -> None:
-    """The stateless probe fails by a fault, not by a crash."""
+    """A stateless client at a server of the handshake only raises ProtocolFault."""
     server = upstreams.add(UpstreamServer("old", TOOLS, eras="handshake"))
 
     with pytest.raises(ProtocolFault, match="a successful handshake"):
@@ -80,7 +83,7 @@ def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) ->
 
 
 def test_both_edges_are_in_the_transcript() -> None:
-    """The same bytes leave and arrive."""
+    """A call without a target between is recorded at client and upstream, with equal bytes."""
     transcript = Transcript()
     with (
         Upstreams(transcript) as own,
@@ -103,7 +106,7 @@ def test_both_edges_are_in_the_transcript() -> None:
 
 
 def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
-    """The id and the revision travel with each request, and DELETE ends it."""
+    """Session id, revision and own headers go with each request; `close` deletes the session."""
     transcript = Transcript()
     server = upstreams.add(UpstreamServer("forge", TOOLS))
     client = Client(server.url, transcript=transcript, headers={"Authorization": "Bearer x"})
@@ -129,7 +132,7 @@ def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
 
 
 def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
-    """It is one on both wires, with any HTTP status; only its missing result is a fault."""
+    """A JSON-RPC error is returned on both wires; only reading its result raises."""
     statuses = []
     for wire in ("handshake", "stateless"):
         with Client(forge.url, transcript=Transcript(), wire=wire) as client:
@@ -146,7 +149,7 @@ def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
 
 
 def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
-    """That includes spellings that no serialiser writes."""
+    """`raw_params` are sent unchanged, even with spellings that no serialiser writes."""
     params = b'{ "name" : "tool_0","arguments":{"n":1.0e0,"n":2} }'
     with Client(forge.url, transcript=Transcript()) as client:
         reply = client.request("tools/call", raw_params=params)
@@ -156,7 +159,7 @@ def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
 
 
 def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
-    """Nonsense gets its answer, headers can be replaced, and the next request works."""
+    """`post` sends any bytes with replaced headers, returns the 400, and the session goes on."""
     with Client(forge.url, transcript=Transcript()) as client:
         answer = client.post(b"{nonsense", headers={"content-type": "text/plain"})
         again = client.call_tool("tool_0")
@@ -168,11 +171,12 @@ def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
 
 
 def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
-    """Same settings, other session; threads work side by side."""
+    """Eight siblings called from eight threads have eight sessions; the original is unopened."""
     first = Client(forge.url, transcript=Transcript(), timeout=5)
     siblings = [first.sibling() for _ in range(8)]
 
     def work(client: Client) -> None:
+        """Call a tool ten times with this client."""
         for _ in range(10):
             client.call_tool("tool_3")
 
@@ -190,7 +194,7 @@ def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
 
 
 def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
-    """It is refused at once, with the phase; so is a server that went away."""
+    """With its server gone, an open client and a new one raise Unreachable while connecting."""
     server = upstreams.add(UpstreamServer("gone", TOOLS))
     client = Client(server.url, transcript=Transcript())
     client.open()
@@ -204,7 +208,7 @@ def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
 
 
 def test_headers_and_urls_that_http_cannot_carry_are_refused() -> None:
-    """The refusal comes before anything is sent."""
+    """A header with a control character, or an unusable URL, raises ValueError at once."""
     for headers in ({"X": "a\r\nB: c"}, {"X": "\u2028"}, {"a\nb": ""}):
         with pytest.raises(ValueError, match="cannot carry"):
             Client("http://127.0.0.1:1/", transcript=Transcript(), headers=headers)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def http(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """Return a whole response."""
+    """Return the bytes of a whole HTTP response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
 def chunked(*events: bytes, end: bool = True) -> bytes:
-    """Return a chunked stream, one chunk per event."""
+    """Return the bytes of an event stream, one chunk per event; without `end` it stays open."""
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -36,7 +36,7 @@ def chunked(*events: bytes, end: bool = True) -> bytes:
 
 
 def result(message: dict[str, Any], members: bytes = b'"content":[]') -> bytes:
-    """Return an answer to that message."""
+    """Return a JSON-RPC answer to that message, with these members as its result."""
     return b'{"jsonrpc":"2.0","id":%d,"result":{%b}}' % (message.get("id", 0), members)
 
 
@@ -53,6 +53,7 @@ class RawServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
+        """Serve each connection in a thread, until the listener is closed."""
         while True:
             try:
                 sock, _ = self._listener.accept()
@@ -63,6 +64,7 @@ class RawServer:
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
+        """Answer requests of one connection until it ends."""
         try:
             with sock, sock.makefile("rb") as reader:
                 while self._one(sock, reader):
@@ -71,6 +73,7 @@ class RawServer:
             pass  # the client hung up, or the test is over
 
     def _one(self, sock: socket.socket, reader: Any) -> bool:
+        """Answer one request; return whether the connection goes on."""
         length, method = 0, reader.readline().split(b" ")[0]
         while (line := reader.readline()).strip():
             if line.lower().startswith(b"content-length:"):
@@ -89,6 +92,7 @@ class RawServer:
         return True
 
     def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
+        """Return the parts sent to a message: handshake and DELETE go well, the rest is given."""
         match message.get("method"):
             case "initialize":
                 body = result(message, b'"protocolVersion":"2025-06-18"')
@@ -113,6 +117,7 @@ def serve() -> Iterator[Serve]:
     servers: list[RawServer] = []
 
     def start(answers: Answers) -> RawServer:
+        """Start a server with these answers and return it."""
         servers.append(RawServer(answers))
         return servers[-1]
 
@@ -130,11 +135,15 @@ NOTE = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/prompts/
 
 
 def _event(message: dict[str, Any]) -> bytes:
+    """Return the answer to a message as one event."""
     return b"event: message\ndata: " + result(message) + b"\n\n"
 
 
 def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
-    """A notification before it is kept beside it, and the connection is used again."""
+    """The answer is taken from a stream, and a notification before it kept in `before`.
+
+    All requests go over one connection.
+    """
     server = serve(lambda m: [chunked(NOTE, _event(m))])
     with Client(server.url, transcript=Transcript()) as client:
         replies = [client.request("tools/call") for _ in range(3)]
@@ -149,7 +158,7 @@ def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
 
 @pytest.mark.parametrize("first", [b"id: 1\ndata: \n\n", b"event: ping\ndata: 12:30\n\n"])
 def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) -> None:
-    """One that only gives an id to resume from, and one of another type, are skipped."""
+    """An event with only an id, or of another type, before the answer is skipped."""
     server = serve(lambda m: [chunked(first, NOTE, b"event:\ndata: " + result(m) + b"\n\n")])
     with Client(server.url, transcript=Transcript()) as client:
         reply = client.request("tools/call")
@@ -158,7 +167,7 @@ def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) 
 
 
 def test_a_stream_that_stays_open_does_not_delay_its_answer(serve: Serve) -> None:
-    """The answer counts once it is there; the connection is dropped."""
+    """The answer in a stream that stays open is returned at once, not at the stream's end."""
     server = serve(lambda m: [chunked(_event(m), end=False), 2.0])
     with Client(server.url, transcript=Transcript()) as client:
         client.open()
@@ -199,7 +208,7 @@ NONSENSE: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("kind", "answers"), NONSENSE)
 def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answers) -> None:
-    """It is a fault of the named layer, at once, with the received bytes in the transcript."""
+    """Each wrong answer raises ProtocolFault of its layer; the request is in the transcript."""
     transcript = Transcript()
     client = Client(serve(answers).url, transcript=transcript).open()
     mark = transcript.mark()
@@ -220,14 +229,14 @@ def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answer
     ],
 )
 def test_a_lost_session_is_named(serve: Serve, body: bytes) -> None:
-    """It is HTTP 404 inside a session, unless the body is the answer to this very request."""
+    """HTTP 404 in a session raises SessionLost, unless it has the error for this very request."""
     server = serve(lambda _: [http(body, status="404 Not Found")])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
         client.request("tools/list")
 
 
 def test_an_error_with_its_http_status_is_a_value(serve: Serve) -> None:
-    """A 400 that carries a JSON-RPC error is an answer."""
+    """HTTP 400 with a JSON-RPC error without an id is returned as a reply."""
     error = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}'
     server = serve(lambda _: [http(error, status="400 Bad Request")])
     with Client(server.url, transcript=Transcript()) as client:
@@ -246,7 +255,7 @@ DRIPS: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("phase", "answers"), DRIPS)
 def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answers) -> None:
-    """The deadline is for the whole request, even if the bytes come one by one."""
+    """Silence, or bytes that come one by one, raise Unreachable at the request's deadline."""
     client = Client(serve(answers).url, transcript=Transcript()).open()
     began = time.monotonic()
 
@@ -260,7 +269,7 @@ def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answer
 
 
 def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
-    """A kept connection, closed after an answer, costs no request."""
+    """A server that closes after each answer gets each request exactly once."""
     server = serve(lambda m: [http(result(m)), None])
     with Client(server.url, transcript=Transcript()) as client:
         for _ in range(3):
@@ -270,7 +279,7 @@ def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
 
 
 def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
-    """It is tried once on a new connection; then it is unreachable."""
+    """A kept connection closed without an answer is retried once, then Unreachable is raised."""
     server = serve(lambda _: [None])
     transcript = Transcript()
     client = Client(server.url, transcript=transcript).open()
@@ -287,7 +296,7 @@ def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) 
     "members", [b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""]
 )
 def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve, members: bytes) -> None:
-    """Paging ends, and the tools must be what they are said to be."""
+    """A repeated cursor, or tools of a wrong shape, raise ProtocolFault."""
     server = serve(lambda m: [http(result(m, members))])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
         client.tools()

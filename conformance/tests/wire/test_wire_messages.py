@@ -26,7 +26,7 @@ _EVENTS = [
 
 @given(st.sets(st.integers(0, len(_STREAM))))
 def test_events_are_the_same_however_the_stream_is_cut(cuts: set[int]) -> None:
-    """No chunking moves an event, not even one between CR and LF."""
+    """However a stream of events is divided, even between CR and LF, the events are the same."""
     reader, at, events = EventReader(), 0, list[Event]()
     for cut in [*sorted(cuts), len(_STREAM)]:
         events += reader.feed(_STREAM[at:cut])
@@ -36,7 +36,7 @@ def test_events_are_the_same_however_the_stream_is_cut(cuts: set[int]) -> None:
 
 
 def test_ids_are_never_used_twice() -> None:
-    """That holds for many threads."""
+    """Two thousand ids that four threads take are all different."""
     taken: list[int] = []
     work = [
         threading.Thread(target=lambda: taken.extend(jsonrpc.fresh_id() for _ in range(500)))
@@ -51,7 +51,7 @@ def test_ids_are_never_used_twice() -> None:
 
 
 def test_a_request_is_compact_and_keeps_the_given_bytes() -> None:
-    """Params are sent with their bytes unchanged."""
+    """A request is compact JSON with its params' bytes unchanged; without an id no `id`."""
     assert jsonrpc.request("m", b'{ "a": 1.0 }', 5) == (
         b'{"jsonrpc":"2.0","id":5,"method":"m","params":{ "a": 1.0 }}'
     )
@@ -61,7 +61,7 @@ def test_a_request_is_compact_and_keeps_the_given_bytes() -> None:
 
 
 def test_an_envelope_keeps_the_bytes_of_its_result() -> None:
-    """Spaces, order and spelling of the result are the target's."""
+    """The result of a parsed message has the target's exact bytes, spaces and escapes included."""
     envelope = jsonrpc.parse(b' {"result": { "b":1.0,"a":"\\u00e9" },"id":3,"jsonrpc":"2.0"}\n')
 
     assert envelope.result == b'{ "b":1.0,"a":"\\u00e9" }'
@@ -90,13 +90,13 @@ def test_an_envelope_keeps_the_bytes_of_its_result() -> None:
     ],
 )
 def test_what_is_no_envelope_is_the_target_s_fault(raw: bytes) -> None:
-    """Every other shape is named as such, in one sentence."""
+    """Bytes that are not one JSON-RPC message raise ProtocolFault with what was expected."""
     with pytest.raises(ProtocolFault, match=r"^expected .*, but the target sent "):
         jsonrpc.parse(raw)
 
 
 def test_a_fault_quotes_no_more_than_200_bytes() -> None:
-    """A megabyte of nonsense stays out of the message."""
+    """Of a megabyte of nonsense the fault's excerpt has 200 bytes, and its sentence is short."""
     with pytest.raises(ProtocolFault) as caught:
         jsonrpc.parse(b"x" * 1_000_000)
 
@@ -105,7 +105,10 @@ def test_a_fault_quotes_no_more_than_200_bytes() -> None:
 
 
 def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
-    """The caller's bytes follow unchanged; one's own `_meta` and non-objects are left alone."""
+    """`_meta` is put before the params' own bytes.
+
+    Params with a `_meta`, or that are not an object, are unchanged.
+    """
     spliced = revisions.with_meta(b'{ "a": 1.0}', "me")
 
     assert spliced.endswith(b', "a": 1.0}')
@@ -117,7 +120,7 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:
-    """Plain names are unchanged."""
+    """A name that a header cannot hold is wrapped in base64; a plain one is unchanged."""
     assert revisions.header_value("forge:list") == "forge:list"
     assert revisions.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
     assert revisions.header_value(" a").startswith("=?base64?")
@@ -126,7 +129,10 @@ def test_a_name_that_no_header_carries_is_wrapped() -> None:
 
 
 def test_a_transcript_counts_from_one_and_marks_the_latest() -> None:
-    """`since` returns the messages after the mark, whatever the thread."""
+    """Messages have ids from 1; `since` returns those after a mark, of any thread.
+
+    An unknown id raises LookupError.
+    """
     transcript = Transcript()
     first = transcript.record(edge="client", direction="sent", peer="p", raw=b"1", note="")
     mark = transcript.mark()

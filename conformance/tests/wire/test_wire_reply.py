@@ -13,7 +13,7 @@ _MESSAGE = Message(
 
 
 def reply(members: bytes) -> ToolReply:
-    """Return the answer to a call whose result has these members."""
+    """Return a ToolReply whose result has these members, as encoded JSON."""
     envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{%b}}' % members)
     return ToolReply.of(
         Reply(
@@ -40,7 +40,7 @@ def reply(members: bytes) -> ToolReply:
     ],
 )
 def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None:
-    """The fault comes only when the text is asked for."""
+    """A result without exactly one text item raises ProtocolFault only on access to the text."""
     answer = reply(members)
 
     assert answer.is_error is False
@@ -50,7 +50,7 @@ def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None
 
 
 def test_the_text_is_exact() -> None:
-    """Escapes are undone in D, and everything around the literal is as it was sent."""
+    """The text is decoded; `frame` and `exact` replace its literal and keep all other bytes."""
     members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
 
     answer = reply(members + b',"structuredContent":[1]')
@@ -63,7 +63,7 @@ def test_the_text_is_exact() -> None:
 
 @pytest.mark.parametrize("besides", [1, jsonrpc.FEW + 1])
 def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
-    """Less is kept of a large message, but its content is the same."""
+    """The text is the same in a message so large that fewer levels of it are kept."""
     item = b'"content":[{"text":"a","type":"text","_meta":{"b":[1]}}]'
     answer = reply(b'%b,"other":[%b]' % (item, b",".join([b"0"] * besides)))
 
@@ -71,7 +71,7 @@ def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
 
 
 def test_all_texts_are_given_where_there_are_several() -> None:
-    """They are in order, and other items are left out."""
+    """`texts` has the texts of all text items in order, without items of other types."""
     answer = reply(
         b'"content":[{"type":"text","text":"a"},{"type":"x"},{"type":"text","text":"b"}]'
     )
@@ -80,6 +80,6 @@ def test_all_texts_are_given_where_there_are_several() -> None:
 
 
 def test_is_error_must_be_a_boolean() -> None:
-    """A string that reads false is not false."""
+    """`isError` as the string "false" raises ProtocolFault."""
     with pytest.raises(ProtocolFault, match='a boolean as "isError"'):
         _ = reply(b'"content":[],"isError":"false"').is_error

@@ -18,14 +18,14 @@ SIZED = OK + b"Content-Length: 2\r\n\r\n{}"
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """The server's end of a connection, and the client's."""
+    """Yield the server's end of a connection, and the client's under a deadline of 5 s."""
     theirs, ours = socket.socketpair()
     with theirs, ours:
         yield theirs, DeadlineSocket(ours, Deadline(5))
 
 
 def whole(incoming: Response) -> bytes:
-    """Return its body."""
+    """Return the rest of a response's body."""
     return b"".join(iter(incoming.piece, b""))
 
 
@@ -72,7 +72,10 @@ def whole(incoming: Response) -> bytes:
 def test_a_whole_response_is_read(
     raw: bytes, read: tuple[object, ...], size: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its fields are exact; those of interim responses and trailers are left out."""
+    """Status, fields and body of a valid response are exact, in pieces of any size.
+
+    Interim responses and trailers are left out, and the connection can be kept.
+    """
     monkeypatch.setattr(response, "PIECE", size)
     pair[0].sendall(raw)
 
@@ -91,7 +94,7 @@ def test_a_whole_response_is_read(
     ],
 )
 def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
-    """Nothing else marks its end; the connection is not used again."""
+    """A body without a length is read to the connection's end, which is then not kept."""
     pair[0].sendall(head + b"{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -102,7 +105,7 @@ def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> N
 
 @pytest.mark.parametrize("more", [b"x", SIZED, b"HTTP/1.1 200 OK\r\nX"])
 def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> None:
-    """It is dropped with the connection."""
+    """With bytes after a whole response, that is read, and the connection is not kept."""
     pair[0].sendall(SIZED + more)
 
     incoming = Response(pair[1])
@@ -123,7 +126,7 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
     ],
 )
 def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
-    """The sentence names the fault."""
+    """An invalid, cut or too long head raises NotHttp with the defect."""
     pair[0].sendall(raw)
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -140,7 +143,7 @@ def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -
     ],
 )
 def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
-    """The part that arrived was read."""
+    """A body that ends too early, or has a bad chunk size, raises NotHttp."""
     pair[0].sendall(OK + head + b"\r\n\r\n{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -150,7 +153,7 @@ def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, p
 
 @pytest.mark.parametrize("more", [b"0\r\nA: ", b"0\r\n", b"5;", b""])
 def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
-    """No trailer, chunk extension or chunk size is kept without a bound."""
+    """An endless trailer, chunk extension or chunk size raises NotHttp after 64 KiB."""
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + more)
     incoming = Response(pair[1])
     first = incoming.piece()
@@ -163,7 +166,7 @@ def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
 
 
 def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
-    """That holds for any division of the bytes."""
+    """The body's bytes before a bad chunk are returned; then NotHttp is raised."""
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n")
     incoming = Response(pair[1])
 
@@ -180,7 +183,7 @@ def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
 def test_a_fault_is_told_as_itself_while_another_is_handled(
     raw: bytes, said: str, pair: Pair
 ) -> None:
-    """The caller's exception is not part of it."""
+    """A bad head read while another exception is handled raises NotHttp, not the other."""
     pair[0].sendall(raw)
 
     try:
@@ -191,7 +194,7 @@ def test_a_fault_is_told_as_itself_while_another_is_handled(
 
 
 def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
-    """It is not an answer of any kind."""
+    """A connection that ends without any byte raises Closed."""
     pair[0].shutdown(socket.SHUT_WR)
 
     with pytest.raises(Closed):
@@ -201,9 +204,10 @@ def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
 def test_an_interruption_is_not_taken_for_a_fault(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may come during the parser's callback."""
+    """KeyboardInterrupt during the parser's callback is raised as itself."""
 
     def interrupted(*_: object) -> None:
+        """Raise KeyboardInterrupt, in place of the parser's callback."""
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Response, "on_header", interrupted)

@@ -26,7 +26,7 @@ WELCOME = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}
 
 
 def event(data: str = "", place: str = "", more: str = "") -> str:
-    """Return one event; without data it only names a place."""
+    """Return one event as text; `place` is its id, `more` precedes it."""
     return f"{more}{f'id: {place}' if place else ''}\ndata: {data}\n\n".lstrip("\n")
 
 
@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     waiting: dict[str, Any]
 
     def do_POST(self) -> None:
-        """Answer one message."""
+        """Answer one message: 202 to a notification, else the scripted stream or a plain result."""
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.script.at.append(time.monotonic())
         if "id" not in message:
@@ -70,7 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._whole(json.dumps(answer).encode())
 
     def do_GET(self) -> None:
-        """Resume the stream."""
+        """Record the request and resume the stream with the script's next text, or its status."""
         self.script.asked.append(dict(self.headers.items()))
         self.script.at.append(time.monotonic())
         if self.script.status == 200:
@@ -79,10 +79,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._whole(b"", self.script.status)
 
     def do_DELETE(self) -> None:
-        """End the session."""
+        """Answer the end of a session with an empty body."""
         self._whole(b"")
 
     def _whole(self, body: bytes, status: int = 200) -> None:
+        """Send a response with its length and the session's id."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Mcp-Session-Id", GIVEN)
@@ -91,6 +92,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _stream(self, text: str) -> None:
+        """Send an event stream in which ANSWER is replaced by the awaited answer.
+
+        An abrupt script closes the connection without the last chunk.
+        """
         result = WELCOME if self.waiting["method"] == "initialize" else {"content": []}
         answer = {"jsonrpc": "2.0", "id": self.waiting["id"], "result": result}
         body = text.replace("ANSWER", json.dumps(answer)).encode()
@@ -106,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: object) -> None:
-        """Discard the line."""
+        """Discard the line that the server would print."""
 
 
 @pytest.fixture
@@ -115,6 +120,7 @@ def serve() -> Iterator[Callable[[Script], str]]:
     servers = []
 
     def start(script: Script) -> str:
+        """Start a server of this script and return its URL."""
         handler = type("Scripted", (Handler,), {"script": script, "waiting": {}})
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -128,7 +134,7 @@ def serve() -> Iterator[Callable[[Script], str]]:
 
 
 def client(url: str, timeout: float = 5.0) -> Client:
-    """Return a client of the handshake."""
+    """Return a client of the handshake wire."""
     return Client(url, transcript=Transcript(), timeout=timeout, wire="handshake")
 
 
@@ -153,7 +159,10 @@ ANSWERED = event("ANSWER", "p/9")
 def test_a_closed_stream_is_taken_up_where_it_ended(
     gets: list[str], asked_from: list[str], abrupt: bool, serve: Callable[[Script], str]
 ) -> None:
-    """It asks with the last id received, in the session, until the answer is there."""
+    """After a stream closed without the answer, the client resumes it by GET until it comes.
+
+    Each GET has the last event id received and the session's id.
+    """
     script = Script(PRIMED, list(gets), abrupt=abrupt)
 
     with client(serve(script)) as talk:
@@ -166,7 +175,7 @@ def test_a_closed_stream_is_taken_up_where_it_ended(
 
 
 def test_the_handshake_may_be_closed_too(serve: Callable[[Script], str]) -> None:
-    """The session is the one that the first response gave."""
+    """A handshake whose stream closes is resumed, with the session id of the first response."""
     script = Script(PRIMED, [ANSWERED], opening=True)
 
     with client(serve(script)) as talk:
@@ -178,7 +187,7 @@ def test_the_handshake_may_be_closed_too(serve: Callable[[Script], str]) -> None
 
 
 def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], str]) -> None:
-    """The time is that of the standard field `retry`, in milliseconds."""
+    """A stream with `retry: 400` is resumed 400 ms later or more."""
     script = Script(event(place="p/1", more="retry: 400\n"), [ANSWERED])
 
     with client(serve(script)) as talk:
@@ -191,7 +200,7 @@ def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], s
 def test_what_never_comes_is_not_waited_for_longer(
     more: str, serve: Callable[[Script], str]
 ) -> None:
-    """The answer's timeout covers all of it, and GETs are paused in between."""
+    """If the answer never comes, Unreachable is raised at the timeout, after few GETs."""
     script = Script(event(place="p/1", more=more), [PRIMED])
 
     with client(serve(script), timeout=1.0) as talk, pytest.raises(Unreachable, match="in time"):
@@ -202,7 +211,7 @@ def test_what_never_comes_is_not_waited_for_longer(
 
 @pytest.mark.parametrize("status", [405, 404, 500])
 def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Script], str]) -> None:
-    """The fault names the place, and the answer in its stead."""
+    """A GET that is refused raises ProtocolFault with the event id and the HTTP status."""
     script = Script(PRIMED, [""], status=status)
 
     with client(serve(script)) as talk, pytest.raises(ProtocolFault) as fault:
@@ -215,7 +224,7 @@ def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Scrip
 
 @pytest.mark.parametrize("place", ["caf\u00e9 \U0001f600", "a b"])
 def test_an_id_of_any_letters_is_given_back(place: str, serve: Callable[[Script], str]) -> None:
-    """It has the exact bytes of the stream."""
+    """A non-ASCII event id is sent back in `Last-Event-ID` with its exact bytes."""
     script = Script(event(place=place), [ANSWERED])
 
     with client(serve(script)) as talk:
@@ -230,7 +239,7 @@ NO_PLACE = [event(), event() + ": remark\n\n", "", event(place="a\x1bb"), event(
 
 @pytest.mark.parametrize("post", NO_PLACE)
 def test_a_stream_without_ids_cannot_be_taken_up(post: str, serve: Callable[[Script], str]) -> None:
-    """Nothing is asked for again."""
+    """A stream that closes without a usable event id raises ProtocolFault, without any GET."""
     script = Script(post, [ANSWERED])
 
     with client(serve(script)) as talk, pytest.raises(ProtocolFault, match="ended without it"):
@@ -240,20 +249,20 @@ def test_a_stream_without_ids_cannot_be_taken_up(post: str, serve: Callable[[Scr
 
 
 class Stored(EventStore):
-    """All events, in order."""
+    """Store of the official SDK that keeps all events, in order."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, Any]] = []
 
     async def store_event(self, stream_id: str, message: Any) -> str:
-        """Return its number as its id."""
+        """Keep the event and return its number, from 1, as its id."""
         self.kept.append((stream_id, message))
         return str(len(self.kept))
 
     async def replay_events_after(
         self, last_event_id: str, send_callback: Callable[[EventMessage], Awaitable[None]]
     ) -> str | None:
-        """Replay the later events of the same stream."""
+        """Send the later events of the same stream to the callback; return the stream's id."""
         after = int(last_event_id)
         stream = self.kept[after - 1][0]
         for number, (of, message) in enumerate(self.kept[after:], start=after + 1):
@@ -263,11 +272,12 @@ class Stored(EventStore):
 
 
 def test_the_official_server_may_close_its_stream() -> None:
-    """A tool of the Python SDK closes its own stream, works on, and answers."""
+    """A tool of the Python SDK closes its stream, works on, and its answer is still received."""
     made = MCPServer("slow")
 
     @made.tool()
     async def slow(context: Context) -> str:
+        """Close the request's stream, wait 0.3 s, and answer `done`."""
         await context.close_sse_stream()
         await asyncio.sleep(0.3)
         return "done"

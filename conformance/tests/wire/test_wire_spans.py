@@ -32,6 +32,7 @@ _STYLE = st.sampled_from(
 
 
 def _walk(node: spans.Node, value: Any) -> Iterator[tuple[spans.Node, Any]]:
+    """Yield each node of a tree with the value of the json module at its place."""
     yield node, value
     for i, item in enumerate(node.items):
         yield from _walk(item, value[i])
@@ -62,7 +63,7 @@ def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> 
     )
 )
 def test_what_json_refuses_is_malformed(raw: bytes) -> None:
-    """Nothing that the json module refuses is read, and nothing else is raised."""
+    """Bytes that the json module refuses raise Malformed; others give the same value."""
     try:
         value = spans.parse(raw).value()
     except spans.Malformed:
@@ -95,7 +96,7 @@ def test_what_json_refuses_is_malformed(raw: bytes) -> None:
     ],
 )
 def test_a_malformed_document_names_its_byte(raw: bytes, offset: int) -> None:
-    """The error names the offset."""
+    """Each malformed document raises Malformed with the byte offset of the defect."""
     with pytest.raises(spans.Malformed) as caught:
         spans.parse(raw)
 
@@ -103,14 +104,14 @@ def test_a_malformed_document_names_its_byte(raw: bytes, offset: int) -> None:
 
 
 def test_a_nesting_of_400_is_read() -> None:
-    """The bound itself is inside."""
+    """A list nested 400 deep, the deepest allowed, is parsed."""
     raw = b"[" * 400 + b"]" * 400
 
     assert spans.parse(raw).span == (0, 800)
 
 
 def test_member_finds_the_exact_bytes() -> None:
-    """A path leads to the bytes, spelling and spaces kept."""
+    """A path leads to the span of the value's exact bytes; an absent one to None."""
     raw = b'{"a" : [ 1, {"caf\\u00e9": 1.50e2} ]}'
 
     span = spans.member(raw, ["a", 1, "caf\u00e9"])
@@ -123,7 +124,7 @@ def test_member_finds_the_exact_bytes() -> None:
 
 
 def test_duplicates_are_kept_and_the_last_wins() -> None:
-    """Both members are there; reading takes the later one, as the json module does."""
+    """Both members of one name are kept and reported as duplicates; lookups take the later."""
     node = spans.parse(b'{"a":1,"b":2,"\\u0061":3}')
 
     assert [member.key for member in node.members] == ["a", "b", "a"]
@@ -133,14 +134,14 @@ def test_duplicates_are_kept_and_the_last_wins() -> None:
 
 
 def test_cut_takes_overlapping_spans_in_any_order() -> None:
-    """The text in any span is removed, the rest stays."""
+    """`cut` removes overlapping spans given in any order; `replace` replaces one span."""
     assert spans.cut(b"0123456789", [(6, 8), (1, 3), (2, 4), (7, 7)]) == b"04589"
     assert spans.cut(b"0123", []) == b"0123"
     assert spans.replace(b"0123", (1, 3), b"-") == b"0-3"
 
 
 def test_deeper_levels_may_be_left_out_and_read_again() -> None:
-    """Omitted levels were checked against the grammar; errors name their offset in the whole."""
+    """Levels beyond `keep` are left out and read again by `inside`; errors in them are raised."""
     raw = b'{"result": {"content": [{"type": "text", "text": "x"}, [1]]}}'
 
     shallow = spans.parse(raw, keep=3).at(["result", "content"])
@@ -156,7 +157,7 @@ def test_deeper_levels_may_be_left_out_and_read_again() -> None:
 
 @given(_TEXT)
 def test_a_string_literal_decodes_to_its_text(text: str) -> None:
-    """That holds for escaped and plain literals."""
+    """Any text decodes from its plain and from its escaped JSON literal."""
     plain = json.dumps(text, ensure_ascii=False).encode("utf-8")
 
     assert spans.decode_string(plain) == text
@@ -164,7 +165,7 @@ def test_a_string_literal_decodes_to_its_text(text: str) -> None:
 
 
 def test_a_string_literal_must_be_one() -> None:
-    """Other values, and texts that no UTF-8 carries, are malformed."""
+    """Literals of other values, and a lone surrogate, raise Malformed."""
     for literal in (b"1", b'"', b'"\\ud800"', b""):
         with pytest.raises(spans.Malformed):
             spans.decode_string(literal)

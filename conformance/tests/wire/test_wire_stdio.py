@@ -43,11 +43,12 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Return clients of little programs, closed at the end with little patience."""
+    """Yield a function that makes a client of a Python program; all are closed at the end."""
     monkeypatch.setattr(program, "PATIENCE_S", 0.1)
     made: list[StdioClient] = []
 
     def start(code: str, transcript: Transcript | None = None, timeout: float = 5) -> StdioClient:
+        """Return a client of a program: MCP, which has its functions, followed by `code`."""
         command = [sys.executable, "-I", "-S", "-c", MCP + code]
         own, env = transcript or Transcript(), {"SEEN": "yes"}
         made.append(StdioClient(command, env=env, transcript=own, timeout=timeout))
@@ -71,7 +72,7 @@ def gone(pid: int) -> bool:
 
 
 def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
-    """The handshake, the tools and a call; each line is in the transcript, byte for byte."""
+    """Over stdio the reference is listed and called, and each line is in the transcript."""
     (tmp_path / "f").write_text("{}", encoding="utf-8")
     command = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--listen=:0"]
     command += [f"--config={tmp_path / 'f'}", f"--data-dir={tmp_path / 'd'}"]
@@ -93,7 +94,7 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
 
 
 def test_pages_are_joined_and_notifications_kept() -> None:
-    """A notification between two answers is kept with the second."""
+    """Over stdio all pages are listed; a notification before an answer is in its `before`."""
     tools = [UpstreamTool(name=f"tool_{i}") for i in range(5)]
     with Upstreams(Transcript()) as upstreams:
         forge = upstreams.add(UpstreamServer("forge", tools, page_size=2))
@@ -108,7 +109,7 @@ def test_pages_are_joined_and_notifications_kept() -> None:
 
 
 def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
-    """A program that prints while its input is written does not block, nor does the client."""
+    """A program that prints 3000 lines while it is sent a large request answers it."""
     client = run("greet(); say(*[NOTE] * 3000)\nnow = hear(); say(result(now, **now['params']))")
     text = "caf\u00e9 " * 100_000
 
@@ -118,7 +119,7 @@ def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
 
 
 def test_the_program_gets_exactly_its_environment(run: Run) -> None:
-    """No variable of the suite reaches it."""
+    """The program's environment is the given one, without any variable of the suite."""
     client = run("greet()\nsay(result(hear(), env=dict(os.environ)))")
 
     variables = client.request("env").value()["env"]
@@ -137,7 +138,10 @@ def test_the_program_gets_exactly_its_environment(run: Run) -> None:
     ],
 )
 def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str) -> None:
-    """A non-message, a non-answer and an unknown revision are named with their first bytes."""
+    """A line that is no message, a wrong id or an unknown revision raises ProtocolFault.
+
+    Its excerpt is the beginning of what was printed.
+    """
     transcript = Transcript()
 
     with pytest.raises(ProtocolFault) as fault:
@@ -149,7 +153,7 @@ def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str
 
 
 def test_blank_lines_are_no_messages(run: Run) -> None:
-    """They are skipped, and so is the carriage return at the end of a line."""
+    """Blank lines, and a carriage return at a line's end, are skipped."""
     client = run("say('', '\\r'); greet(); say(NOTE, result(hear()) + '\\r')")
 
     assert [each.method for each in client.request("ping").before] == ["notifications/message"]
@@ -168,7 +172,10 @@ def test_blank_lines_are_no_messages(run: Run) -> None:
 def test_a_program_that_dies_is_unreachable(
     run: Run, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
 ) -> None:
-    """It is so at once, with its exit code, even if a child of it holds the output open."""
+    """A program that ends raises Unreachable at once with its exit code and error output.
+
+    So does one whose child keeps its output open.
+    """
     monkeypatch.setattr(program, "PATIENCE_S", 0.5)
 
     with pytest.raises(Unreachable) as end:
@@ -179,7 +186,10 @@ def test_a_program_that_dies_is_unreachable(
 
 
 def test_a_dead_program_stays_dead(run: Run) -> None:
-    """It is not restarted behind the caller's back; the part that it cut off is recorded."""
+    """After a program's end each request raises, without a restart.
+
+    The unfinished line that it printed is recorded once.
+    """
     transcript = Transcript()
     client = run("greet(); hear(); os.write(1, b'{\"json'); os._exit(3)", transcript=transcript)
 
@@ -191,7 +201,7 @@ def test_a_dead_program_stays_dead(run: Run) -> None:
 
 
 def test_a_program_that_cannot_be_started_is_unreachable() -> None:
-    """The operating system's reason is passed on."""
+    """A missing program raises Unreachable, in the phase `connect`, with the system's reason."""
     client = StdioClient(["/nowhere/proxy"], env={}, transcript=Transcript())
 
     with pytest.raises(Unreachable, match="cannot start '/nowhere/proxy': No such file") as end:
@@ -210,7 +220,7 @@ def test_a_program_that_cannot_be_started_is_unreachable() -> None:
     ],
 )
 def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str) -> None:
-    """That holds for a drip, and for a program that does not read."""
+    """A silent, a dripping or a deaf program raises Unreachable at the deadline."""
     client = run(f"greet(); {code}").open()
 
     with pytest.raises(Unreachable, match="no answer in time") as end:
@@ -221,7 +231,7 @@ def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str
 
 
 def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
-    """The answer to an abandoned request is skipped."""
+    """The late answer to an abandoned request is skipped, and the next request's is found."""
     client = run("greet(); a = hear(); b = hear(); say(result(a), result(b))")
     with pytest.raises(Unreachable):
         client.request("first", timeout=0.1)
@@ -235,7 +245,7 @@ def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
 def test_more_than_the_bound_is_the_targets_fault(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line without an end is cut at the bound, and the program with it."""
+    """Endless output without a line break raises ProtocolFault at the bound."""
     monkeypatch.setattr(program, "MAX_BODY", 1 << 20)
     client = run("greet()\nwhile True: os.write(1, b'x' * 65536)")
     client.open()
@@ -246,7 +256,7 @@ def test_more_than_the_bound_is_the_targets_fault(
 
 @pytest.mark.parametrize("code", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
 def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
-    """That holds even if they ignore the end of input and SIGTERM."""
+    """`close` ends a program and its child, even if both ignore SIGTERM."""
     stubborn = f"import signal; {code}\nchild = os.fork() or (time.sleep(60), os._exit(0))"
     answering = "greet(); say(result(hear(), pids=[os.getpid(), child])); time.sleep(60)"
     client = run(f"{stubborn}\n{answering}")
@@ -259,7 +269,7 @@ def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
 
 
 def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may print a last message, and the transcript holds that too."""
+    """`close` lets a program print a last message at the end of its input; it is recorded."""
     monkeypatch.setattr(program, "PATIENCE_S", 5.0)
     transcript = Transcript()
     client = run("greet()\nsys.stdin.read()\nsay('goodbye')", transcript=transcript)
@@ -271,7 +281,7 @@ def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_line_break_in_a_message_is_our_own_fault(run: Run) -> None:
-    """Over stdio it would be two messages."""
+    """Params with a line break raise ValueError: over stdio they would be two messages."""
     client = run("greet(); hear()")
 
     with pytest.raises(ValueError, match="line break"):
