@@ -18,7 +18,7 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-    """Return the status and the headers of one call's answer."""
+    """Post one JSON-RPC call and return the status and the headers of its answer."""
     place = urlsplit(url)
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     if method.startswith("notifications/"):
@@ -34,7 +34,7 @@ def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: 
 
 
 def attempt(url: str, *methods: str, **headers: str) -> list[int]:
-    """Return the statuses of these calls, up to the first that fails."""
+    """Post these calls in turn and return their statuses, up to the first of 400 or more."""
     codes: list[int] = []
     for method in methods:
         codes.append(ask(url, method, headers)[0])
@@ -44,12 +44,12 @@ def attempt(url: str, *methods: str, **headers: str) -> list[int]:
 
 
 def serving(*script: dict[str, Any], **more: Any) -> FaultServers:
-    """Return one server of that script."""
+    """Return the servers of a load with one server `a` of that script."""
     return FaultServers(read_scripts([{"server_id": "a", "script": script}]), **more)
 
 
 def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
-    """Two failures, then health for good."""
+    """A script of two failures and health gives two 503 and then healthy attempts, all counted."""
     with serving(UNAVAILABLE, UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *HANDSHAKE) for _ in range(4)]
         entries = [(entry.attempt, entry.method) for entry in servers.log("a")]
@@ -61,7 +61,10 @@ def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
 
 
 def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
-    """The listing opens nothing after a handshake; a second listing meets the same fault."""
+    """A fault on tools/list meets a repeated tools/list too, within one attempt.
+
+    The next `initialize` begins the second attempt, which is healthy.
+    """
     with serving({**UNAVAILABLE, "on": "tools/list"}, HEALTHY) as servers:
         first = attempt(servers.url("a"), *HANDSHAKE)
         again = attempt(servers.url("a"), "tools/list")
@@ -75,7 +78,7 @@ def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
 def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
     methods: tuple[str, ...],
 ) -> None:
-    """`initialize` in a script means the opening request of any method."""
+    """A stateless loader's attempts are counted by its tools/list or server/discover."""
     with serving(UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *methods, **STATELESS) for _ in range(2)]
 
@@ -84,7 +87,7 @@ def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
 
 
 def test_the_next_page_opens_no_attempt() -> None:
-    """A listing that goes on belongs to the attempt that began it."""
+    """A tools/list with a cursor belongs to the attempt of the first page."""
     with serving(HEALTHY) as servers:
         attempt(servers.url("a"), "tools/list", **STATELESS)
         ask(servers.url("a"), "tools/list", STATELESS, cursor="more")
@@ -93,7 +96,7 @@ def test_the_next_page_opens_no_attempt() -> None:
 
 
 def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
-    """After a refusal by a handshake server, the loader goes on within the attempt."""
+    """`server/discover` followed by a handshake is one attempt, refused or not."""
     with serving(UNAVAILABLE, HEALTHY, eras="handshake") as servers:
         url = servers.url("a")
         probes = [attempt(url, "server/discover", **STATELESS) + attempt(url, *HANDSHAKE)]
@@ -104,7 +107,7 @@ def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
 
 
 def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
-    """The same method with the next revision belongs to the search for a revision."""
+    """Two `initialize` of different revisions are one attempt; the same again is the next."""
     with serving({"do": "status", "code": 400}, HEALTHY) as servers:
         for revision in ("2026-07-28", "2025-11-25", "2025-11-25"):
             ask(servers.url("a"), "initialize", protocolVersion=revision)
@@ -114,7 +117,7 @@ def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
 
 
 def test_a_late_request_is_counted_with_its_session() -> None:
-    """A loader that starts again may still wait for an earlier answer."""
+    """A request with the first attempt's session id counts there, even after a second began."""
     with serving(HEALTHY) as servers:
         session = ask(servers.url("a"), "initialize")[1]["Mcp-Session-Id"]
         ask(servers.url("a"), "initialize")
@@ -124,7 +127,7 @@ def test_a_late_request_is_counted_with_its_session() -> None:
 
 
 def test_other_requests_are_noted_and_open_nothing() -> None:
-    """A metadata request, a stream that does not exist, and a non-message are logged."""
+    """A GET, a DELETE and a POST that is not JSON-RPC are logged, and belong to no attempt."""
     with serving(HEALTHY) as servers:
         place = urlsplit(servers.url("a"))
         connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
@@ -152,7 +155,7 @@ def test_other_requests_are_noted_and_open_nothing() -> None:
 
 
 def test_two_servers_share_an_origin_and_nothing_else() -> None:
-    """Each has its own path, script and count."""
+    """Two servers on one port have different paths, scripts and counts of attempts."""
     scripts = [
         {"server_id": "guest", "script": [HEALTHY], "same_origin_as": "host"},
         {"server_id": "host", "script": [UNAVAILABLE]},
@@ -167,7 +170,7 @@ def test_two_servers_share_an_origin_and_nothing_else() -> None:
 
 
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
-    """A cookie and a session id carry the token of the server that gave them."""
+    """A cookie and a session id of two servers, sent to a third, are in the third one's log."""
     scripts = [
         {"server_id": "cookie", "script": [{"do": "set_cookie"}]},
         {"server_id": "session", "script": [{"do": "session", "on": "any"}]},
@@ -186,14 +189,14 @@ def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b?c#d", "503 timeout", "ß\U0001f600", "1-2"])
 def test_any_id_has_a_url(name: str) -> None:
-    """The id is in the path, and the path is found in any spelling."""
+    """A server of any id, even an empty one, is reached by its URL."""
     with FaultServers(read_scripts([{"server_id": name, "script": [HEALTHY]}])) as servers:
         assert attempt(servers.url(name), "initialize") == [200]
     assert servers.attempts(name) == 1
 
 
 def test_a_healed_server_is_counted_anew() -> None:
-    """It is healthy from then on."""
+    """After `heal` a failing server is healthy, and its attempts count from 0."""
     with serving(UNAVAILABLE) as servers:
         before = attempt(servers.url("a"), "initialize")
         servers.heal("a")
@@ -205,7 +208,7 @@ def test_a_healed_server_is_counted_anew() -> None:
 def test_a_log_keeps_the_first_entries_and_counts_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A peer's texts are cut, too."""
+    """A log keeps its first entries with long texts cut, and counts those that it dropped."""
     monkeypatch.setattr(server_log, "MOST", 2)
     with serving(HEALTHY) as servers:
         for _ in range(5):
@@ -238,6 +241,6 @@ def test_a_log_keeps_the_first_entries_and_counts_the_rest(
 def test_a_script_that_cannot_be_played_is_refused(
     documents: list[dict[str, Any]], complaint: str
 ) -> None:
-    """The sentence names the place or the server."""
+    """An invalid script raises BadScript with the place or the server."""
     with pytest.raises(BadScript, match=complaint):
         read_scripts([{"server_id": "a", **document} for document in documents])

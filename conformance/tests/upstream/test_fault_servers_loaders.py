@@ -82,7 +82,10 @@ OUTLASTING: dict[str, list[dict[str, Any]]] = {
 
 @contextmanager
 def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Iterator[FaultServers]:
-    """Yield servers by name, each with a tool named `tool`; a slow machine adds no fault."""
+    """Yield running servers of these scripts, by name, each with a tool named `tool`.
+
+    The loader's timeout is long, so that a slow machine adds no fault.
+    """
     documents = [
         {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": wait_s}
         for name, script in scripts.items()
@@ -92,9 +95,10 @@ def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Ite
 
 
 def loaded(servers: FaultServers) -> list[Outcome]:
-    """Return the outcomes of the reference's loader on all servers at once."""
+    """Load all servers with the reference's loader, and return its outcomes."""
 
     def place(connection: dict[str, Any]) -> Connection:
+        """Return the loader's Connection for a connection as the servers describe it."""
         command = connection.get("command") or [None]
         return Connection(
             server_id=connection["server_id"],
@@ -110,7 +114,10 @@ def loaded(servers: FaultServers) -> list[Outcome]:
 
 
 def test_the_reference_classifies_what_it_meets() -> None:
-    """Every status is as on the wire, with as many attempts as it claims."""
+    """For each script the reference's loader has the expected status and attempts.
+
+    It claims as many attempts as were counted, and sends no cookie or session id to another server.
+    """
     with playing(SCRIPTS) as servers:
         outcomes = loaded(servers)
         got = {
@@ -138,7 +145,7 @@ def test_the_reference_classifies_what_it_meets() -> None:
 def test_the_reference_waits_no_longer_than_it_is_told(
     name: str, status: str, attempts: int
 ) -> None:
-    """A late answer is tried again."""
+    """The reference's loader gives up at its timeout, and tries again."""
     with playing({name: OUTLASTING[name]}, wait_s=0.5) as servers:
         (outcome,) = loaded(servers)
 
@@ -147,9 +154,10 @@ def test_the_reference_waits_no_longer_than_it_is_told(
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
-    """It works in both eras of the protocol, in one attempt each time."""
+    """The official SDK client lists a healthy server's tool, in one attempt each time."""
 
     async def names(url: str) -> list[str]:
+        """Return the names of the tools that the client lists."""
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
             return [tool.name for tool in (await client.list_tools()).tools]
 
@@ -163,9 +171,10 @@ def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.parametrize("name", ["503 once", "clean 403", "reset", "json fin", "html", "error"])
 def test_the_stock_client_fails_in_one_attempt(name: str, mode: str) -> None:
-    """It may ask for the protocol's era any number of times before it fails."""
+    """The official SDK client raises at a failing server, and its tries count as one attempt."""
 
     async def use(url: str) -> None:
+        """List the tools with the client."""
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
             await client.list_tools()
 

@@ -50,7 +50,7 @@ BODY = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"%b"}}' %
 
 
 def mixed(count: int) -> FaultServers:
-    """Return that many servers, each word in turn, with some tools."""
+    """Return a load of that many servers, whose behaviours cycle through MIX."""
     tools = [f"tool_{n}" for n in range(20)]
     return FaultServers(
         read_scripts(
@@ -63,7 +63,10 @@ def mixed(count: int) -> FaultServers:
 
 
 def knock(connection: dict[str, Any]) -> bool:
-    """Send one request and read what comes within a moment; return whether there was a port."""
+    """Send one request and read what comes, 0.1 s at most between bytes; all errors are ignored.
+
+    Return whether the connection has a local port.
+    """
     place = urlsplit(connection.get("url") or "")
     if place.hostname != "127.0.0.1":
         return False
@@ -79,7 +82,7 @@ def knock(connection: dict[str, Any]) -> bool:
 
 
 def rounds(count: int, pool: ThreadPoolExecutor) -> int:
-    """Open, knock at and close many servers repeatedly; return the number of knocks."""
+    """Start, knock at and close 200 servers, `count` times; return the number of knocks."""
     knocks = 0
     for _ in range(count):
         with mixed(MANY) as servers:
@@ -93,12 +96,12 @@ def peak() -> int:
 
 
 def held() -> tuple[int, int]:
-    """Return the numbers of open descriptors and living threads."""
+    """Return the numbers of this process's open descriptors and living threads."""
     return len(list(Path("/dev/fd").iterdir())), threading.active_count()
 
 
 def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
-    """The process grows by little, and no descriptor or thread is left."""
+    """Five rounds of 200 servers leave no descriptor or thread, and less than 20 MB of growth."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
         before, begun = held(), peak()
@@ -111,7 +114,7 @@ def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
 
 
 def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
-    """Its bodies, connections and servers are freed."""
+    """After a closed load of 200 servers, less than 1 MB of what it allocated is left."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
         tracemalloc.start()
@@ -126,7 +129,7 @@ def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
 
 
 def test_what_is_kept_of_a_long_load_is_bounded() -> None:
-    """Six hundred requests of 50 kB leave the entries of the first ones, and no body."""
+    """Of 600 requests of 50 kB a server keeps the first 500 log entries, and no body."""
     with mixed(1) as servers:
         place = urlsplit(servers.url("s0"))
         with socket.create_connection((place.hostname, place.port), timeout=5) as sock:
@@ -148,7 +151,7 @@ def test_what_is_kept_of_a_long_load_is_bounded() -> None:
 
 
 def test_many_servers_open_and_close_at_once() -> None:
-    """It takes far less time than a load; the bound is wide for busy machines."""
+    """Four hundred servers start and close within 5 s."""
     began = time.monotonic()
     with mixed(2 * MANY) as servers:
         opened = len(servers.connections())
@@ -158,7 +161,7 @@ def test_many_servers_open_and_close_at_once() -> None:
 
 
 def test_loads_share_the_thread_of_a_hub() -> None:
-    """Many cases at once need no thread each, and one that ends does not affect the others."""
+    """Two loads on one hub start no further thread; closing one leaves the other serving."""
     with Upstreams(Transcript()) as hub:
         threads = threading.active_count()
         first, second = FaultServers(read(), hub=hub), FaultServers(read(), hub=hub)
@@ -176,16 +179,17 @@ def test_loads_share_the_thread_of_a_hub() -> None:
 
 
 def read() -> Any:
-    """Return the script of one healthy server."""
+    """Return the script of one healthy server `a`."""
     return read_scripts([{"server_id": "a", "script": [HEALTHY]}])
 
 
 def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failure is raised, and neither port nor thread is left."""
+    """If one port cannot be bound, `start` raises, and neither port nor thread is left."""
     before = held()
     bind, calls = socket.socket.bind, iter(range(100))
 
     def scarce(sock: socket.socket, address: Any) -> None:
+        """Bind as usual, but fail at the sixth call."""
         if next(calls) == 5:
             raise OSError("no more ports")
         bind(sock, address)

@@ -19,19 +19,22 @@ LINUX_ONLY = pytest.mark.skipif(
 
 
 def server_of(word: str, **more: Any) -> FaultServers:
-    """Return a server of one word."""
+    """Return a load of one server `a` whose script is this behaviour."""
     script = [{"do": word, **more}]
     return FaultServers(read_scripts([{"server_id": "a", "timeout_s": 2.5, "script": script}]))
 
 
 def dial(servers: FaultServers, patience: float = 5.0) -> socket.socket:
-    """Return a connection to the server's port."""
+    """Connect to the server's port and return the socket."""
     place = urlsplit(servers.url("a"))
     return socket.create_connection((place.hostname, place.port), timeout=patience)
 
 
 def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
-    """It does so until it heals."""
+    """A port of `refused` refuses connections, and nobody can bind it.
+
+    Attempts cannot be counted; after `heal` it accepts.
+    """
     with server_of("refused") as servers:
         port = urlsplit(servers.url("a")).port
         with pytest.raises(ConnectionRefusedError):
@@ -47,7 +50,7 @@ def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
 
 @LINUX_ONLY
 def test_a_full_backlog_takes_no_connection() -> None:
-    """Connecting times out until it heals."""
+    """Connecting to a port of `backlog` times out; after `heal` it succeeds."""
     with server_of("backlog") as servers:
         for _ in range(3):
             with pytest.raises(TimeoutError):
@@ -60,7 +63,10 @@ def test_a_full_backlog_takes_no_connection() -> None:
 
 
 def test_a_banner_greets_on_accept_and_waits() -> None:
-    """The greeting comes before any request; connections are logged, and are not attempts."""
+    """A `banner` server sends its greeting at once, and then nothing.
+
+    Its connections are logged, but attempts cannot be counted.
+    """
     with server_of("banner") as servers:
         for _ in range(2):
             with dial(servers, patience=0.2) as sock:
@@ -78,7 +84,7 @@ def test_a_banner_greets_on_accept_and_waits() -> None:
 
 
 def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
-    """The TLS handshake fails at once."""
+    """The https URL of `plain_for_tls` leads to a port where a TLS handshake fails."""
     with server_of("plain_for_tls") as servers:
         with dial(servers) as sock, pytest.raises(ssl.SSLError):
             ssl.create_default_context().wrap_socket(sock, server_hostname="localhost")
@@ -88,7 +94,7 @@ def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
 
 
 def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
-    """If it is known, the servers report it before a loader connects to a stranger."""
+    """The host of `unresolvable` does not resolve; where it might, `unmet` says so."""
     with server_of("unresolvable") as servers:
         if unmet := servers.unmet("a"):
             pytest.skip(unmet)
@@ -111,9 +117,13 @@ def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
 def test_the_precondition_of_an_unknown_name_is_no_such_name(
     monkeypatch: pytest.MonkeyPatch, answer: Exception | None, sentence: str
 ) -> None:
-    """An answer, or a resolver that cannot answer, does not meet it."""
+    """Only the resolver's "no such name" meets the precondition of an unknown host.
+
+    An address, and a resolver that cannot answer, are reasons against it.
+    """
 
     def resolve(*_: object, **__: object) -> list[object]:
+        """Raise the scripted error, or resolve to nothing."""
         if answer is not None:
             raise answer
         return []
@@ -124,7 +134,10 @@ def test_the_precondition_of_an_unknown_name_is_no_such_name(
 
 @pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])
 def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> None:
-    """It has id and timeout, and no port."""
+    """A malformed connection reaches the loader unchanged, with id and timeout.
+
+    It has no URL and no attempts, and cannot be healed.
+    """
     with server_of("malformed", connection=given) as servers:
         connections, counted = servers.connections(), servers.attempts("a")
         with pytest.raises(LookupError, match="'a' has no URL"):
@@ -137,7 +150,7 @@ def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> 
 
 
 def test_a_connection_says_where_and_how_long() -> None:
-    """The connection holds everything that a loader gets for a server with a URL."""
+    """The connection of a healthy server has id, timeout, URL, transport and empty headers."""
     with server_of("healthy") as servers:
         assert servers.connections() == [
             {
@@ -151,7 +164,7 @@ def test_a_connection_says_where_and_how_long() -> None:
 
 
 def test_a_missing_program_cannot_be_started() -> None:
-    """The file does not exist, and there are no attempts to count."""
+    """The command of `stdio_missing` names a file that does not exist; attempts are not counted."""
     with server_of("stdio_missing") as servers:
         connection = servers.connection("a")
         with pytest.raises(FileNotFoundError):
@@ -160,7 +173,7 @@ def test_a_missing_program_cannot_be_started() -> None:
 
 
 def test_a_process_that_exits_does_so_at_once() -> None:
-    """It prints nothing; each start is an attempt."""
+    """The command of `stdio_exits` prints nothing and ends with 0; each start is an attempt."""
     with server_of("stdio_exits") as servers:
         command = servers.connection("a")["command"]
         ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(2)]
@@ -171,7 +184,10 @@ def test_a_process_that_exits_does_so_at_once() -> None:
 
 
 def test_a_process_that_prints_garbage_lives_on() -> None:
-    """Its lines are not messages, and it answers nothing."""
+    """The command of `stdio_garbage` prints lines that are not JSON, and answers nothing.
+
+    It runs until its input ends.
+    """
     with server_of("stdio_garbage") as servers:
         command = servers.connection("a")["command"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -189,7 +205,7 @@ def test_a_process_that_prints_garbage_lives_on() -> None:
 
 
 def test_questions_to_nobody_name_who_is_there() -> None:
-    """A mistake of ours is raised with its repair."""
+    """An unknown server id, or `heal` before the start, raises an error that names the repair."""
     servers = server_of("healthy")
     with pytest.raises(LookupError, match=r"no server 'b'; the servers are a"):
         servers.attempts("b")

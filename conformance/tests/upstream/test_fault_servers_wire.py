@@ -19,7 +19,7 @@ HEALTHY = [{"do": "healthy"}]
 
 
 def call(method: str, **params: Any) -> bytes:
-    """Return a message; the notification has no id."""
+    """Return a JSON-RPC message as bytes, with id 7 unless it is a notification."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
     if not method.startswith("notifications/"):
         message["id"] = 7
@@ -46,7 +46,7 @@ def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, st
 
 
 def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
-    """Return status and media type, headers in lower case, body."""
+    """Return status with media type, the headers by lower-case name, and the body."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
@@ -54,24 +54,24 @@ def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
 
 
 def server_of(played: dict[str, Any]) -> FaultServers:
-    """Return a server of one tool that plays one behaviour."""
+    """Return a load of one server `a`, with a tool `add`, that plays this behaviour."""
     return FaultServers(read_scripts([{"server_id": "a", "tools": ["add"], "script": [played]}]))
 
 
 def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
-    """Return the answer to one request, and the end, from a server that plays that behaviour."""
+    """Return what `exchange` gives for one request to a server of that behaviour."""
     with server_of(played) as servers:
         return exchange(servers.url("a"), message)
 
 
 @pytest.mark.parametrize(("word", "end"), [("close", "fin"), ("reset", "rst")])
 def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
-    """An orderly close and a reset differ."""
+    """`close` and `reset` end the connection by FIN and by RST, before any byte."""
     assert met({"do": word}) == (b"", end)
 
 
 def test_silence_is_silent_and_stays_open() -> None:
-    """No byte comes within the patience, although the request was read."""
+    """Of `silence` no byte comes and the connection stays open; the request is in the log."""
     with server_of({"do": "silence"}) as servers:
         got = exchange(servers.url("a"), INITIALIZE, patience=0.3)
         (entry,) = servers.log("a")
@@ -88,7 +88,7 @@ def test_silence_is_silent_and_stays_open() -> None:
 @pytest.mark.parametrize("by", ["fin", "rst"])
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list"])
 def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
-    """Fewer bytes come than were announced."""
+    """`cut_json` sends fewer bytes than announced, and then ends by FIN or RST."""
     with server_of({"do": "cut_json", "by": by, "on": on}) as servers:
         exchange(servers.url("a"), INITIALIZE)
         raw, end = exchange(servers.url("a"), call(on))
@@ -101,7 +101,7 @@ def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
 @pytest.mark.parametrize("by", ["fin", "rst"])
 @pytest.mark.parametrize("where", ["before", "inside"])
 def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -> None:
-    """It is chunked, and neither its last chunk nor the end of an event comes."""
+    """`cut_sse` sends a chunked stream without a whole event or last chunk."""
     raw, end = met({"do": "cut_sse", "where": where, "by": by})
     kind, headers, body = parts(raw)
 
@@ -114,7 +114,7 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
 
 def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
-    """Return the bytes of an answer within a time, and those within the same time after it."""
+    """Return the answer's bytes that arrive within `seconds`, and those within as long again."""
     with server_of(played) as servers:
         place = urlsplit(servers.url("a"))
         head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(INITIALIZE)}\r\n\r\n"
@@ -139,7 +139,7 @@ def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
     ],
 )
 def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crumb: bytes) -> None:
-    """After its beginning nothing comes, or fragments that never complete it."""
+    """A cut answer that ends in `silence` gets no further byte, in `drip` only fillers."""
     begun, more = grown(played | {"by": "silence"})
     dripped, crumbs = grown(played | {"by": "drip"})
 
@@ -149,7 +149,7 @@ def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crum
 
 
 def test_a_stream_holds_the_right_answer() -> None:
-    """The answer is its one event."""
+    """`stream` sends the right answer to `initialize` as the one event of a stream."""
     raw, end = met({"do": "stream"})
     kind, _, body = parts(raw)
     _, _, data = body.strip().partition(b"\ndata: ")
@@ -159,7 +159,7 @@ def test_a_stream_holds_the_right_answer() -> None:
 
 
 def test_pages_are_as_long_as_the_script_says() -> None:
-    """There is one tool per page, and a cursor to the next one."""
+    """With `page_size` 1 the first page has one tool and a cursor."""
     script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": HEALTHY}
     with FaultServers(read_scripts([script])) as servers:
         raw, _ = exchange(servers.url("a"), call("tools/list"))
@@ -170,7 +170,7 @@ def test_pages_are_as_long_as_the_script_says() -> None:
 
 
 def test_a_later_page_fails_by_itself() -> None:
-    """The first one is answered well, and the log tells the two apart."""
+    """A fault on `later page` leaves the first page healthy, and fails the one with a cursor."""
     played = {"do": "status", "code": 503, "on": "later page"}
     script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": [played]}
     with FaultServers(read_scripts([script])) as servers:
@@ -198,7 +198,10 @@ def test_a_later_page_fails_by_itself() -> None:
 def test_a_stream_has_the_notifications_that_are_allowed_before_the_answer(
     params: dict[str, Any], methods: list[str | None]
 ) -> None:
-    """Progress needs a token, and a stateless request is answered without log messages."""
+    """`after` puts log and progress notifications before the answer, where they are allowed.
+
+    Progress needs a token, and a stateless request gets no log messages.
+    """
     played = {"do": "stream", "on": "any", "after": ["log", "progress"]}
     raw, _ = met(played, call("tools/list", **params))
     events = parts(raw)[2].strip().split(b"\n\n")
@@ -209,14 +212,14 @@ def test_a_stream_has_the_notifications_that_are_allowed_before_the_answer(
 
 
 def test_a_server_that_logs_says_so() -> None:
-    """Its capabilities have logging."""
+    """A server whose script sends log messages declares the capability `logging`."""
     raw, _ = met({"do": "stream", "on": "tools/list", "after": ["log"]})
 
     assert "logging" in json.loads(parts(raw)[2])["result"]["capabilities"]
 
 
 def test_many_threads_may_read_scripts_at_once() -> None:
-    """The types of scripts are built beforehand."""
+    """Twelve threads that read scripts at once do not crash the interpreter."""
     code = (
         "import sys, threading; sys.setswitchinterval(1e-6)\n"
         "from mcp_proxy_conformance.upstream.faults import read_scripts\n"
@@ -249,7 +252,7 @@ def test_many_threads_may_read_scripts_at_once() -> None:
     ],
 )
 def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes) -> None:
-    """Its length is right, and its content is that of the behaviour."""
+    """Wrong answers are whole: their length is right, status, type and body as scripted."""
     raw, end = met(played)
     status_and_type, headers, body = parts(raw)
 
@@ -258,13 +261,13 @@ def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes
 
 
 def test_broken_json_is_not_json() -> None:
-    """It carries no id by which it could pass for an answer."""
+    """The body of `broken_json` cannot be parsed as JSON."""
     with pytest.raises(json.JSONDecodeError):
         json.loads(parts(met({"do": "broken_json"})[0])[2])
 
 
 def test_a_json_rpc_error_answers_the_request() -> None:
-    """It has the code and message of the script."""
+    """`jsonrpc_error` answers the request's id with the scripted code and message."""
     raw, _ = met({"do": "jsonrpc_error", "code": -32001, "message": "not now"})
 
     assert json.loads(parts(raw)[2]) == {
@@ -275,7 +278,7 @@ def test_a_json_rpc_error_answers_the_request() -> None:
 
 
 def test_a_slow_answer_is_right_and_late() -> None:
-    """Nothing comes before its time."""
+    """`slow` sends the right answer, and not before its seconds are over."""
     began = time.monotonic()
     raw, _ = met({"do": "slow", "seconds": 0.2})
 
@@ -285,7 +288,7 @@ def test_a_slow_answer_is_right_and_late() -> None:
 
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list", "any"])
 def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
-    """Every other request gets a healthy answer."""
+    """A behaviour on one method fails that request; all others get a healthy answer."""
     methods = ["initialize", "notifications/initialized", "tools/list"]
     with server_of({"do": "status", "code": 500, "on": on}) as servers:
         codes = [parts(exchange(servers.url("a"), call(name))[0])[0][:3] for name in methods]
@@ -298,7 +301,7 @@ def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
 
 
 def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
-    """Requests there belong to the attempt that was redirected."""
+    """A redirect leads to a path that answers well, within the redirected attempt."""
     with server_of({"do": "redirect", "code": 308, "on": "any"}) as servers:
         first, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second, _, body = parts(exchange(headers["location"], INITIALIZE)[0])
@@ -309,7 +312,7 @@ def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
 
 
 def test_a_redirect_leads_to_nothing() -> None:
-    """A request there is no attempt."""
+    """A redirect to the missing path leads to a 404, which is not an attempt."""
     with server_of({"do": "redirect", "to": "missing path", "on": "any"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second = parts(exchange(headers["location"], INITIALIZE)[0])[0]
@@ -318,7 +321,7 @@ def test_a_redirect_leads_to_nothing() -> None:
 
 
 def test_a_redirect_leads_to_another_server() -> None:
-    """The other server's count goes up."""
+    """A redirect to another server leads to its URL, where the request counts as an attempt."""
     script = [{"do": "redirect", "to": "b"}]
     with FaultServers(
         read_scripts(
@@ -336,7 +339,7 @@ def test_a_redirect_leads_to_another_server() -> None:
 
 
 def test_a_healthy_server_lists_its_tools_in_both_eras() -> None:
-    """It does so with a handshake or without one."""
+    """A healthy server lists its tool with a handshake and without one, and hands out a session."""
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     with server_of({"do": "healthy"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])

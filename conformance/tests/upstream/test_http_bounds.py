@@ -23,15 +23,17 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def _sized(length: int) -> bytes:
+    """Return the head of a POST that announces a body of that length."""
     return HEAD + b"Content-Length: %d\r\n\r\n" % length
 
 
 @contextlib.asynccontextmanager
 async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
-    """Yield the port of a listener, and the requests that it has read."""
+    """Yield the port of a listener that answers 200, and the list of requests it has read."""
     requests: list[HttpRequest] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read and keep each request of a connection, and answer it with 200."""
         while True:
             requests.append(await read_request(reader))
             writer.write(render_response(200, b"", ()))
@@ -72,9 +74,10 @@ async def _answer(port: int, sent: bytes) -> bytes:
          "a chunk of less than none", "a long head"],
 )  # fmt: skip
 def test_a_request_is_read_unless_it_is_too_long(sent: bytes, taken: bytes | None) -> None:
-    """One that is too long is refused by closing the connection, before it is read."""
+    """A request within the bounds is answered; a longer one only closes the connection."""
 
     async def trial() -> None:
+        """Send the bytes, and compare the answer and the requests that were read."""
         async with _serving() as (port, requests):
             answer = await _answer(port, sent)
         assert [request.body for request in requests] == ([] if taken is None else [taken])
@@ -84,9 +87,13 @@ def test_a_request_is_read_unless_it_is_too_long(sent: bytes, taken: bytes | Non
 
 
 def test_bodies_that_never_end_are_refused_together_and_leave_room() -> None:
-    """As many as fit are waited for; the next is refused; once those end, one is served again."""
+    """While unfinished bodies fill the bound of all bodies, a further request is refused.
+
+    Once their connections are closed, one is served again.
+    """
 
     async def trial() -> None:
+        """Hold as many unfinished bodies as fit, ask, close them, and ask again."""
         async with _serving() as (port, requests):
             held = [
                 await asyncio.open_connection("127.0.0.1", port)

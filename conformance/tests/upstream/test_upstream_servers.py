@@ -23,20 +23,20 @@ ONE, TWO = UpstreamTool(name="one", description="First."), UpstreamTool(name="tw
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """The transcript of all servers of this file."""
+    """Return the transcript of all servers of this file."""
     return Transcript()
 
 
 @pytest.fixture(scope="module")
 def upstreams(transcript: Transcript) -> Iterator[Upstreams]:
-    """One loop for all tests of this file."""
+    """Yield a running hub that serves all upstreams of this file."""
     with Upstreams(transcript) as running:
         yield running
 
 
 @pytest.fixture
 def forge(upstreams: Upstreams) -> UpstreamServer:
-    """A server of two tools."""
+    """Return a running server of two tools."""
     return upstreams.add(UpstreamServer("forge", [ONE, TWO]))
 
 
@@ -52,7 +52,7 @@ def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **hea
 
 
 def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> None:
-    """There is no stream to get, a session to delete, and nothing elsewhere."""
+    """GET is 405, DELETE 200, and any other path 404."""
     assert [
         ask(forge, "GET", "/mcp")[0],
         ask(forge, "DELETE", "/mcp")[0],
@@ -79,7 +79,7 @@ def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> Non
 def test_every_post_has_an_answer(
     forge: UpstreamServer, body: bytes, status: int, code: int | None
 ) -> None:
-    """Errors are JSON-RPC errors; a message that is not a request gets an empty 202."""
+    """Each POST gets its status and JSON-RPC error; one that is not a request an empty 202."""
     got, answer = ask(forge, "POST", "/mcp", body)
 
     assert got == status
@@ -91,7 +91,7 @@ def test_every_post_has_an_answer(
     [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")],
 )
 def test_a_known_revision_is_granted(forge: UpstreamServer, asked: str, granted: str) -> None:
-    """An unknown one gets the latest revision of the handshake."""
+    """`initialize` gets its own revision if known, else the latest of the handshake."""
     params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": {}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 
@@ -103,7 +103,7 @@ def test_a_known_revision_is_granted(forge: UpstreamServer, asked: str, granted:
 def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
     forge: UpstreamServer,
 ) -> None:
-    """A client can thus choose again."""
+    """An unknown stateless revision is HTTP 400 with -32022 and the supported revisions."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'
 
     status, answer = ask(forge, "POST", "/mcp", body, **{"MCP-Protocol-Version": "2030-01-01"})
@@ -114,7 +114,7 @@ def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
 
 
 def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
-    """Some HTTP clients send no length; the connection goes on afterwards."""
+    """Two chunked requests on one connection are both answered."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     request = b"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     request += b"%x\r\n%b\r\n%x;x=y\r\n%b\r\n0\r\nT: x\r\n\r\n" % (9, body[:9], 31, body[9:])
@@ -128,7 +128,10 @@ def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
 
 
 def test_tools_change_while_it_runs(forge: UpstreamServer) -> None:
-    """Each next listing shows the change, in place; a removed tool is refused and counted."""
+    """Changed, added and removed tools show in the next listing.
+
+    A call of a removed tool is refused, and counted.
+    """
     with Client(forge.url, transcript=Transcript()) as client:
         client.tools()
         forge.change_tool("one", description="Changed.", input_schema={"type": "object", "x": 1})
@@ -151,7 +154,7 @@ def test_tools_change_while_it_runs(forge: UpstreamServer) -> None:
 
 
 def test_a_change_of_what_is_not_there_names_what_is(forge: UpstreamServer) -> None:
-    """A mistake of ours is raised with its repair."""
+    """Changing or removing an unknown tool raises LookupError, adding a known one ValueError."""
     with pytest.raises(LookupError, match=r"no tool 'six'; it has one, two"):
         forge.change_tool("six", description="")
     with pytest.raises(LookupError):
@@ -161,14 +164,14 @@ def test_a_change_of_what_is_not_there_names_what_is(forge: UpstreamServer) -> N
 
 
 def test_no_tools_are_an_empty_page(upstreams: Upstreams) -> None:
-    """The list of tools is present and empty."""
+    """A server without tools lists an empty array."""
     server = upstreams.add(UpstreamServer("empty", page_size=3))
     with Client(server.url, transcript=Transcript()) as client:
         assert client.tools() == []
 
 
 def test_a_page_that_nobody_asked_for_is_known() -> None:
-    """The page of a tool is named once the first page was asked for, until it is asked for too."""
+    """`unasked_page` names a tool's page once the first was requested, until it is too."""
     state = ServerState("forge", [UpstreamTool(name="one"), UpstreamTool(name="two")], page_size=1)
     before = state.unasked_page("two")
     state.page(None)
@@ -179,7 +182,7 @@ def test_a_page_that_nobody_asked_for_is_known() -> None:
 
 
 def test_a_server_comes_back_at_its_own_port(upstreams: Upstreams, forge: UpstreamServer) -> None:
-    """Between `remove` and the next `add` nothing listens there."""
+    """A removed server refuses connections; added again, it has its old port."""
     port = forge.port
     upstreams.remove(forge)
     with pytest.raises(ConnectionRefusedError):
@@ -191,7 +194,7 @@ def test_a_server_comes_back_at_its_own_port(upstreams: Upstreams, forge: Upstre
 
 
 def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
-    """NUL, U+2028, emoji and markup survive the wire."""
+    """NUL, U+2028, emoji and markup in a description arrive unchanged."""
     text = 'a\0b\u2028\u202e<b>"\U0001f600\\'
     server = upstreams.add(UpstreamServer("hostile", [UpstreamTool(name="x", description=text)]))
     with Client(server.url, transcript=Transcript()) as client:
@@ -201,7 +204,7 @@ def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
 def test_each_message_is_recorded_under_the_server_s_name(
     forge: UpstreamServer, transcript: Transcript
 ) -> None:
-    """It has its exact bytes and headers, the request before the answer."""
+    """Request and answer are in the transcript in order, with exact bytes and headers."""
     mark = transcript.mark()
     body = b'{"jsonrpc":"2.0", "id":1,"method":"ping"}'
 
@@ -214,7 +217,7 @@ def test_each_message_is_recorded_under_the_server_s_name(
 
 
 def test_all_ends_in_silence_with_connections_open(recwarn: pytest.WarningsRecorder) -> None:
-    """No thread, no port and no warning is left, even with peers that never read."""
+    """Closing with unread answers and half requests leaves no thread, port or warning."""
     threads = threading.active_count()
     upstreams = Upstreams(Transcript()).start()
     tools = [UpstreamTool(name=f"t{i}", description="x" * 10_000) for i in range(500)]
@@ -237,7 +240,7 @@ def test_all_ends_in_silence_with_connections_open(recwarn: pytest.WarningsRecor
 
 
 def test_a_server_must_be_added_to_answer() -> None:
-    """Both mistakes are named."""
+    """The URL of a server that was not added, and adding before the start, raise RuntimeError."""
     with pytest.raises(RuntimeError, match="was not added"):
         _ = UpstreamServer("lonely").url
     with pytest.raises(RuntimeError, match="was not started"):
@@ -245,7 +248,7 @@ def test_a_server_must_be_added_to_answer() -> None:
 
 
 def test_the_advertised_host_may_differ_from_the_bound_one() -> None:
-    """Targets may reach the suite by another name."""
+    """A server bound to 127.0.0.1 has `localhost` in its URL if that is advertised."""
     with Upstreams(Transcript(), host="127.0.0.1", advertised_host="localhost") as upstreams:
         server = upstreams.add(UpstreamServer("forge", [ONE]))
         with Client(server.url, transcript=Transcript()) as client:

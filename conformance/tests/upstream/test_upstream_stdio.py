@@ -1,4 +1,4 @@
-"""The stdio shim and the official client, against the scripted servers."""
+"""The process that plays a stdio server (the shim), and the official client against it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TOOLS = [UpstreamTool(name=f"tool_{i}") for i in range(3)]
 
 @pytest.fixture
 def forge() -> Iterator[UpstreamServer]:
-    """A server of three tools in pages of two."""
+    """Yield a running server of three tools in pages of two."""
     with Upstreams(Transcript()) as upstreams:
         yield upstreams.add(UpstreamServer("forge", TOOLS, page_size=2))
 
 
 class Shim:
-    """The shim's process, with messages as lines."""
+    """The process of a stdio server, spoken to in lines."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -41,25 +41,28 @@ class Shim:
         )
 
     def say(self, message: dict[str, Any]) -> None:
-        """Send one line."""
+        """Send one JSON-RPC message as a line."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """Receive one line."""
+        """Wait for one line and return its message."""
         assert self.process.stdout is not None
         heard: dict[str, Any] = json.loads(self.process.stdout.readline())
         return heard
 
     def end(self) -> tuple[int, bytes]:
-        """Close its input; return its exit code and its complaints."""
+        """Close its input; return its exit code and its error output."""
         _, complaints = self.process.communicate(timeout=5)
         return self.process.returncode, complaints
 
 
 def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
-    """Answers and counters are the suite's; changed tools are announced; end of input ends it."""
+    """Over its process a server answers, counts a call and announces removed tools.
+
+    The process ends with 0 at the end of its input.
+    """
     shim = Shim(forge.command)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
     shim.say({"id": 1, "method": "initialize", "params": params})
@@ -79,7 +82,7 @@ def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
 
 
 def test_the_shim_ends_with_the_suite() -> None:
-    """A closed server closes the shim, whose input is still open."""
+    """When its server closes, the process ends with 0, though its input is still open."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("forge", TOOLS))
         shim = Shim(server.command)
@@ -95,7 +98,7 @@ def test_the_shim_ends_with_the_suite() -> None:
     [([], 2), (["--connect", "nowhere"], 2), (["--connect", "127.0.0.1:1"], 3)],
 )
 def test_a_shim_without_a_suite_says_so(arguments: list[str], code: int) -> None:
-    """It prints to standard error, with an exit code of its own; also when started as a module."""
+    """Wrong arguments are exit 2, and a port without the suite is 3, each with an error line."""
     module = "mcp_proxy_conformance.upstream.stdio"
     process = subprocess.run(
         [sys.executable, "-m", module, *arguments], capture_output=True, timeout=10, check=False
@@ -106,7 +109,7 @@ def test_a_shim_without_a_suite_says_so(arguments: list[str], code: int) -> None
 
 
 def test_the_shim_imports_next_to_nothing() -> None:
-    """It starts once per server and target: neither asyncio nor ssl nor json is loaded."""
+    """Importing the process's module loads neither asyncio, ssl, json nor http."""
     probe = (
         "import sys, mcp_proxy_conformance.upstream.stdio;"
         "print([m for m in ('asyncio', 'ssl', 'json', 'http') if m in sys.modules])"
@@ -117,6 +120,7 @@ def test_the_shim_imports_next_to_nothing() -> None:
 
 
 async def _tour(transport: Any) -> tuple[list[str], str]:
+    """List all pages and call `tool_2`; return the tools' names and the text of the call."""
     async with StockClient(transport) as client:
         names, cursor = [], None
         while True:
@@ -131,7 +135,7 @@ async def _tour(transport: Any) -> tuple[list[str], str]:
 @pytest.mark.parametrize("eras", ["both", "handshake", "stateless"])
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_official_client_can_use_it(eras: Any, transport: str) -> None:
-    """It works in either era and over either transport."""
+    """The official client lists and calls over HTTP and over stdio, in each era."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("forge", TOOLS, page_size=2, eras=eras))
         command, *arguments = server.command
