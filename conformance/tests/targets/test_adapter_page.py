@@ -14,7 +14,10 @@ from mcp_proxy_conformance.targets.command import AdapterAnswer
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
-    """The lines are the requests and answers of the documentation, unchanged."""
+    """Each example line of ADAPTER.md fits the schema; its nine answers decode.
+
+    Its requests are of every operation.
+    """
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
@@ -51,7 +54,7 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """The schema can fail."""
+    """Lines that break the adapter protocol are invalid under its schema."""
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
 
     assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))

@@ -24,7 +24,7 @@ BUILTINS = "mcp_proxy_conformance.resilience.builtin."
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a Python without what only POSIX systems have."""
+    """Run the command line in a Python that lacks what only POSIX systems have."""
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],
         cwd=folder,
@@ -39,7 +39,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """The reference as a process, with locks of four kinds."""
+    """Yield the running reference, a process of its own, with locks of four kinds."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -47,7 +47,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
-    """Excepted are loaders that need packages of others."""
+    """Every module can be imported there, except loaders that need other packages."""
     done = run(tmp_path, "import everything")
 
     broken = {name: why for name, why in json.loads(done.stdout).items() if BUILTINS not in name}
@@ -71,7 +71,7 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
 def test_what_cannot_work_says_what_does(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
-    """Data are printed everywhere; a program that cannot be started is named in one sentence."""
+    """Commands that only print work; those that start programs name an alternative, and fail."""
     done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
 
     output = done.stdout + done.stderr
@@ -81,7 +81,7 @@ def test_what_cannot_work_says_what_does(
 
 
 def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
-    """Without starting a program nothing is missing."""
+    """`run endpoint` judges a running endpoint: over 20 clauses pass, none fails."""
     done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
@@ -92,7 +92,7 @@ def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_an_encoding_without_a_letter_ends_nothing(encoding: str, tmp_path: Path) -> None:
-    """Consoles and pipes of Windows have such encodings."""
+    """With an output encoding that lacks characters, `explain` still prints, and exits with 0."""
     done = run(tmp_path, "explain", "T1", PYTHONIOENCODING=encoding)
 
     assert (done.returncode, done.stderr) == (0, "")

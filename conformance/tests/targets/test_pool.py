@@ -24,7 +24,7 @@ FAR = round(EARLY_S / PACE_S) + 1
 
 @dataclass(eq=False)
 class FakeStarted:
-    """Started at some time, and closed or not."""
+    """A target that was started at some time, and is closed or not."""
 
     started_at: float
     closed: bool = False
@@ -43,25 +43,25 @@ class Clocked:
     made: list[FakeStarted] = field(default_factory=list)
 
     def make(self, _: World) -> Ready[None]:
-        """Return a target that claims to have taken a while to start."""
+        """Return a target, made now, that claims to have taken 5 s."""
         self.made.append(FakeStarted(self.now))
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
-        """Return a check's target after so many seconds, once every pending start is done."""
+        """Advance the clock and return the target of a place; pending starts are awaited first."""
         self.known()
         self.now += seconds
         return cast("FakeStarted", self.pool.get(place, WORLD).started)
 
     def known(self) -> dict[str, float]:
-        """Return when each present target was started, by place, once no start is pending."""
+        """Map each place to the time at which its target was started, once no start is pending."""
         made = self.pool._made
         return {place: future.result().started.started_at for place, future in made.items()}
 
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """Such a pool, closed after the test."""
+    """Yield a pool of fake targets of 27 s on a clock of its own; close it after the test."""
     target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
     clocked_pool = Clocked(Pool(target, tmp_path, lambda _: None))
     monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: clocked_pool.now))
@@ -71,7 +71,7 @@ def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked
 
 
 def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
-    """It is not while more checks come before it than end within its lead time."""
+    """A target is started ahead only when few enough checks come before its first use."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, FAR)])
 
     assert list(clocked.known()) == ["near"]
@@ -81,7 +81,7 @@ def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
 
 
 def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
-    """The pace is that of the last checks."""
+    """After quick checks, a target of a far use is started, since the mean duration shrinks."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, 10 * FAR)])
 
     for _ in range(20):
@@ -91,7 +91,10 @@ def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
 
 
 def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> None:
-    """Slow checks came before; a check that needs it does not wait for a start."""
+    """A target that is nearly too old gets a successor, which the next check is given at once.
+
+    The old one is closed.
+    """
     clocked.pool.plan([Wanted("near", WORLD), Wanted("later", WORLD, 3)])
     clocked.after(0.0, "near")
     clocked.after(LASTS_S - 1, "near")
@@ -102,7 +105,7 @@ def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> N
 
 
 def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> None:
-    """Its use is always immediate; it does not affect how near other targets are."""
+    """Requests of a spare target do not bring other uses nearer; it gets a successor too."""
     plan = [Wanted("stage", WORLD), Wanted("stage#second", WORLD, spare=True)]
     clocked.pool.plan([*plan, Wanted("far", WORLD, FAR + 10)])
     for _ in range(10):
@@ -114,7 +117,7 @@ def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> No
 
 
 def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) -> None:
-    """One check took longer than a target lasts."""
+    """After a very long check, target and successor are both too old: a new one is made."""
     clocked.pool.plan([Wanted("stage", WORLD)])
     clocked.after(0.0, "stage")
     clocked.after(LASTS_S - 1, "stage")
@@ -130,7 +133,7 @@ def _closed_soon(started: FakeStarted) -> bool:
 
 
 def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocked: Clocked) -> None:
-    """The run's time may be up while a check holds its target, and returns it later."""
+    """After `hurry`, `release` and `close` still work, and the open target is closed."""
     clocked.pool.plan([Wanted("near", WORLD)])
     near = clocked.after(0, "near")
     clocked.pool._open.add(cast("Any", near))
@@ -144,9 +147,10 @@ def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocke
 
 
 def test_a_failure_that_is_kept_holds_nothing_that_was_answered() -> None:
-    """Neither its own frames nor those of its cause keep it."""
+    """`without_frames` leaves an error without traceback, context and cause."""
 
     def answered() -> None:
+        """Raise AdapterError while another error is handled."""
         try:
             int("from here")
         except ValueError:

@@ -18,7 +18,7 @@ DEEP = 3000
 
 
 def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> None:
-    """Paths that no system call accepts are left out of the search, and removed nevertheless."""
+    """In a folder nested 3000 deep the reachable file is found, and all of it is removed."""
     folder, here = tmp_path / "state", os.open(".", os.O_RDONLY)
     folder.mkdir()
     (folder / "a.db").write_text("x")
@@ -38,7 +38,7 @@ def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> 
 
 
 def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
-    """A target may replace its folder by a link to anywhere."""
+    """If the target's folder is a symbolic link, no log is copied from where it leads."""
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "scratch" / "a1"
     elsewhere.mkdir()
     folder.mkdir(parents=True)
@@ -51,7 +51,7 @@ def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
 
 
 def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
-    """No folder is made there either."""
+    """If the scratch folder is a symbolic link, AdapterError is raised; nothing is made there."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
     target = Target(kind="command", make=lambda: CommandAdapter(["true"]))

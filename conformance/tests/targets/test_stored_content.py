@@ -18,6 +18,7 @@ TRACES = {"query": spelled(TEXT)}
 
 
 def _database(path: Path, *statements: str) -> None:
+    """Execute these statements on an SQLite database in one transaction."""
     with closing(sqlite3.connect(path)) as rows, rows:
         for statement in statements:
             rows.execute(statement)
@@ -67,7 +68,10 @@ def test_another_text_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_change_of_a_database_is_told_by_its_column(tmp_path: Path) -> None:
-    """A change of a database is told by its column, one of its header as such."""
+    """A changed cell and a changed header are told as column and header.
+
+    A text that is new there is found as a trace in the column and the file.
+    """
     path = tmp_path / "proxy.db"
     _database(path, "create table t (a, b)", "insert into t values (1, 'x')")
     before = stored(tmp_path, TRACES)
@@ -79,7 +83,7 @@ def test_a_change_of_a_database_is_told_by_its_column(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_changes_nothing_is_no_change(tmp_path: Path) -> None:
-    """A transaction that leaves each value as it was is no change."""
+    """An update that leaves each value as it was gives no changed place."""
     path = tmp_path / "proxy.db"
     _database(path, "create table t (a)", "insert into t values (1)")
     before = stored(tmp_path, TRACES)
@@ -89,7 +93,7 @@ def test_a_transaction_that_changes_nothing_is_no_change(tmp_path: Path) -> None
 
 
 def test_what_the_suite_printed_is_no_content_of_the_target(tmp_path: Path) -> None:
-    """Files in which the suite keeps the output of programs are not read."""
+    """Of three files, those with programs' output kept by the suite are left out."""
     (tmp_path / "target-12.log").write_text(TEXT)
     (tmp_path / "adapter.log").write_text(TEXT)
     (tmp_path / "own.log").write_text("x")

@@ -39,13 +39,13 @@ sys.stdin.read()
 
 
 def ok(members: str) -> str:
-    """Return an answer that accepts the start with these members."""
+    """Return an answer to the first request that accepts it, with these members of `ok`."""
     return f'{{"id":1,"ok":{{{members}}}}}'
 
 
 @pytest.fixture
 def adapters() -> Iterator[list[CommandAdapter]]:
-    """The adapters of a test, ended with it."""
+    """Yield an empty list; the adapters that a test puts into it are stopped at its end."""
     made: list[CommandAdapter] = []
     yield made
     for adapter in made:
@@ -53,14 +53,20 @@ def adapters() -> Iterator[list[CommandAdapter]]:
 
 
 def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) -> CommandAdapter:
-    """Return an adapter that answers so, line by line; a line with `!` is run instead."""
+    """Return an adapter whose program answers each request with the next of these lines.
+
+    A line that begins with `!` is Python that the program runs instead.
+    """
     program = [sys.executable, "-c", ADAPTER.format(answers=list(answers))]
     made.append(CommandAdapter(program, answer_s=answer_s))
     return made[-1]
 
 
 def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """Every request of the suite is valid, as an adapter receives it."""
+    """Each of the seven requests of the suite is valid under the adapter schema as received.
+
+    A server over stdio is sent with its command and its allow list.
+    """
     copy = tmp_path / "lines"
     keep = f"!open({str(copy)!r}, 'a').write(line); print({{}}, flush=True)"
     answers = [STARTED, *(f'{{"id":{number},"ok":{{"count":3}}}}' for number in range(2, 9))]
@@ -91,7 +97,7 @@ def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[Command
 
 
 def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """Members that it leaves out are unchanged; without a new one access is unchanged."""
+    """A new URL in an answer gives a new access with the old headers; without any it is None."""
     moved = '{"id":2,"ok":{"url":"http://127.0.0.1:10/mcp"}}'
     adapter = saying(adapters, STARTED, moved, '{"id":3,"ok":{}}')
 
@@ -108,7 +114,7 @@ def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAda
 def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Later headers are merged into the old ones, agent by agent."""
+    """An answer with headers of one agent keeps those of the other."""
     both = world(
         server("forge", tool("zorvik_list")), agents={"junior": ("forge",), "senior": ("forge",)}
     )
@@ -126,7 +132,10 @@ def test_an_agent_left_out_keeps_its_headers(
 def test_refusals_and_unsupported_operations_are_told_apart(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """An error answer does not end the adapter."""
+    """`refused`, `unsupported` and `error` raise Refused, Unsupported and AdapterError.
+
+    The adapter is still used afterwards.
+    """
     adapter = saying(
         adapters,
         STARTED,
@@ -185,7 +194,7 @@ def test_a_broken_start_is_told_in_one_sentence(
     complaint: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The line is quoted, the log's end shown, and the process is ended."""
+    """Each unusable answer to `start` raises TargetNotStarted with the fault; the program ends."""
     late = "time.sleep" in answers[0]
     monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
     adapter = saying(adapters, *answers)
@@ -202,7 +211,7 @@ def test_a_broken_start_is_told_in_one_sentence(
 def test_after_a_break_every_request_says_so(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """A late answer is never taken for that of the next request."""
+    """After a request without an answer in time, the next one raises the same AdapterError."""
     adapter = saying(adapters, STARTED, "!time.sleep(3)", '{"id":3,"ok":{}}', answer_s=0.3)
     adapter.start(WORLD, PLACES, tmp_path)
 
@@ -213,7 +222,7 @@ def test_after_a_break_every_request_says_so(
 
 
 def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """So is a line that was printed between two answers."""
+    """A line that is printed without a request raises AdapterError, which quotes it."""
     chatty = f"!print({STARTED!r}); print('GET /mcp 200', flush=True)"
     adapter = saying(adapters, chatty, '{"id":2,"ok":{}}')
     adapter.start(WORLD, PLACES, tmp_path)
@@ -225,7 +234,7 @@ def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) 
 def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Lines before the request are quoted; no more than a few are read."""
+    """A program that prints endlessly raises AdapterError at the next request, and is ended."""
     flood = "[print('flood', flush=True) for _ in range(9 ** 9)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {flood}")
     adapter.start(WORLD, PLACES, tmp_path)
@@ -243,7 +252,7 @@ def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
 def test_the_end_drains_an_adapter_that_is_blocked(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """It can finish its output, see the end of its input, and exit by itself."""
+    """`stop` lets a program that is blocked on its output finish by itself."""
     mark = tmp_path / "done"
     many = "[print('x' * 999) for _ in range(999)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {many}; open({str(mark)!r}, 'w')")
@@ -257,7 +266,7 @@ def test_the_end_drains_an_adapter_that_is_blocked(
 def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """The adapter has ended; further output of its child is waited for only briefly."""
+    """A program that ends, while its child keeps the output open, raises TargetNotStarted soon."""
     leaving = "!import subprocess; subprocess.Popen(['sleep', '20']); sys.exit(7)"
     adapter = saying(adapters, leaving)
     began = time.monotonic()
@@ -270,7 +279,7 @@ def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
 def test_credentials_of_a_bad_answer_are_not_quoted(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """The form of the answer is quoted; names stay."""
+    """An unusable answer is quoted with the values of headers, agents and env redacted."""
     way_in = '"headers":{"A":"s3cret"},"agents":{"junior":{"B":"s3cret"}}'
     stdio = '"stdio":{"command":["x"],"env":{"KEY":"s3cret"}}'
     adapter = saying(adapters, ok(f'"url":3,{way_in},{stdio}'))
@@ -286,7 +295,7 @@ def test_credentials_of_a_bad_answer_are_not_quoted(
 def test_an_adapter_that_reads_no_more_is_told_at_once(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """It is alive, but no request reaches it: no answer is waited for."""
+    """A program that closed its input raises AdapterError without waiting, and is ended."""
     deaf = f"!print({STARTED!r}, flush=True); import os; os.close(0); time.sleep(60)"
     made = saying(adapters, deaf, answer_s=30.0)
     made.start(WORLD, PLACES, tmp_path)
@@ -303,7 +312,7 @@ def test_an_adapter_that_reads_no_more_is_told_at_once(
 def test_agents_that_nobody_asked_for_are_not_kept(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """That holds for any number of agents in an answer."""
+    """Of a thousand agents in an answer only the world's one is kept."""
     many = ",".join(f'"a{number}":{{"A":"x"}}' for number in range(1000))
     answer = ok(f'"url":"http://127.0.0.1:9/mcp","agents":{{"junior":{{"A":"b"}},{many}}}')
     adapter = saying(adapters, answer)
@@ -317,10 +326,11 @@ def test_agents_that_nobody_asked_for_are_not_kept(
 def test_a_machine_that_lacks_something_is_asked_again(
     lasts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sentence does not blame the program."""
+    """A start that fails for lack of resources is retried; after four tries the error says so."""
     real, tried = subprocess.Popen, list[int]()
 
     def scarce(*words: Any, **options: Any) -> Any:
+        """Raise EAGAIN for the first `lasts` calls, then start the program."""
         tried.append(1)
         if len(tried) <= lasts:
             raise OSError(errno.EAGAIN, "Resource temporarily unavailable")

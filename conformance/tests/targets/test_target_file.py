@@ -35,19 +35,19 @@ def described(
     options: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Description:
-    """Describe a target by a file with that text, and further options."""
+    """Write a target file of that text; return its description with options and environment."""
     file = tmp_path / FILE
     file.write_text(text, encoding="utf-8")
     return describe(kind=None, file=file, given=options or {}, environment=environment or {})
 
 
 def schema() -> dict[str, Any]:
-    """The schema of target files."""
+    """Return the JSON schema of target files."""
     return dict(json.loads((schemas_dir() / "target.schema.json").read_text(encoding="utf-8")))
 
 
 def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None:
-    """The commented file fits its schema, and each default that it shows is the default."""
+    """The file that `init` writes fits its schema and shows the real defaults."""
     done = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     again = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
@@ -67,7 +67,7 @@ def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None
 
 
 def test_the_schema_and_the_types_name_the_same_members() -> None:
-    """No member, capability or status is known to only one of them."""
+    """Schema and Python types of target files have the same members, capabilities and statuses."""
     document = schema()
     surface = document["properties"]["surface"]["properties"]
 
@@ -83,7 +83,7 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
 
 
 def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
-    """Each of the three counts alone, and over the next."""
+    """A member's value is that of the option, else of the environment, else of the file."""
     text = 'kind = "mcpproxy"\nbinary = "a"\nsettle_s = 1.5\n[upstreams]\nhost = "one"\n'
     words = {
         "MCP_PROXY_CONFORMANCE_SETTLE_S": "2.5",
@@ -145,7 +145,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
 def test_a_bad_file_is_refused_with_the_place_and_the_repair(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
-    """One sentence that begins with the file, and exit 2."""
+    """A faulty target file raises BadTarget with one line, and ends `run` with exit 2."""
     with pytest.raises(BadTarget) as error:
         described(tmp_path, text)
     file = str(tmp_path / FILE)
@@ -157,14 +157,14 @@ def test_a_bad_file_is_refused_with_the_place_and_the_repair(
 
 
 def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
-    """Such a number compares with nothing."""
+    """`nan` or `inf` as seconds in the environment raises BadTarget."""
     for word in ("nan", "inf"):
         with pytest.raises(BadTarget, match="`settle_s`"):
             described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
 
 
 def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> None:
-    """The sentence names the variable."""
+    """A command with an open quote in the environment raises BadTarget with the variable's name."""
     words = {"MCP_PROXY_CONFORMANCE_COMMAND": "python 'a"}
 
     with pytest.raises(BadTarget, match=r"^MCP_PROXY_CONFORMANCE_COMMAND is .* quote its words"):
@@ -186,7 +186,7 @@ def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> No
 def test_bad_options_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
 ) -> None:
-    """One sentence, exit 2, before anything is started."""
+    """Unusable options of `run` end it with exit 2 and the repair."""
     monkeypatch.chdir(tmp_path)
     if FILE in arguments:
         (tmp_path / FILE).write_text('kind = "mcpproxy"\nbinary = "x"\n', encoding="utf-8")
@@ -198,7 +198,10 @@ def test_bad_options_are_refused(
 
 
 def test_holes_are_filled_anywhere() -> None:
-    """Holes in names, in text, as an object, and as all the arguments are filled."""
+    """Templates are filled in tool names, in texts, as an object and as all the arguments.
+
+    One that does not depend on the tool's name is recognised.
+    """
     key, arguments = ToolKey("forge", "list_repos"), {"a": "'b'"}
     direct = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}")
     code = ToolTemplate(tool="run", arguments={"js": "call('{server}','{tool}',{arguments})"})

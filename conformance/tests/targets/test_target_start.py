@@ -28,7 +28,7 @@ CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
 
 def refer(*before: str) -> str:
-    """Return a program that runs the reference after these words."""
+    """Return a shell script that runs the reference, with these words before its command."""
     return f'#!/bin/sh\nexec {" ".join(before)} {sys.executable} -m mcp_proxy_reference "$@"\n'
 
 
@@ -43,7 +43,7 @@ def refer(*before: str) -> str:
 def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
 ) -> None:
-    """The end of its log is shown."""
+    """A proxy that ends, or is not ready in time, ends the run with exit 3 and the reason."""
     monkeypatch.setattr("mcp_proxy_conformance.targets.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
     binary.write_text(program, encoding="utf-8")
@@ -61,7 +61,7 @@ def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
 def test_a_port_that_is_taken_meanwhile_is_left_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another program may take a free port before the target listens on it."""
+    """If the chosen port is taken by another program, the target is started at another port."""
     binary = tmp_path / "proxy"
     binary.write_text(refer(), encoding="utf-8")
     binary.chmod(0o700)
@@ -71,6 +71,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
         busy.listen()
 
         def taken_once() -> int:
+            """Return a port in use at first, and a free one from then on."""
             ports.append(find() if ports else busy.getsockname()[1])
             return ports[-1]
 
@@ -86,10 +87,11 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
 
 
 def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
-    """Another program may have taken the port; the target will then report it and exit."""
+    """A port that answers with text that is not HTTP does not count as ready."""
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def greet() -> None:
+            """Accept one connection and send a line that is not HTTP."""
             with other.accept()[0] as sock:
                 sock.sendall(b"Starting up...\n")
 
@@ -104,7 +106,7 @@ def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
 def test_a_file_in_the_working_folder_is_used_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pytest's own command line takes it too, by name."""
+    """`run` uses a target file in the working folder, and says so."""
     monkeypatch.chdir(tmp_path)
     adapter = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
     (tmp_path / FILE).write_text(f"command = {adapter}\n", encoding="utf-8")
@@ -120,7 +122,7 @@ def test_a_file_in_the_working_folder_is_used_and_named(
 def test_a_file_found_that_describes_another_kind_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line says so; the kind on the command line is judged."""
+    """A file in the working folder of another kind than the command's is not used, as is said."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
 
@@ -144,16 +146,18 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
 def test_upstreams_are_where_the_file_says(
     tmp_path: Path, place: UpstreamPlace, url: str | None, command: str | None
 ) -> None:
-    """The adapter gets the host's name, or a command line instead of a URL."""
+    """The adapter gets upstreams at the host, bind address or transport of the target file."""
     received: dict[str, Any] = {}
 
     class Listening:
         """Records its upstreams only."""
 
         def start(self, _world: object, upstreams: dict[str, Any], _folder: Path) -> None:
+            """Keep the upstreams' addresses; nothing is started."""
             received.update(upstreams)
 
         def stop(self) -> None:
+            """Do nothing."""
             pass
 
     target = target_of(Description(kind="command", command=("x",), upstreams=place))
@@ -173,7 +177,7 @@ def test_upstreams_are_where_the_file_says(
 
 
 def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
-    """Exit 3, and the member to repair."""
+    """A bind address that this machine lacks ends the run with exit 3, and is named."""
     out = ("--out", str(tmp_path), "--check", CHECK)
     done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])
 
@@ -182,7 +186,7 @@ def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path: Path) -> None:
-    """For a server quarantined by its operator, the suite says that it did not lay that lock."""
+    """A server quarantined by its operator, without that capability declared, is exit 2."""
     script = tmp_path / "adapter.py"
     script.write_text(QUARANTINING, encoding="utf-8")
     done = CliRunner().invoke(
