@@ -21,6 +21,7 @@ FLAG: Json = {"include_disabled": True}
 
 
 def _tool(name: str, text: str = "") -> Json:
+    """Return a tool's entry in tools/list, with that description."""
     return {"name": name, "description": text, "inputSchema": {"type": "object"}}
 
 
@@ -32,6 +33,7 @@ class _Upstream:
     calls: list[str] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the HTTP requests of one connection until it ends."""
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -45,6 +47,7 @@ class _Upstream:
             writer.close()
 
     def result(self, message: Json) -> Json:
+        """Return the result of a message; a call is recorded by the tool's name."""
         if message["method"] == "tools/call":
             self.calls.append(message["params"]["name"])
             return {"content": [{"type": "text", "text": "called"}]}
@@ -62,32 +65,39 @@ class _World:
     headers: dict[str, str] = field(default_factory=dict)
 
     async def post(self, message: Json, **headers: str) -> httpx2.Response:
+        """Post a JSON-RPC message in the session and return the HTTP response."""
         message = {"jsonrpc": "2.0", "id": 1, **message}
         return await self.http.post(self.proxy.url, json=message, headers=self.headers | headers)
 
     async def tool(self, name: str, arguments: Json, **headers: str) -> Json:
+        """Call one of the proxy's tools; return its result with its first text as `text`."""
         params = {"name": name, "arguments": arguments}
         answer = await self.post({"method": "tools/call", "params": params}, **headers)
         result: Json = answer.json()["result"]
         return {"isError": False, "text": result["content"][0]["text"], **result}
 
     async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
+        """Search with these arguments and return the discovery answer."""
         content = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
         return dict(json.loads(content["text"]))
 
     async def statuses(self, query: str, **headers: str) -> dict[str, str]:
+        """Map each tool found with the flag to its lock status, or `callable`."""
         document = await self.discover(query, FLAG, **headers)
         locked = {entry["name"]: entry["status"] for entry in document.get("disabled", [])}
         return {entry["name"]: "callable" for entry in document["tools"]} | locked
 
     async def call(self, name: str, **headers: str) -> Json:
+        """Call an upstream tool through the proxy and return the result."""
         return await self.tool("call_tool_read", {"name": name, "args_json": "{}"}, **headers)
 
     async def counts(self, server: str) -> Any:
+        """Return the counts of a server in the listing; None if it has none."""
         got = await self.tool("upstream_servers", {"operation": "get", "name": server})
         return json.loads(got["text"])["server"].get("tools")
 
     async def operate(self, path: str, body: Json | None = None) -> Json:
+        """Ask the operator API, by GET without a body; return its answer with the HTTP status."""
         url = self.proxy.url.replace("/mcp", f"/api/v1/{path}")
         method = "GET" if body is None else "POST"
         answer = await self.http.request(method, url, json=body, headers={"x-api-key": "K"})
@@ -98,6 +108,10 @@ class _World:
 async def _running(
     folder: Path, servers: Json, policy: Policy | None = None
 ) -> AsyncIterator[_World]:
+    """Yield a running proxy in front of these scripted upstreams, once they are loaded.
+
+    `offers` of a server are its tools; the other members go to the config.
+    """
     upstreams, listeners, entries = {}, [], []
     for name, server in servers.items():
         upstreams[name] = _Upstream(server["offers"])
@@ -118,6 +132,7 @@ async def _running(
 
 
 def _asynchronous(check: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Return a test function that runs this coroutine function to its end."""
     return functools.wraps(check)(lambda *args, **kwargs: asyncio.run(check(*args, **kwargs)))
 
 
@@ -151,7 +166,10 @@ async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path)
 
 @_asynchronous
 async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) -> None:
-    """A callable hit silences the note; with none it counts the locked hits, even at limit 1."""
+    """Without the flag an answer gets the note only if nothing callable and some locked matched.
+
+    The note counts all locked matches, even at limit 1.
+    """
     denied = TRUSTED | {"disabled_tools": ["zebra_feed", "zebra_sell"]}
     async with _running(tmp_path, {"zoo": denied}) as zoo:
         mixed = await zoo.discover("zebra")
@@ -172,7 +190,10 @@ async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) ->
 async def test_the_cap_is_one_decision_of_the_policy(
     tmp_path: Path, policy: Policy, listed: list[int]
 ) -> None:
-    """Of many locked hits min(limit, 10) are listed, and no callable one is displaced."""
+    """Of 30 locked hits min(limit, 10) are listed, or as many as a replaced `cap` allows.
+
+    The callable one is always there.
+    """
     offers = [_tool(f"lock_{n}", "gnu") for n in range(30)] + [_tool("open_1", "gnu")]
     denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["open_1"]}
     async with _running(tmp_path, {"zoo": denied}, policy) as zoo:
@@ -184,7 +205,7 @@ async def test_the_cap_is_one_decision_of_the_policy(
 
 @_asynchronous
 async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: Path) -> None:
-    """A new and a changed tool are named without text, refused, and callable once approved."""
+    """A new and a changed tool are listed without text and refused, until they are approved."""
     async with _running(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
         zoo.upstreams["zoo"].tools = [_tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
         await zoo.operate("servers/zoo/discover-tools", {})
@@ -206,7 +227,10 @@ async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: P
 
 @_asynchronous
 async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
-    """Quarantine withholds, off comes first, and both are kept in the file."""
+    """A quarantined server's tools are listed without text; of one switched off all are locked.
+
+    Both settings are written to the config file.
+    """
     servers = {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:
         await zoo.operate("servers/zoo/quarantine", {})
@@ -232,7 +256,7 @@ async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
 
 @_asynchronous
 async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: Path) -> None:
-    """A deny list written at run time locks; a file that cannot be used changes nothing."""
+    """A deny list written at run time locks; a broken file leaves it, and unlocking is 409."""
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         document = json.loads(zoo.config.read_text(encoding="utf-8"))
         document["mcpServers"][0]["disabled_tools"] = ["zebra_ride"]
@@ -248,7 +272,10 @@ async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: P
 
 @_asynchronous
 async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
-    """Neither entry, note, listing nor rejection names a hidden server; a bad token is 401."""
+    """An agent gets no entry, listing or rejection that tells of a server outside its scope.
+
+    A wrong token is HTTP 401.
+    """
     servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:
         junior = {"name": "junior", "allowed_servers": ["zoo"], "permissions": ["read"]}
@@ -266,7 +293,7 @@ async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path
 
 @_asynchronous
 async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path: Path) -> None:
-    """The user's lock is read back from the store; the counter starts at zero again."""
+    """After a restart the user's lock is still there, and the opt-in counter is 0."""
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
         await zoo.discover("zebra")
@@ -280,7 +307,7 @@ async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path:
 
 @_asynchronous
 async def test_an_unreadable_store_leaves_the_reason_unknown(tmp_path: Path) -> None:
-    """Missing, replaced or garbled: nothing is callable for an unknown reason, until mended."""
+    """While the store is missing or garbled, a tool is `disabled_unknown` and refused."""
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         store, away = tmp_path / "data" / "proxy.db", tmp_path / "away.db"
         states = []

@@ -24,7 +24,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
 
 
 def listed(url: str) -> dict[str, Any]:
-    """Return the connection status of each server, as listed."""
+    """Map each server to its connection status in the proxy's listing."""
     client = Client(url, transcript=Transcript())
     listing = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
     client.close()
@@ -32,14 +32,17 @@ def listed(url: str) -> dict[str, Any]:
 
 
 async def shown(config: Path, data: Path) -> dict[str, Any]:
-    """Return the listing of a proxy with that configuration once every server was tried."""
+    """Start a proxy with that configuration, and return `listed` once every server was loaded."""
     async with Proxy.open(config, data) as proxy:
         await proxy.settled()
         return await asyncio.to_thread(listed, proxy.url)
 
 
 def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Status, attempts and a safe sentence are given; credentials of the URL are nowhere."""
+    """Servers of four outcomes are listed and logged with status, attempts and a sentence.
+
+    A token in their URLs is in no log line.
+    """
     scripts = [
         {"server_id": name, "tools": [f"{name}_tool"], "script": script}
         for name, script in SCRIPTS.items()

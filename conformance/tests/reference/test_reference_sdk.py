@@ -42,7 +42,7 @@ RETRIEVE = {"method": "tools/call", "params": {"name": "retrieve_tools"}}
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A configuration whose only upstream speaks stdio; new tools of it wait for approval."""
+    """Return a config file whose only upstream speaks stdio; its new tools wait for approval."""
     upstream = {"name": "zoo", "command": sys.executable, "args": ["-c", UPSTREAM]}
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"api_key": "K", "mcpServers": [upstream]}), encoding="utf-8")
@@ -50,6 +50,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def _command(config: Path, listen: str = "127.0.0.1:0") -> list[str]:
+    """Return the command line that serves this config at an address."""
     flags = [f"--config={config}", "--data-dir", str(config.parent), f"--listen={listen}"]
     more = ["--enable-socket=false", "--log-level=warn"]
     return [sys.executable, "-m", "mcp_proxy_reference", "serve", *flags, *more]
@@ -60,6 +61,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REFERENCE)}
 
 @contextmanager
 def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Yield the process of a proxy with this config, and its URL; terminate it afterwards."""
     with subprocess.Popen(_command(config), env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
@@ -69,7 +71,10 @@ def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
-    """Return the discovery answer once the upstream has been loaded."""
+    """Repeat a discovery request until tools, with arguments also locked ones, are found.
+
+    Return the discovery answer.
+    """
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})
         assert result.content[0].type == "text"
@@ -79,6 +84,7 @@ async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
 
 
 async def _use(client: Client) -> None:
+    """List, discover and call with the client; the tool that is new afterwards awaits approval."""
     names = [tool.name for tool in (await client.list_tools()).tools]
     before = await _found(client)
     call = {"name": "zoo:zebra_ride", "args_json": "{}"}
@@ -96,9 +102,10 @@ async def _use(client: Client) -> None:
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_the_proxy_over_http(config: Path, mode: str) -> None:
-    """Listing, discovery and a call work in both protocol eras; the upstream's news arrive."""
+    """The official client lists, discovers and calls over HTTP, in both protocol eras."""
 
     async def session(url: str) -> None:
+        """Use the proxy at this URL with the official client."""
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
             await _use(client)
 
@@ -108,9 +115,10 @@ def test_the_stock_client_uses_the_proxy_over_http(config: Path, mode: str) -> N
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> None:
-    """The same works over standard input and output, where no address line is printed."""
+    """The official client lists, discovers and calls over standard streams."""
 
     async def session() -> None:
+        """Start the proxy over stdio with the official client, and use it."""
         program, *arguments = _command(config, ":0")
         server = StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT)
         async with asyncio.timeout(20), Client(stdio_client(server), mode=mode) as client:
@@ -120,7 +128,7 @@ def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> 
 
 
 def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> None:
-    """Ready at once, and a termination signal ends it with exit code 0."""
+    """A proxy is ready once its URL is printed, and SIGTERM ends it with exit code 0."""
     with _running(config) as (process, url):
         with urllib.request.urlopen(url.replace("/mcp", "/readyz")) as answer:  # noqa: S310
             ready = json.load(answer)
@@ -146,7 +154,7 @@ def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> 
 def test_an_unusable_configuration_is_told_in_one_sentence(
     config: Path, text: str, word: str
 ) -> None:
-    """The process ends with exit code 2 and one line that names the culprit."""
+    """An unusable config ends the process with exit 2 and one error line."""
     config.write_text(text, encoding="utf-8")
     listen = [] if "listen" in text else ["--listen=127.0.0.1:0"]
     base = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--config", str(config)]
@@ -173,7 +181,7 @@ def test_an_unusable_configuration_is_told_in_one_sentence(
 def test_a_malformed_request_is_refused_by_its_kind(
     config: Path, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """The HTTP status names the kind of fault, and the answer is JSON without internals."""
+    """Each malformed HTTP request gets the status of its fault, and a JSON error."""
     method = headers.get("method", "POST")
     headers = {"content-type": "application/json", **headers}
     with _running(config) as (_, url):
