@@ -157,7 +157,6 @@ def test_upstreams_are_where_the_file_says(
             received.update(upstreams)
 
         def stop(self) -> None:
-            """Do nothing."""
             pass
 
     target = target_of(Description(kind="command", command=("x",), upstreams=place))
