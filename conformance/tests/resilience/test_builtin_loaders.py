@@ -44,7 +44,10 @@ BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1
 
 
 def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
-    """Return the answers of the program around that script to these lines."""
+    """Run the wrapper program of a builtin around that script; return its answers to these lines.
+
+    `way`: the function of the script that it calls, `every` or `one`.
+    """
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
     words = [sys.executable, "-I", str(environments.SCRIPTS / "wrapper.py"), str(place), way]
@@ -54,13 +57,16 @@ def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> li
 
 
 def request(number: int) -> bytes:
-    """Return a load of a server that loads and one that fails."""
+    """Return the line that asks to load one server that works and one that fails."""
     return json.dumps({"id": number, "op": "load", "servers": BESIDE}).encode()
 
 
 @pytest.mark.parametrize(("way", "error"), [("every", "KeyError"), ("one", "nobody there")])
 def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> None:
-    """It is so line after line; the library's own output is in no answer."""
+    """Two loads of a good and a failing server each answer with both outcomes, and nothing else.
+
+    What the library prints is in no answer; a failure is `permanent`, with its exception's text.
+    """
     lines = answers(tmp_path, way, request(1), request(2))
 
     well = {"server_id": "well", "status": "available", "tools": ["a"]}
@@ -90,7 +96,7 @@ tasks = []
 
 
 def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) -> None:
-    """That holds even if the task cannot be cancelled."""
+    """Two loads are answered although the script leaves a task that ignores its cancellation."""
     loads = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
 
     assert [[outcome["status"] for outcome in load["ok"]["outcomes"]] for load in loads] == [
@@ -100,7 +106,7 @@ def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) ->
 
 
 def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) -> None:
-    """It answers hello before and after a load."""
+    """Hello, before a load and after it, is answered with the one capability `stdio`."""
     hello = json.dumps({"id": 7, "op": "hello"}).encode()
 
     lines = answers(tmp_path, "every", hello, request(1), hello)
@@ -110,7 +116,7 @@ def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) 
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """The next line is read."""
+    """Nonsense, a list and an unknown operation each get an error; a load after them succeeds."""
     lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
 
     assert [(line["id"], "error" in line) for line in lines] == [
@@ -122,7 +128,7 @@ def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
-    """The sentence holds the repair."""
+    """Looking up a builtin `llama` raises UnknownBuiltin, whose message lists the known names."""
     with pytest.raises(
         UnknownBuiltin, match=r"no builtin loader is named 'llama'; choose one of langchain, "
     ):
@@ -130,7 +136,7 @@ def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """It has its name, in the order of names; its script defines the function that it names."""
+    """Builtins are listed by name and found by it; each one's script defines its function."""
     names = [entry.name for entry in builtins()]
     scripts = [(environments.SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
     defined = [f"async def {entry.function}(" for entry in builtins()]
@@ -141,7 +147,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
 
 
 def made(tmp_path: Path, requirement: str) -> Builtin:
-    """Return a builtin of another requirement."""
+    """Return a builtin that needs this pip requirement."""
     return Builtin(
         name="own",
         package="own",
@@ -154,13 +160,13 @@ def made(tmp_path: Path, requirement: str) -> Builtin:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder for one test."""
+    """Point the user's cache at an empty folder; return where environments of builtins go in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
 
 
 def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    """It names the requirement and the reason."""
+    """A requirement that cannot be installed raises one line with its name; no folder is left."""
     missing = made(tmp_path, f"own @ file://{tmp_path}/nowhere")
 
     with pytest.raises(
@@ -173,7 +179,7 @@ def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cac
 
 
 def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path) -> None:
-    """There is no traceback."""
+    """If a file is in the place of the cache folder, NotInstalled names the reason."""
     cache.parent.parent.write_text("a file", encoding="utf-8")
 
     with pytest.raises(NotInstalled, match="Not a directory"):
@@ -183,7 +189,10 @@ def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path
 def test_two_at_once_make_one_environment(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The later one is dropped; both get the same command, and a third makes none."""
+    """Of two threads that make one environment, both get the same command, and one folder is left.
+
+    A third use makes none.
+    """
     both, began = threading.Barrier(2), []
 
     def make(folder: Path, requirement: str) -> None:
@@ -206,7 +215,7 @@ def test_two_at_once_make_one_environment(
 
 
 def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The convention for these folders requires it."""
+    """With a relative $XDG_CACHE_HOME, the cache folder is in ~/.cache, as its convention says."""
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
 
     assert environments.cache_folder() == Path.home() / ".cache" / "mcp-proxy-conformance"
@@ -214,7 +223,7 @@ def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def healthy() -> Iterator[UpstreamServer]:
-    """A server of two tools, one of them named like a prefix."""
+    """Start an MCP server with two tools, one of which begins like a prefix; stop it at the end."""
     with Upstreams(Transcript()) as running:
         tools = [UpstreamTool(name="add"), UpstreamTool(name="healthy_sub")]
         yield running.add(UpstreamServer("healthy", tools))
@@ -223,7 +232,10 @@ def healthy() -> Iterator[UpstreamServer]:
 def loaded(
     tmp_path: Path, name: str, *servers: Mapping[str, Any]
 ) -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    """Return status, tools and whether there is an error, by server; an empty load comes first."""
+    """Load these servers with a builtin, after a load of none; return each one's outcome.
+
+    An outcome is (status, tools, whether there is an error), by server id.
+    """
     loader = LoaderProgram(command(builtin(name)), tmp_path)
     try:
         empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
@@ -238,7 +250,7 @@ def loaded(
 
 
 def at(server_id: str, url: str) -> dict[str, Any]:
-    """Return a server over HTTP."""
+    """Return a server over HTTP as a load request names it, with a header and a timeout of 5 s."""
     own = {"transport": "streamable-http", "headers": {"X-Own": "yes"}, "timeout_s": 5.0}
     return {"server_id": server_id, "url": url, **own}
 
@@ -255,7 +267,10 @@ NAMES = [entry.name for entry in builtins()]
 def test_a_builtin_loads_over_http_and_stdio(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """Each server has its tools, under the server's own id and the tools' own names."""
+    """Each builtin loads one server over HTTP and over stdio, with the tools' own names in both.
+
+    Its library's version is known. It is installed for this, so only if a variable asks for it.
+    """
     program, *arguments = healthy.command
     child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
 
@@ -272,7 +287,10 @@ def test_a_builtin_loads_over_http_and_stdio(
 def test_a_builtin_tells_of_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """All servers have an outcome; if the library gives all tools or none, no server has tools."""
+    """Beside a healthy server, a closed port and a 404 are reported as `permanent`, without tools.
+
+    If the library gives all tools or none, so is the healthy server.
+    """
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         closed = at("closed", f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")

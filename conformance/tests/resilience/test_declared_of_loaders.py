@@ -41,12 +41,12 @@ def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[Loa
 
 
 def differing(bench: LoadBench, case: str) -> list[str]:
-    """Return the paths of a case at which the loader deviates from the allowed outcomes."""
+    """Return the paths of the findings on the load case of that id; empty if there are none."""
     return [finding.path for finding in bench.judged(CASES[case]).findings]
 
 
 def prefixed(before: str) -> ChangedLoad:
-    """Return a loader that prefixes each tool, with the server's id filled in."""
+    """Return a loader that puts this prefix before each tool, `{server_id}` in it replaced."""
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         for outcome in answer["outcomes"]:
@@ -72,7 +72,10 @@ def prefixed(before: str) -> ChangedLoad:
 def test_only_the_declared_prefix_is_taken_off(
     before: str, declared: str, wrong: list[str], tmp_path: Path
 ) -> None:
-    """A tool with another prefix is another tool (O3.own-tools)."""
+    """Tools with the declared prefix, or with none, are the server's own.
+
+    Those with another prefix give a finding for each server.
+    """
     with loading(prefixed(before), tmp_path, tool_prefix=declared) as bench:
         differing_paths = differing(bench, "outcome-several-tools")
 
@@ -94,12 +97,15 @@ def test_only_the_declared_prefix_is_taken_off(
 def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
     told: list[str], prefix: str, own: bool
 ) -> None:
-    """The server lists `add` and `a_add`; ids are often written without unfit characters."""
+    """Told names match the listed `add` and `a_add`, with the prefix taken off at most once.
+
+    Letters of the server's id that no tool name may have can be replaced or missing.
+    """
     assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:
-    """Read a denial whose body holds the signature as a timeout."""
+    """Classify a denial whose body has the test's signature as a timeout; others as they are."""
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
 
@@ -116,14 +122,20 @@ AS_IT_IS = ChangedLoad(id="as-it-is", text="It is the reference's own.")
 def test_each_declared_signature_is_served(
     changed: ChangedLoad, wrong: list[str], tmp_path: Path
 ) -> None:
-    """A loader that does not know its own is convicted; one that it knows adds no finding."""
+    """Of two declared timeout signatures, one that the loader does not know gives a finding.
+
+    A loader that treats both as timeouts has none.
+    """
     declared = ("ext_authz timeout", SIGNATURE)
     with loading(changed, tmp_path, timeout_signatures=declared) as bench:
         assert differing(bench, "authorization-declared") == wrong
 
 
 def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
-    """Nor is there if a declared one is in the body of what would be a denial."""
+    """A case about timeout signatures does not apply to a loader that declares none.
+
+    Nor does a case of a denial apply if a declared signature is in the denial's body.
+    """
     with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no timeout"):
         bench.judged(CASES["authorization-declared"])
     body = CASES["denied-forbidden-policy"].given.servers[0].script[0].body or ""
@@ -135,7 +147,7 @@ def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) ->
 
 
 def by_turns() -> Any:
-    """Return an answer decision that calls the failed permanent and transient in turn."""
+    """Return a change of answers: failed servers are permanent and transient in turn, by load."""
     turn = count()
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +164,10 @@ def by_turns() -> Any:
     "case", ["unnamed-html", "unnamed-429", "unnamed-rpc-error", "unnamed-stdio-exits"]
 )
 def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Path) -> None:
-    """Each of the two classes is allowed, the change is not."""
+    """A failure called permanent, then transient, gives a finding on the second load.
+
+    Either class is allowed there; the unchanged loader has no finding.
+    """
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
     with loading(turning, tmp_path) as bench:
@@ -162,7 +177,10 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
 
 
 def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
-    """The variant that refuses commands has no load that breaks off, unless it declares them."""
+    """A loader that refuses commands is not given any, and their cases do not apply to it.
+
+    If it declares stdio nevertheless, they fail or are inconclusive.
+    """
     variant = next(each for each in load_variants() if each.id == "http-only")
     checks = Selection(clauses=frozenset({"X.stdio", "I4.bounded"}))
 
@@ -183,7 +201,7 @@ def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) ->
 
 @pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])
 def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
-    """The reference reads it; a loader that takes the cut for the signal is convicted."""
+    """A 403 whose connection is then cut is a denial; a loader that reports a cut has a finding."""
     cut = ChangedLoad(
         id="cut",
         text="What ends is transient.",
@@ -197,7 +215,10 @@ def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
 
 
 def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> None:
-    """Its prefix is taken off, and the profile is that of loaders."""
+    """A run with a target file of a loader alone judges by its declared timeout signature.
+
+    The reference's loader, which does not know that one, fails T4.declared with exit 1.
+    """
     file = tmp_path / "loader.toml"
     file.write_text('kind = "loader"\ntool_prefix = "x_"\ntimeout_signatures = ["gone late"]\n')
     check = "test_an_authorization_that_timed_out_is_no_denial"

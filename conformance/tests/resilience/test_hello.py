@@ -42,7 +42,7 @@ ONE = ("--check", "test_outcomes_have_their_form_under_any_script", "--examples"
 
 
 def program(folder: Path, answer: Any) -> list[str]:
-    """Return the command of the plain loader, with its answer to hello."""
+    """Write the plain loader, and return the command that starts it with this answer to hello."""
     path = folder / "loader.py"
     path.write_text(PLAIN, encoding="utf-8")
     return [sys.executable, str(path), json.dumps(answer)]
@@ -58,12 +58,15 @@ def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any
 
 
 def line(**members: Any) -> bytes:
-    """Return an answer to hello."""
+    """Return the line of an answer to hello that has these members."""
     return json.dumps({"id": 1, **members}).encode()
 
 
 def test_an_answer_declares_what_a_target_file_does() -> None:
-    """Name and version are one line; members that nobody knows are ignored."""
+    """Capabilities, prefix and signatures are read from hello; name and version become one line.
+
+    An unknown member is ignored.
+    """
     members = {"tool_prefix": "x_", "timeout_signatures": ["late"], "later": 1}
     titled = {"name": "my\nloader", "version": "1.2"}
 
@@ -78,7 +81,7 @@ def test_an_answer_declares_what_a_target_file_does() -> None:
 
 @pytest.mark.parametrize("answer", [UNKNOWN, {"error": "no operation hello"}])
 def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> None:
-    """`unsupported` and an error are the same."""
+    """An answer to hello of `unsupported`, or with an error, is read as None."""
     assert read_hello(line(**answer)) is None
 
 
@@ -98,7 +101,7 @@ def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> Non
     ],
 )
 def test_what_cannot_be_declared_is_refused_with_its_place(ok: Any, sentence: str) -> None:
-    """One sentence names the answer, the member and the repair."""
+    """A hello with a wrong or missing declaration raises BadTarget, which names the member."""
     with pytest.raises(BadTarget) as caught:
         read_hello(line(ok=ok))
 
@@ -121,7 +124,7 @@ def test_what_cannot_be_declared_is_refused_with_its_place(ok: Any, sentence: st
     ],
 )
 def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str) -> None:
-    """One sentence quotes it and has the expected form."""
+    """A line that does not answer hello raises AdapterError, which quotes it and shows the form."""
     with pytest.raises(AdapterError) as caught:
         read_hello(answer)
 
@@ -137,7 +140,10 @@ def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str
     ],
 )
 def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sentence: str) -> None:
-    """With a declaration of somebody else it is a remark."""
+    """A program that exits or is silent at hello is `broken`, and says why.
+
+    If the user declared its capabilities, that is only a remark of one line.
+    """
     command = (sys.executable, "-c", f"import sys, time; sys.stdin.readline(); {code}")
     declared = Description(kind="loader", capabilities=("retries",))
 
@@ -152,7 +158,10 @@ def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sente
 
 
 def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Path) -> None:
-    """What the user leaves out is taken from the answer."""
+    """The user's declarations override those of hello; each contradiction is a remark.
+
+    What the user leaves out is taken from the answer.
+    """
     ok = {"capabilities": ["retries", "stdio"], "tool_prefix": "a_", "timeout_signatures": ["late"]}
     command = program(tmp_path, {"ok": ok})
     declared = Description(kind="loader", capabilities=("retries",), tool_prefix="b_")
@@ -170,7 +179,7 @@ def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Pat
 
 
 def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
-    """Both name the same ones."""
+    """The same capabilities in another order, from hello and from the user, make no remark."""
     command = program(tmp_path, {"ok": {"capabilities": ["stdio", "retries"]}})
     declared = Description(kind="loader", capabilities=("retries", "stdio"))
 
@@ -178,7 +187,10 @@ def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
 
 
 def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
-    """It is given no command, and judged by the basic profile; a sentence says how to have more."""
+    """A loader without hello passes the basic profile with exit 0, and is never given a command.
+
+    Two lines on standard error say how to have more judged, and what the profile is.
+    """
     done, report = run(tmp_path, UNKNOWN, "--examples", "1")
 
     assert done.exit_code == 0, done.output
@@ -205,7 +217,10 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
 def test_the_profile_follows_what_is_declared(
     declared: list[str], options: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    """An option overrides the answer, and --profile overrides both; one line says which it is."""
+    """The profile of a loader is chosen by its capabilities: from hello, else from the option.
+
+    --profile overrides both; one line of standard error says which it is, and why.
+    """
     ok = {"capabilities": declared, "name": "plain", "version": "3"}
     done, report = run(tmp_path, {"ok": ok}, *ONE, *options)
 
@@ -215,7 +230,10 @@ def test_the_profile_follows_what_is_declared(
 
 
 def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
-    """With --capabilities it is a remark, and the run is made."""
+    """A hello with an unknown capability ends the run with exit 2 and one sentence.
+
+    If --capabilities is given, it is a remark, and the run ends with 0.
+    """
     wrong = {"ok": {"capabilities": ["retrys"]}}
     done, _ = run(tmp_path, wrong)
     helped, _ = run(tmp_path, wrong, *ONE, "--capabilities", "")
@@ -229,7 +247,7 @@ def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
 
 
 def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
-    """The report has the reason."""
+    """A contradictory answer to hello ends the run with exit 3; the report has the reason."""
     done, report = run(tmp_path, {"ok": {"capabilities": []}, "error": "both"})
 
     assert done.exit_code == 3
@@ -237,7 +255,7 @@ def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
 
 
 def test_each_required_clause_of_a_command_is_shown_without_one() -> None:
-    """A loader over HTTP alone loses no clause that counts."""
+    """Every required clause of a load case over stdio is cited by a case over HTTP too."""
     required = {clause.id for clause in catalogue().clauses.values() if clause.level == "required"}
     with_command = {c for case in load_cases() if case.needs for c in case.clauses} & required
     without = {c for case in load_cases() if not case.needs for c in case.clauses}

@@ -28,7 +28,7 @@ Told = dict[str, Any]
 
 
 def test_another_seed_is_another_list_of_loads() -> None:
-    """The same seed gives the same one; more examples begin with the same tours."""
+    """The same seed generates the same loads, another seed others after the same first two."""
     ids = [[case.id for case in generated(10, seed, Reads())] for seed in (0, 0, 1)]
 
     assert ids[0] == ids[1] != ids[2]
@@ -36,7 +36,7 @@ def test_another_seed_is_another_list_of_loads() -> None:
 
 
 def test_a_loader_without_stdio_is_given_no_command() -> None:
-    """Where another loader is given one, its connection is refused."""
+    """No load generated for a loader without stdio has a command: a refused port replaces it."""
     over_stdio = [case.id for case in generated(300, 3, Reads()) if case.needs]
     refused = a_load([(Behaviour(do="stdio_exits"),)], 2, Reads(stdio=False))
 
@@ -46,7 +46,10 @@ def test_a_loader_without_stdio_is_given_no_command() -> None:
 
 
 def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
-    """That holds up to the second attempt, if the source has a word for every attempt."""
+    """In 300 generated loads, an end (status, attempts) is blamed if and only if it is not allowed.
+
+    Of not allowed ends only those up to the second attempt, where the source names every class.
+    """
     for case in generated(300, 3, Reads()):
         most = min(case.given.max_attempts, 2)
         for server in case.given.servers:
@@ -71,7 +74,7 @@ NOT_FOUND = Blame("status", ("P3.not-found",))
 
 
 def script(*words: str) -> tuple[Behaviour, ...]:
-    """Return a script from codes and words."""
+    """Return a server's script: a number is an HTTP status, any other word a behaviour."""
     return tuple(
         Behaviour(do="status", code=int(word)) if word.isdecimal() else Behaviour(do=word)  # type: ignore[arg-type]
         for word in words
@@ -104,7 +107,10 @@ def script(*words: str) -> tuple[Behaviour, ...]:
 def test_the_walk_ends_where_the_source_does(
     words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
 ) -> None:
-    """Sequences walked by hand: on after a transient failure, an end at all else, a bound."""
+    """Scripts, walked by hand, have these allowed ends (status, attempts) and no others.
+
+    A loader goes on after a transient failure only, up to the maximum of attempts.
+    """
     server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
     assert walk(server, most).ends == ends
@@ -140,7 +146,10 @@ def test_the_walk_ends_where_the_source_does(
 def test_the_blame_is_laid_on_the_clause(
     words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
 ) -> None:
-    """There are four attempts; an advisory clause gets no blame."""
+    """With four attempts allowed, a wrong end of these scripts is blamed on exactly these clauses.
+
+    An end that the source leaves open is blamed on none.
+    """
     server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
     assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
@@ -171,7 +180,7 @@ def test_the_blame_is_laid_on_the_clause(
 def test_only_what_the_source_leaves_no_word_for_is_blamed(
     behaviour: Behaviour, status: str, clauses: list[str]
 ) -> None:
-    """There is one attempt."""
+    """After one attempt at this behaviour, reporting this status breaks exactly these clauses."""
     server = LoadServer(server_id="alpha", tools=("add",), script=(behaviour,))
 
     blames = blamed(server, 1, status, 1, Reads())
@@ -180,7 +189,10 @@ def test_only_what_the_source_leaves_no_word_for_is_blamed(
 
 
 def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_classes() -> None:
-    """It is not to blame for a class that it does not declare."""
+    """For a loader that does not classify failures, a 503 told as available breaks X.failed only.
+
+    Told as transient it breaks nothing.
+    """
     reads = Reads(classifies=False, retries=False)
     server = LoadServer(server_id="alpha", tools=("add",), script=script("503"))
 
@@ -189,7 +201,7 @@ def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_clas
 
 
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
-    """The benchmark passes in one of two rounds: a busy machine may spoil a single one."""
+    """The benchmark of 200 servers ends with exit 0 and no wrong outcome, in one of two rounds."""
     program = Path(__file__).parents[2] / "benchmarks" / "many_servers.py"
 
     done = subprocess.run(
@@ -205,7 +217,7 @@ def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
 
 
 def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
-    """A loader that loads them in sequence ends in time too."""
+    """Of eight silent servers in a generated load, all but the first two become healthy."""
     silent = [script("silence")] * 8
 
     case = a_load(silent, 4, Reads())
@@ -225,7 +237,7 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """The sentence has the repair; exit 2."""
+    """A --case file that is missing or not a load case ends the run with exit 2 and the reason."""
     path = tmp_path / "own.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")

@@ -17,27 +17,30 @@ LOST = {"server_id": "alpha", "status": "denied", "tools": [], "error": "No.", "
 
 
 def validator(name: str) -> Draft202012Validator:
-    """Read one schema."""
+    """Return the validator of the shipped schema of that name."""
     text = (schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text))
 
 
 def lines(arrow: str) -> list[dict[str, Any]]:
-    """Return the example lines of the page in one direction."""
+    """Return the example lines of LOADER.md after this arrow: → are requests, ← answers."""
     page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
     return [json.loads(line) for way, line in LINE.findall(page) if way == arrow]
 
 
 @pytest.mark.parametrize("line", lines("→") + lines("←"), ids=lambda line: str(line["id"]))
 def test_every_line_of_the_page_keeps_to_the_schema(line: dict[str, Any]) -> None:
-    """The lines are the requests and answers of the documentation, unchanged."""
+    """Each example line of LOADER.md is valid under the schema of the loader's protocol."""
     errors = [error.message for error in validator("loader-protocol").iter_errors(line)]
 
     assert errors == []
 
 
 def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
-    """A load has an outcome for each of its servers; all kinds of answers and statuses occur."""
+    """Requests and answers of LOADER.md agree in ids, and in servers and outcomes of each load.
+
+    All statuses and all kinds of answers occur.
+    """
     requests, answered = lines("→"), lines("←")
     loads = [
         (request["servers"], answer["ok"]["outcomes"])
@@ -54,7 +57,10 @@ def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
 
 
 def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
-    """The schema of an outcome is separate from that of a line; `failed` is for other loaders."""
+    """Every outcome in LOADER.md but one is valid under its schema.
+
+    The one is `failed`, the status of loaders that do not classify.
+    """
     outcomes = [
         outcome for line in lines("←") for outcome in line.get("ok", {}).get("outcomes", [])
     ]
@@ -84,7 +90,7 @@ def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """The schema can fail."""
+    """Lines with a member missing, wrong or contradictory are invalid under the schema."""
     assert not validator("loader-protocol").is_valid(json.loads(line))
 
 
@@ -103,7 +109,7 @@ def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
 def test_an_unsound_outcome_is_refused_for_its_one_fault(
     outcome: dict[str, Any], fault: str
 ) -> None:
-    """Each outcome has one fault, and the schema finds that one."""
+    """An outcome with one fault is invalid under the schema, and for that fault alone."""
     errors = validator("load-outcome").iter_errors(outcome)
 
     assert [f"{error.json_path}: {error.validator}" for error in errors] == [fault]

@@ -17,12 +17,15 @@ NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
 
 
 def load(loader: LoaderProgram, deadline_s: float = 20.0) -> Loaded:
-    """Run one load of a server that cannot be started."""
+    """Load one server, whose command does not exist, with two attempts; return the load."""
     return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
 
 
 def test_the_references_own_loader_answers(tmp_path: Path) -> None:
-    """It answers twice, with an outcome for the one server."""
+    """The reference's loader answers two loads of a missing command with a permanent failure.
+
+    It gives an error and a warning; a server that was not asked for has no outcome.
+    """
     loader = LoaderProgram(REFERENCE, tmp_path)
 
     loads = [load(loader), load(loader)]
@@ -36,7 +39,7 @@ def test_the_references_own_loader_answers(tmp_path: Path) -> None:
 
 
 def python(code: str) -> tuple[str, ...]:
-    """A loader of one line of Python, which has read its first line as `line`."""
+    """Return the command of a loader that reads one line as `line`, then runs this Python code."""
     return (sys.executable, "-c", f"import sys, time; line = sys.stdin.readline(); {code}")
 
 
@@ -54,7 +57,7 @@ def python(code: str) -> tuple[str, ...]:
     ],
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
-    """The sentence has its output and the expected form; no process of it is left."""
+    """A loader that prints anything but an answer raises AdapterError, with what is wrong."""
     loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:
@@ -76,7 +79,10 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
 def test_a_load_that_breaks_off_is_no_error_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
 ) -> None:
-    """An error or an exit is told of the load; with no servers to load it ends the run."""
+    """A loader that ends, or answers with an error, gives a load that is `broke`, with the reason.
+
+    With no servers to load, the same raises AdapterError.
+    """
     loader = LoaderProgram(python(code), tmp_path)
     monkeypatch.setattr(loader, "_starts", False)
 
@@ -91,7 +97,7 @@ def test_a_load_that_breaks_off_is_no_error_of_the_suite(
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
-    """Answers of all its programs count for as long as they are kept."""
+    """Answers of 1.8 MB that are kept, of two programs, raise AdapterError at 64 MiB in all."""
     code = (
         'text = \'x\' * 900_000; [print(\'{"id": %d, "ok": {"outcomes": [{"server_id":'
         ' "%s"}]}}\' % (n, text), flush=True) or sys.stdin.readline() for n in range(1, 99)]'
@@ -109,13 +115,13 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
-    """The sentence names the command."""
+    """A command that does not exist raises AdapterError, which names it."""
     with pytest.raises(AdapterError, match="/nowhere/loader"):
         load(LoaderProgram(("/nowhere/loader",), tmp_path))
 
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is reported as a hang, its process is ended, and the next load has another."""
+    """A silent loader gives `hung` loads, twice, within seconds; its process is ended each time."""
     monkeypatch.setattr(loader_module, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
@@ -126,7 +132,7 @@ def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_start_of_a_program_is_in_no_load(tmp_path: Path) -> None:
-    """It is neither in the first one's time nor counted against its deadline."""
+    """A program that takes 1.5 s to start does not exceed a first load's deadline of 1 s."""
     answer = 'print(\'{"id": %d, "ok": {"outcomes": []}}\', flush=True)'
     code = f"time.sleep(1.5); {answer % 1}; sys.stdin.readline(); {answer % 2}"
     loader = LoaderProgram(python(code), tmp_path)

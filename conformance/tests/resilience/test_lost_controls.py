@@ -40,7 +40,7 @@ class Told:
     headers: bool = True
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a loader that is asked for one load after the other."""
+        """Return a function that loads by the reference, then lets `tell` change the answer."""
 
         async def load(request: Json) -> Json:
             answer = await loaded(request if self.headers else without_headers(request))
@@ -56,47 +56,47 @@ def without_headers(request: Json) -> Json:
 
 
 def all_or_none(answer: Json, _request: Json) -> None:
-    """Nothing is loaded if one server fails."""
+    """Report every server as failed, without tools, if one fails."""
     if any(outcome["status"] != "available" for outcome in answer["outcomes"]):
         for outcome in answer["outcomes"]:
             outcome.update(LOST)
 
 
 def nothing(answer: Json, _request: Json) -> None:
-    """No server is ever loaded."""
+    """Report every server as failed, without tools, always."""
     for outcome in answer["outcomes"]:
         outcome.update(LOST)
 
 
 def believed(answer: Json, _request: Json) -> None:
-    """Every server is reported as available."""
+    """Report every server as available, without an error, even if it failed."""
     for outcome in answer["outcomes"]:
         outcome.update(status="available", error=None)
 
 
 def with_tools(answer: Json, request: Json) -> None:
-    """Nothing is available if one server fails, but tools are listed."""
+    """Report every server as failed if one fails, but list a tool for each."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["tools"] = ["add"] if outcome["status"] == "failed" else outcome["tools"]
 
 
 def without_errors(answer: Json, request: Json) -> None:
-    """Nothing is loaded if one server fails, and no error says why."""
+    """Report every server as failed if one fails, without any error text."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = None
 
 
 def with_secrets(answer: Json, request: Json) -> None:
-    """Nothing is loaded if one server fails, and the error holds everything handed over."""
+    """Report every server as failed if one fails; the error quotes the request with its secrets."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = outcome["error"] and f"cannot load {request['servers']}"
 
 
 def once_for_all(answer: Json, request: Json) -> None:
-    """A single outcome is given for all servers if one fails."""
+    """If one server fails, give a single outcome, failed, for all of them."""
     all_or_none(answer, request)
     if any(outcome["status"] == "failed" for outcome in answer["outcomes"]):
         answer["outcomes"] = answer["outcomes"][:1]
@@ -104,7 +104,7 @@ def once_for_all(answer: Json, request: Json) -> None:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[LoaderHost]:
-    """A loop for all loaders."""
+    """Start the event loop on which all loaders of this file run; close it at the end."""
     made = LoaderHost()
     yield made
     made.close()
@@ -112,7 +112,10 @@ def host() -> Iterator[LoaderHost]:
 
 @pytest.fixture
 def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
-    """Return a function from a changed answer to the ending of each case, by clause."""
+    """Return a function that judges cases on a loader whose answers `tell` changes.
+
+    It returns, for each clause of the basic profile, the verdict of each case by its id.
+    """
 
     def judged(
         tell: Tell, cases: list[LoadCase] = ASKED, **members: Any
@@ -131,7 +134,7 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
 
 
 def ended(bench: LoadBench, case: LoadCase) -> dict[str, str]:
-    """Return the verdict of a case on each of its clauses."""
+    """Return the verdict of a case on each of its clauses, by clause id."""
     try:
         compared = bench.judged(case)
     except Inconclusive:
@@ -148,7 +151,7 @@ TIMED = "I4.bounded"
 
 
 def worst(by_clause: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the worst verdict of each clause."""
+    """Return the worst verdict of each clause: fail, then inconclusive, pass, not applicable."""
     order = ("fail", "inconclusive", "pass", "not_applicable")
     return {name: min(own.values(), key=order.index) for name, own in by_clause.items()}
 
@@ -157,7 +160,10 @@ Verdicts = Callable[..., dict[str, dict[str, str]]]
 
 
 def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None:
-    """Every other clause is judged, and holds."""
+    """A loader that reports all servers as failed if one fails breaks I1.isolated only.
+
+    Every other clause of the basic profile is judged, and holds; I4.bounded may be open.
+    """
     verdict_of = worst(verdicts(all_or_none))
 
     assert verdict_of[TIMED] in ("pass", "inconclusive")
@@ -176,7 +182,10 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
 def test_who_loses_all_to_one_is_convicted_of_more(
     verdicts: Verdicts, tell: Tell, broken: set[str]
 ) -> None:
-    """Its other breaches are seen in cases without a healthy server to lose."""
+    """A loader that loses all servers to one, and has another fault, fails the clauses of that too.
+
+    No required clause but these and I1.isolated fails.
+    """
     verdict_of = worst(verdicts(tell))
 
     convicted = {
@@ -187,7 +196,7 @@ def test_who_loses_all_to_one_is_convicted_of_more(
 
 
 def test_of_who_never_loads_nothing_is_known(verdicts: Verdicts) -> None:
-    """No case passes and none fails."""
+    """On a loader that never loads any server, every clause is inconclusive in every case."""
     by_clause = verdicts(nothing)
 
     assert {name: set(own.values()) for name, own in by_clause.items()} == {
@@ -196,14 +205,17 @@ def test_of_who_never_loads_nothing_is_known(verdicts: Verdicts) -> None:
 
 
 def test_of_who_never_fails_a_server_no_error_is_known(verdicts: Verdicts) -> None:
-    """A secret that no error could hold is not cleared."""
+    """On a loader that reports every server as available, cases of secrets are inconclusive."""
     by_clause = verdicts(believed, [case for case in ASKED if case.area == "secret"])
 
     assert set(by_clause["S1.secrets"].values()) == {"inconclusive"}
 
 
 def test_a_secret_that_was_never_sent_is_not_cleared(verdicts: Verdicts) -> None:
-    """A loader that drops headers cannot leak them."""
+    """On a loader that drops headers, the case of a secret header is inconclusive.
+
+    The one of a secret in the URL's query passes.
+    """
     cases = [case for case in ASKED if case.id in {"secret-header-failed", "secret-query-cut"}]
 
     by_clause = verdicts(lambda _answer, _request: None, cases, headers=False)
@@ -217,7 +229,10 @@ def test_a_secret_that_was_never_sent_is_not_cleared(verdicts: Verdicts) -> None
 def test_a_machine_that_knows_every_name_spoils_nothing_else(
     verdicts: Verdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cases of an unknown name do not apply there."""
+    """Where every host name resolves, the two cases of an unknown host do not apply.
+
+    All clauses still pass on the reference's loader; I4.bounded may be open.
+    """
     monkeypatch.setattr(servers, "why_resolvable", lambda: "this machine knows every name")
 
     by_clause = verdicts(lambda _answer, _request: None)
@@ -230,7 +245,7 @@ def test_a_machine_that_knows_every_name_spoils_nothing_else(
 
 
 def test_pages_are_played(host: LoaderHost, tmp_path: Path) -> None:
-    """A server of three pages is asked three times."""
+    """A load case of a server with three pages of tools has tools/list sent to it three times."""
     loads = Loads(lambda _: EmbeddedLoader(Told(lambda _answer, _request: None), host), tmp_path)
     (case,) = [load_case for load_case in load_cases() if load_case.id == "outcome-pages"]
 

@@ -35,7 +35,7 @@ class Stopped:
     throws: bool = False
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a loader that is asked for one load after the other."""
+        """Return a function that loads, then hangs or throws if `at` names one of the outcomes."""
 
         async def load(request: Json) -> Json:
             answer = await loaded(request)
@@ -49,23 +49,23 @@ class Stopped:
 
 
 def always(_outcome: Json) -> bool:
-    """Stop at every server."""
+    """Stop at every outcome."""
     return True
 
 
 def failed(outcome: Json) -> bool:
-    """Stop at every server that fails."""
+    """Stop at an outcome that is not available."""
     return bool(outcome["status"] != "available")
 
 
 def denied(outcome: Json) -> bool:
-    """Stop at every denial."""
+    """Stop at an outcome that is denied."""
     return bool(outcome["status"] == "denied")
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[LoaderHost]:
-    """A loop for all loaders."""
+    """Start the event loop on which all loaders of this file run; close it at the end."""
     made = LoaderHost()
     yield made
     made.close()
@@ -75,7 +75,7 @@ def host() -> Iterator[LoaderHost]:
 def judged(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Stopped, LoadCase], Comparison]:
-    """Return a function that judges a case by the loads of such a loader, in short deadlines."""
+    """Return a function that judges a case by loads of such a loader, with short deadlines."""
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
 
     def judge(stopped: Stopped, case: LoadCase) -> Comparison:
@@ -108,7 +108,10 @@ def test_a_load_that_is_not_answered_breaks_one_clause(
     clause: str,
     words: str,
 ) -> None:
-    """The finding names what stopped it; the other clauses of the case are open."""
+    """A loader that hangs breaks I4.bounded, one that throws I1.isolated; nothing else is judged.
+
+    The finding names what stopped it; the other clauses of the case are open.
+    """
     comparison = judged(stopped, case)
 
     assert comparison.broken == (clause,)
@@ -119,7 +122,7 @@ def test_a_load_that_is_not_answered_breaks_one_clause(
 def test_a_loader_that_throws_at_healthy_servers_ends_the_run(
     judged: Callable[[Stopped, LoadCase], Comparison],
 ) -> None:
-    """That is a program that does not work; no clause is judged by it."""
+    """A loader that throws even at healthy servers raises AdapterError, and breaks no clause."""
     with pytest.raises(AdapterError, match="a server failed"):
         judged(Stopped(always, throws=True), END)
 
@@ -127,7 +130,10 @@ def test_a_loader_that_throws_at_healthy_servers_ends_the_run(
 def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second case of that kind is told by the first; one without that kind is loaded."""
+    """After a load hung at a 403, another case of a 403 is not tried, and says why.
+
+    Cases without one are loaded and answered.
+    """
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
     loads = Loads(lambda _: EmbeddedLoader(Stopped(denied), host), tmp_path)
     again = _renamed(DENIED, "denied-again")
@@ -144,7 +150,7 @@ def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
 def test_a_load_that_hangs_once_only_is_judged_by_the_second(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy machine does not convict a loader."""
+    """A load that hangs at first and is answered when repeated counts as answered."""
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
     hangs = iter([True])
     loads = Loads(lambda _: EmbeddedLoader(Stopped(lambda _o: next(hangs, False)), host), tmp_path)

@@ -24,7 +24,7 @@ BASIC = base64.b64encode(f"crane:{HELD}".encode()).decode()
 
 
 def line(error: str) -> bytes:
-    """Return an answer with that error."""
+    """Return the line of an answer whose one outcome has this error."""
     return json.dumps({"id": 1, "ok": {"outcomes": [{"error": error}]}}).encode()
 
 
@@ -42,18 +42,18 @@ def line(error: str) -> bytes:
     ],
 )
 def test_a_secret_is_found_however_it_is_spelled(secret: str, error: str) -> None:
-    """Plain, percent-encoded, in base64, and behind the escapes of JSON."""
+    """A secret is found in an error plain, percent-encoded, in base64, and behind JSON escapes."""
     assert shows(secret, line(error))
 
 
 def test_no_secret_is_found_where_none_is() -> None:
-    """Neither a part of it nor the empty text is found."""
+    """No secret is found in an error with a part of it, nor in an empty line."""
     assert not shows(HELD, line(f"the password {HELD[:8]}… was not taken"))
     assert not shows(HELD, b"")
 
 
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
-    """Return the verdicts of a clause's checks on a changed loader."""
+    """Run the checks of a clause on a changed loader; return the verdicts that occur."""
     changed_trial = trial(
         embedded_target(change, patience=0.5),
         profile="resilience",
@@ -64,13 +64,13 @@ def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str
 
 
 class Lapse:
-    """A loader whose very first load is a failure."""
+    """A change of answers: the first load that has servers lacks its last outcome."""
 
     def __init__(self) -> None:
         self.loads = 0
 
     def __call__(self, answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-        """Leave out an outcome once."""
+        """Return the answer, without its last outcome in the first load that has servers."""
         self.loads += bool(request["servers"])
         return answer | {"outcomes": answer["outcomes"][:-1]} if self.loads == 1 else answer
 
@@ -79,7 +79,7 @@ class Lapse:
 def test_a_lapse_that_does_not_come_again_is_no_failure(
     tmp_path: Path, verdict: str, *, confirm: bool
 ) -> None:
-    """If failures are confirmed, a second load is made."""
+    """A missing outcome in the first load alone is inconclusive; unconfirmed it is a failure."""
     once = ChangedLoad(id="once", text="It lapses once.", tell=Lapse())
 
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)
@@ -87,14 +87,14 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
 
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "fail"), (False, "fail")])
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:
-    """It counts whether it is confirmed or not."""
+    """A loader that is wrong in every load fails, whether failures are confirmed or not."""
     fault = next(mutant for mutant in load_mutants() if mutant.id == "501-is-permanent")
 
     assert verdict in verdicts(tmp_path, fault, "T3.server-error", confirm=confirm)
 
 
 def test_a_loader_that_reads_one_page_is_not_judged_by_later_ones(tmp_path: Path) -> None:
-    """It does not meet their failures."""
+    """To a loader that asks for the first page only, the clause on later pages does not apply."""
     variant = next(each for each in load_variants() if each.id == "one-page")
 
     assert verdicts(tmp_path, variant, "O3.later-page", confirm=False) == {"not_applicable"}
@@ -103,7 +103,7 @@ def test_a_loader_that_reads_one_page_is_not_judged_by_later_ones(tmp_path: Path
 def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
     tmp_path: Path,
 ) -> None:
-    """The basic profile has one clause for all failures."""
+    """In the basic profile, a loader that reports a 5xx as available fails X.failed."""
 
     def well(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         internal: dict[str, Any] = {"status": "available", "error": None, "tools": []}
@@ -125,7 +125,7 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
 
 
 def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Path) -> None:
-    """They name the right servers, of both classes, and nobody without servers."""
+    """A loader whose warnings are bare server ids fails W1.lines and no other of their clauses."""
     bare = next(mutant for mutant in load_mutants() if mutant.id == "bare-names")
     cited = ("W1.lines", "W1.one-class", "W1.denied", "W1.both", "I6.silent")
     changed_trial = trial(
@@ -140,7 +140,7 @@ def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Pat
 
 
 def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
-    """Missing lines cannot differ."""
+    """On a loader that never warns, W1.lines is inconclusive."""
     silent = ChangedLoad(
         id="silent", text="It never warns.", tell=lambda answer, _: answer | {"warnings": {}}
     )
