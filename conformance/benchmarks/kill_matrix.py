@@ -1,4 +1,4 @@
-"""Cost of the kill matrix of the selftest, row by row.
+"""Cost of the selftest's kill matrix, by which each mutant must fail some check, row by row.
 
 `python kill_matrix.py --part 1/24` runs that part of `mcp-proxy-conformance selftest` at each
 number of `--jobs` at once, and prints one line of JSON for each: seconds, rows of each kind, what

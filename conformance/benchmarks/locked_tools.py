@@ -53,6 +53,7 @@ class Bare:
     """Minimal MCP client: a handshake, then requests whose answers are discarded."""
 
     def __init__(self, url: str) -> None:
+        """Connect, initialize, and keep the id of the session."""
         place = urlsplit(url)
         self._path = place.path
         self._connection = http.client.HTTPConnection(place.netloc)

@@ -33,7 +33,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     enabled_tools: frozenset[str] | None = None
 
     def denies(self, tool: str) -> bool:
-        """Whether the operator's lists lock the tool."""
+        """Whether the tool is missing on the allow list or, without one, is on the deny list."""
         if self.enabled_tools is not None:
             return tool not in self.enabled_tools
         return tool in self.disabled_tools
@@ -63,12 +63,12 @@ class Config(NamedTuple):
     servers: Mapping[str, Server]
 
     def trusts(self, server: Server) -> bool:
-        """Whether the server's tools need no approval."""
+        """Whether the server's tools need no approval: it is marked so, or approval is off."""
         return server.skip_quarantine or not self.settings.quarantine_enabled
 
 
 def read(path: Path) -> Config:
-    """Read and check the file; raises ConfigError."""
+    """Read the config file; ConfigError if it is unreadable, invalid or contradictory."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         settings = msgspec.convert(_without_nulls(document), Settings)

@@ -52,6 +52,7 @@ class Front:
     """ASGI application that routes requests and keeps the sessions of revisions that have them."""
 
     def __init__(self, own: Protocol, answers: Literal["json", "sse"] = "json") -> None:
+        """Answer by this protocol; `answers` is the form that is preferred if both are accepted."""
         self._protocol = own
         self._answers = answers
         self._gateway = own.tools.gateway

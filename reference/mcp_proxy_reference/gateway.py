@@ -26,6 +26,7 @@ class Gateway:
     """State that all fronts and built-in tools share; upstreams load in the background."""
 
     def __init__(self, path: Path, data_dir: Path, policy: Policy) -> None:
+        """Read the config, open the store, and begin to load every enabled server."""
         self._path = path
         self._signature: tuple[int, int, int] | None = None
         self.config = configuration.read(path)
@@ -77,7 +78,7 @@ class Gateway:
         return self.upstreams.get(name) or self._attach(self.config.servers[name])
 
     def tools(self, server: str) -> Mapping[str, Tool]:
-        """Return a server's tools by name, as last loaded."""
+        """Return a server's tools by name, as last loaded; empty before the first load."""
         return self._tools.get(server, {})
 
     def records(self) -> Records | None:

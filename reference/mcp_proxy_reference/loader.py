@@ -50,6 +50,7 @@ class Signal(Exception):
     def __init__(
         self, kind: str, code: int | None = None, detail: str = "", body: bytes = b""
     ) -> None:
+        """Keep the kind of failure, and what is known of the answer."""
         super().__init__(kind)
         self.kind = kind
         self.code = code
@@ -71,7 +72,7 @@ class Connection:
     call_timeout: float = 60.0
 
     def allows(self, method: str) -> float:
-        """Return the timeout in seconds of a request by its method."""
+        """Return the timeout in seconds of a request: `tools/call` has one of its own."""
         return self.call_timeout if method == "tools/call" else self.timeout
 
 

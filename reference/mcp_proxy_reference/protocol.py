@@ -24,6 +24,7 @@ class RpcError(Exception):
     """A JSON-RPC error: code, one sentence, and data if there are any."""
 
     def __init__(self, code: int, message: str, **data: object) -> None:
+        """Keep code, message and data as the error object of an answer."""
         super().__init__(message)
         self.error: Json = {"code": code, "message": message} | ({"data": data} if data else {})
 
@@ -55,7 +56,7 @@ def encode(answer: Json) -> bytes:
 
 
 def failure(error: RpcError, message: Json | None = None) -> Json:
-    """Return the JSON-RPC answer that reports an error."""
+    """Return the JSON-RPC answer that reports an error, with the id of `message`, else null."""
     return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
 
 

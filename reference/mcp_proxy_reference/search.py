@@ -36,6 +36,7 @@ class Index:
     """Full-text index (SQLite FTS5) of the tools of one scope, so that no other affects scores."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        """Index the names and descriptions of these tools, in memory."""
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
         self._rows.execute("create virtual table t using fts5(key unindexed, name, description)")

@@ -58,6 +58,7 @@ class HttpSession(RpcSession):
     """Session over HTTP with its own client, so that cookies never cross between servers."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the HTTP client and its standing headers; nothing is sent yet."""
         super().__init__(connection)
         self._url = connection.url or ""
         self._headers = {
@@ -146,6 +147,7 @@ class StdioSession(RpcSession):
     def __init__(
         self, connection: Connection, process: Process, changed: Callable[[], None]
     ) -> None:
+        """Begin to read the process's output, in a task."""
         super().__init__(connection)
         self._process = process
         self._changed = changed

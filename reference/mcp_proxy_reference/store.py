@@ -39,6 +39,7 @@ class Store:
     """The proxy's SQLite file at `path`, opened anew for each use, so it may be replaced."""
 
     def __init__(self, path: Path) -> None:
+        """Create the file and its tables if they are missing; a failure shows at the first use."""
         self.path = path
         self._read: tuple[tuple[int, int, int], dict[tuple[str, str], Record]] | None = None
         with contextlib.suppress(StoreError), self._open("rwc") as rows:

@@ -140,7 +140,10 @@ class Tools:
         return document
 
     def upstream_servers(self, agent: Agent, arguments: Arguments) -> Json:
-        """Return the servers within the agent's scope, or one of them."""
+        """Return the listing of the servers in the agent's scope, or the entry of one.
+
+        ArgumentError for another operation, or a server that is out of scope.
+        """
         gateway, scope = self.gateway, self.gateway.policy.scope
         known = gateway.shown()
         servers = [
@@ -215,7 +218,7 @@ def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
 
 
 def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
-    """Return the tools that the search index finds, best first."""
+    """Return the tools that the search index finds, best first, and if they may be called."""
     by_key = {facts.tool.key: facts for facts in searchable}
     index = gateway.index(tuple(facts.tool for facts in searchable))
     ranked = [(by_key[key], score) for key, score in index.find(query)]

@@ -65,6 +65,7 @@ class Upstream:
     """One upstream server, loaded in a background task; `take` gets each outcome."""
 
     def __init__(self, connection: Connection, take: Callable[[Outcome], None]) -> None:
+        """Begin to load the server, in a task that also loads it again later."""
         self.connection = connection
         self.outcome: Outcome | None = None
         self.loaded = asyncio.Event()

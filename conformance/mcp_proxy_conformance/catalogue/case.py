@@ -1,4 +1,4 @@
-"""Cases: JSON fixtures of one request and the answers that the source text allows."""
+"""Cases: JSON fixtures of one request and its allowed answers, and checks parametrised by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON files of catalogue values, readable: members at their default are left out."""
+"""Writer of readable JSON files of catalogue values: members at their default are left out."""
 
 from __future__ import annotations
 

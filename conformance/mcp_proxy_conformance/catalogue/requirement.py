@@ -103,7 +103,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return self.clause(clause_id).source or self.owner(clause_id).source
 
     def owner(self, clause_id: str) -> Requirement:
-        """Return the requirement that the clause is a part of."""
+        """Return the requirement that the clause is a part of; UnknownClause without one."""
         clause = self.clause(clause_id)
         return next(row for row in self.requirements if clause in row.clauses)
 

@@ -1,4 +1,4 @@
-"""The source texts, sentence by sentence: its place, its gist, and the clauses that judge it."""
+"""The source texts, sentence by sentence: the place, gist and judging clauses of each."""
 
 from __future__ import annotations
 

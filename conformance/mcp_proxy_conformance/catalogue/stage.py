@@ -1,4 +1,4 @@
-"""Stages: named, hand-written worlds that checks share, read from fixtures/stages."""
+"""Stages: named, hand-written worlds that checks share, and the decorator that chooses one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds: the servers, tools, agents and locks of a check, and the effect of its steps."""
+"""Worlds: servers, tools, agents and locks of a check; their builders, and the effect of steps."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     agent: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless one action is set, and its server where it needs one."""
+        """Raise ValueError unless exactly one action is set, and the server where it needs one."""
         verbs = [getattr(self, verb) for verb in VERBS]
         if sum(verb is not None for verb in verbs) != 1:
             raise ValueError(f"a step must have exactly one of {', '.join(VERBS)}")

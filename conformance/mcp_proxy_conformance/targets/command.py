@@ -110,7 +110,7 @@ def quoted(line: bytes) -> str:
 
 
 def _cut(value: object) -> str:
-    """Return the value as text, of which 300 characters are left."""
+    """Return the value as text, cut after 300 characters."""
     text = str(value)
     return text if len(text) <= QUOTED else text[:QUOTED] + "…"
 

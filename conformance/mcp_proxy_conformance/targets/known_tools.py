@@ -12,6 +12,7 @@ class Known:
     """Finds out which tool of a world a target means by a name in its answers."""
 
     def __init__(self, keys: Iterable[ToolKey] = ()) -> None:
+        """Keep the world's tools; the longest names are matched first."""
         self._keys = frozenset(keys)
         self._longest_first: dict[str, list[str]] = {}
         for key in sorted(self._keys, key=lambda key: (-len(key.tool), key.tool)):

@@ -340,7 +340,10 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file; restart a program that shows that it has not taken the change up."""
+        """Write the file; restart a program that shows that it has not taken the change up.
+
+        Return the new access after a restart, else None.
+        """
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()

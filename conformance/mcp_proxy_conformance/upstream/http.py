@@ -135,6 +135,7 @@ class Listener:
         serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         longest: int = MOST_HEAD,
     ) -> None:
+        """Listen nowhere yet."""
         self._serve = serve
         self._longest = longest
         self._socket: socket.socket | None = None

@@ -42,6 +42,7 @@ class Upstreams:
     def __init__(
         self, transcript: Transcript, *, host: str = "127.0.0.1", advertised_host: str | None = None
     ) -> None:
+        """Start nothing yet."""
         self._transcript = transcript
         self._host = host
         self._advertised = advertised_host or host

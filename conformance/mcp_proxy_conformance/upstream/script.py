@@ -1,4 +1,4 @@
-"""Script of an upstream server's answers, and the server that plays it over the stdio shim."""
+"""Script of an upstream server's answers, and the server that plays it to stdio processes."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ class Script:
     def __init__(
         self, state: ServerState, eras: Eras, *, list_changed: bool, logging: bool = False
     ) -> None:
+        """Answer by the tools of `state` in these revisions, and declare these capabilities."""
         self._state = state
         self._eras = eras
         self._capabilities: dict[str, Any] = {
@@ -188,6 +189,7 @@ class LineServer:
     """Answers lines from stdio shims, and notifies their sessions of changed tools."""
 
     def __init__(self, name: str, script: Script) -> None:
+        """Listen nowhere yet; `name` is the server's in the transcript."""
         self._name = name
         self._script = script
         self._transcript: Transcript | None = None

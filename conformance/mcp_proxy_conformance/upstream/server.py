@@ -1,4 +1,4 @@
-"""A scripted MCP server: streamable HTTP on its own port, and stdio through a shim."""
+"""A scripted MCP server: streamable HTTP on its own port, and stdio by a copying process."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class UpstreamServer(ServerState):
         page_size: int | None = None,
         eras: Eras = "both",
     ) -> None:
+        """Make a server of these tools, which listens nowhere yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transcript: Transcript | None = None
         self._origin = ""

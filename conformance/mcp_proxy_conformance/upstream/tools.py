@@ -56,6 +56,7 @@ class ServerState:
     """Tools of a scripted server, and counters of requests; a change calls `changed`."""
 
     def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
+        """Begin with these tools and with all counters at 0."""
         self.name = name
         self._page_size = page_size
         self._lock = threading.Lock()
@@ -94,7 +95,7 @@ class ServerState:
         description: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
     ) -> None:
-        """Change a tool's description or schema, in its place."""
+        """Change a tool's description or schema, if given, in its place; LookupError without it."""
         tool = self._known(name)
         changed = replace(
             tool,
@@ -140,7 +141,7 @@ class ServerState:
             return page + 1 if page and self._asked and not asked else 0
 
     def count_call(self, name: str) -> bool:
-        """Count a call; return whether the tool exists."""
+        """Count a call, of an unknown tool too; return whether the tool exists."""
         with self._lock:
             self._calls[name] += 1
             return name in self._tools

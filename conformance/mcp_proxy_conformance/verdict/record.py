@@ -62,7 +62,7 @@ class RunState:
 
     @property
     def broken(self) -> frozenset[str]:
-        """The clauses that some result found broken."""
+        """The clauses of all failed results, waived ones included."""
         failed = [r for r in self.results if r.verdict in ("fail", "waived")]
         return frozenset(clause for result in failed for clause in result.clauses)
 

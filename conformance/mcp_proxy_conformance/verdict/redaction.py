@@ -112,7 +112,7 @@ def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int,
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the secret as it is, and in each of its encodings."""
+    """Yield the secret as it is, escaped, percent-encoded, and in base64."""
     raw = secret.encode("utf-8", "replace")
     escaped = "".join(f"%{byte:02X}" for byte in raw)
     encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), escaped}

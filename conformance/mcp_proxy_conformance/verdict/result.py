@@ -53,6 +53,7 @@ class Inconclusive(Exception):
     """
 
     def __init__(self, reason: str, *, cause: Cause = "control", hint: str = "") -> None:
+        """Keep the cause and the hint, by default that of the cause."""
         self.cause: Cause = cause
         self.hint = hint or HINTS.get(cause, "")
         super().__init__(reason)
@@ -69,6 +70,7 @@ class Unread(Inconclusive):
     """A text was not understood: its author can pin it with its class."""
 
     def __init__(self, text: str) -> None:
+        """Make the reason of the text, with the cause `unread_text`."""
         super().__init__(
             f"this text is not recognised; pin it under its lock: {text!r}", cause="unread_text"
         )
@@ -100,6 +102,7 @@ class Breach(AssertionError):
     """
 
     def __init__(self, observed: Mapping[str, Any]) -> None:
+        """Keep the facts, and make the message of them."""
         self.observed = observed
         super().__init__("; ".join(f"{place}: {value}" for place, value in observed.items()))
 

@@ -26,6 +26,7 @@ class Awaited:
     """
 
     def __init__(self, request_id: int, late: Container[int | str | None] = ()) -> None:
+        """Wait for the answer to the request of this id."""
         self._id = request_id
         self._late = late
         self._before: list[Envelope] = []

@@ -39,6 +39,7 @@ class Client(Conversation):
         dialing: Dialing = DIRECT,
         held: Held | None = None,
     ) -> None:
+        """Connect to nothing yet; ValueError for an unusable URL or header."""
         self.url = url
         self._requested: Wire = wire
         self._transcript = transcript

@@ -117,7 +117,7 @@ def within_origin(url: str, status: int, location: str | None) -> str | None:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL; raises ValueError."""
+    """Return scheme, host and port of a URL, by default the scheme's; ValueError if invalid."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
 

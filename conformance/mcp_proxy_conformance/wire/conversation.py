@@ -52,6 +52,7 @@ class Conversation:
     """
 
     def __init__(self, carrier: Carrier, timeout: float, held: Held | None = None) -> None:
+        """Send nothing yet; `timeout` is that of a request, in seconds."""
         self.timeout = timeout
         self.opening: Reply | None = None
         self._carrier = carrier

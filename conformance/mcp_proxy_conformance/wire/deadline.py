@@ -56,6 +56,7 @@ class DeadlineSocket:
     """A connected socket under a deadline that each request resets."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        """Wrap a connected socket, of which nothing has been received."""
         self._sock = sock
         self.deadline = deadline
         self.received = 0

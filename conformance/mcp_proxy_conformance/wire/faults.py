@@ -40,6 +40,7 @@ class ProtocolFault(Exception):
         location: str | None = None,
         retry_after: str | None = None,
     ) -> None:
+        """Keep the facts and the first 200 bytes of `raw`, and make the message of them."""
         self.kind = kind
         self.expected = expected
         self.seen = seen
@@ -66,6 +67,7 @@ class Unreachable(Exception):
     """
 
     def __init__(self, peer: str, phase: Phase, reason: str, seconds: float) -> None:
+        """Keep the facts, and make the message of them."""
         self.peer = peer
         self.phase = phase
         self.reason = reason

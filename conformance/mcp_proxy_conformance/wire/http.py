@@ -57,7 +57,7 @@ class HttpResponse:
 
     @property
     def media_type(self) -> str:
-        """The media type in lower case, without parameters."""
+        """The media type in lower case, without parameters; empty without one."""
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
 
@@ -80,7 +80,7 @@ class _ResponseBody:
         self.seconds = 0.0
 
     def add(self, piece: bytes) -> None:
-        """Append; raises ProtocolFault beyond `MAX_BODY`."""
+        """Append a piece; ProtocolFault if all have more than `MAX_BODY` bytes."""
         if self._bytes.tell() + len(piece) > MAX_BODY:
             raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", piece)
         self._bytes.write(piece)

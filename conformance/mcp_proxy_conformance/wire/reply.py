@@ -117,7 +117,7 @@ class ToolReply(Reply):
         return literals[0]
 
     def _with_text(self, by: bytes) -> bytes:
-        """Return the bytes of the result with `by` in place of that item's string literal."""
+        """Return the bytes of the result with `by` in place of the literal that `text` decodes."""
         result, literal = self.node, self._literal()
         return self.raw[result.start : literal.start] + by + self.raw[literal.end : result.end]
 

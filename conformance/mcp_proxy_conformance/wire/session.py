@@ -1,4 +1,4 @@
-"""One session over HTTP with one endpoint, in either protocol era; a probe for the old one."""
+"""One session over HTTP in either era of the protocol, and a probe for the old SSE transport."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Session:
         name: str,
         dialing: Dialing = DIRECT,
     ) -> None:
+        """Check the user's headers, ValueError if one cannot be sent; connect to nothing yet."""
         for header, value in headers.items():
             check_header(header, value)
         self.name = name

@@ -32,6 +32,7 @@ class StdioClient(Conversation):
         timeout: float = 10.0,
         name: str = "mcp-proxy-conformance",
     ) -> None:
+        """Start nothing yet; `timeout` is that of a request, in seconds."""
         self._lines = Lines(command, env=env, transcript=transcript, name=name)
         super().__init__(self._lines, timeout)
 
@@ -48,6 +49,7 @@ class Lines:
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript, name: str
     ) -> None:
+        """Keep how the program is started; it is started by the first message."""
         self.name = name
         self.revision = ""
         self._command = command

@@ -48,7 +48,7 @@ def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
 
 @pytest.mark.parametrize("name", ["stage", "case"])
 def test_the_schemas_are_themselves_valid(name: str) -> None:
-    """Both schemas pass the meta-schema."""
+    """The schemas of stages and of cases are valid JSON schemas (draft 2020-12)."""
     path = schemas_dir() / f"{name}.schema.json"
     Draft202012Validator.check_schema(json.loads(path.read_bytes()))
 

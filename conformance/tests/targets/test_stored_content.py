@@ -59,7 +59,7 @@ def test_a_text_is_found_as_files_may_spell_it(tmp_path: Path, raw: bytes) -> No
 
 
 def test_another_text_is_not_found(tmp_path: Path) -> None:
-    """The same words in another order are another text."""
+    """A file with the same words in another order, plain and in base64, has no trace."""
     (tmp_path / "kept").write_bytes(b"amber lurid, " + base64.b64encode(b"amber lurid"))
 
     places = stored(tmp_path, TRACES)

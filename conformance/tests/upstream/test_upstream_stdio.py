@@ -32,6 +32,7 @@ class Shim:
     """The process of a stdio server, spoken to in lines."""
 
     def __init__(self, command: list[str]) -> None:
+        """Start the command with pipes and an empty environment."""
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -25,7 +25,7 @@ def pair() -> Iterator[Pair]:
 
 
 def whole(incoming: Response) -> bytes:
-    """Return the rest of a response's body."""
+    """Read and return the rest of a response's body."""
     return b"".join(iter(incoming.piece, b""))
 
 

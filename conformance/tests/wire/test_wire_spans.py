@@ -172,7 +172,7 @@ def test_a_string_literal_must_be_one() -> None:
 
 
 def test_a_hundred_kilobytes_take_no_time() -> None:
-    """The best of ten readings of 100 KB costs little of the processor's time."""
+    """Parsing takes at most 60 ms of processor time for 100 KB, in the best of ten readings."""
     entry = {"name": "s:t", "description": "word " * 20, "inputSchema": {"type": "object"}, "n": 1}
     raw = json.dumps({"tools": [entry] * 600}).encode("ascii")
     times = []

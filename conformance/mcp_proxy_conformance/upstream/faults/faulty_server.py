@@ -52,6 +52,7 @@ class FaultyServer:
     def __init__(
         self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
     ) -> None:
+        """Make the server of a script, with its token, log and answers; it has no port yet."""
         self.script = script
         self.prefix = f"{number}"
         self.port = 0
@@ -117,7 +118,7 @@ class FaultyServer:
         self._attempts = AttemptCount()
 
     def connected(self, connection: int) -> None:
-        """Count and log a connection that no request will follow."""
+        """Count a connection that no request will follow as an attempt, and log it."""
         word = self.script.script[0].word
         self.log.connected(connection, attempt=self._attempts.connected(), played=word)
 

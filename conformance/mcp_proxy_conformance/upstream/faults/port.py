@@ -22,6 +22,7 @@ class Port:
     """Serves the fault servers of one origin; the first one's script decides about connections."""
 
     def __init__(self, servers: Sequence[FaultyServer], numbers: Iterator[int]) -> None:
+        """Open nothing yet; `numbers` yields the numbers of connections, for the logs."""
         self._first = servers[0]
         self._servers = {server.prefix: server for server in servers}
         self._numbers = numbers

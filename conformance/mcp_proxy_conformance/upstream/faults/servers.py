@@ -22,6 +22,7 @@ class _Ports:
     """All ports of one load, which a hub opens and closes as if they were one server."""
 
     def __init__(self, servers: Mapping[str, FaultyServer]) -> None:
+        """Make one port for the servers of each origin, the one that others share it with first."""
         origins: dict[str, list[FaultyServer]] = {}
         for name, server in servers.items():
             if server.needs_port:
@@ -70,6 +71,7 @@ class FaultServers:
         eras: Eras = "both",
         hub: Upstreams | None = None,
     ) -> None:
+        """Check the scripts and make their servers; no port is opened yet."""
         self._servers = {
             script.server_id: FaultyServer(script, number=number, eras=eras, redirect=self.url)
             for number, script in enumerate(checked(scripts), 1)
