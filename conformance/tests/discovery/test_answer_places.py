@@ -32,7 +32,7 @@ def reply(text: str, **beside: Any) -> ToolReply:
 
 
 def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside: Any) -> set[str]:
-    """Return the clauses that reading the answer finds broken."""
+    """Read an answer, or a listing, of this text; return the clauses that reading finds broken."""
     try:
         sent = reply(text, **beside)
         if listing:
@@ -61,7 +61,10 @@ def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside:
     ],
 )
 def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: set[str]) -> None:
-    """Equal values are one; the section, the map and the note are sent once."""
+    """A member that occurs twice with two values breaks a clause; with equal ones it does not.
+
+    The locked section, the remediation map and the note may occur once only, even if equal.
+    """
     assert clauses(text) == (set() if broken == {"no name"} else broken)
 
 
@@ -75,7 +78,7 @@ def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: se
     ],
 )
 def test_a_repeated_count_is_seen_in_a_listing(entry: str, broken: set[str]) -> None:
-    """Of a server's entry only the block of counts matters."""
+    """A repeated counts block, or a count with two values, breaks FR-010; other repeats do not."""
     assert clauses(f'{{"servers":[{{"name":"forge",{entry}}}]}}', listing=True) == broken
 
 
@@ -103,12 +106,12 @@ BODY = {"tools": [], "disabled": SECTION, "remediation": {"disabled_by_user": "A
 def test_structured_content_may_say_less_and_nothing_else(
     content: dict[str, Any], broken: set[str]
 ) -> None:
-    """An omission is no contradiction."""
+    """Structured content may leave parts of the text out; to add or alter one breaks its clause."""
     assert clauses(json.dumps(BODY), structuredContent=content) == broken
 
 
 def test_structured_content_has_no_section_without_the_flag() -> None:
-    """Not even an empty one."""
+    """Without the flag, an empty locked section in structured content breaks FR-002.no-section."""
     content: dict[str, Any] = {"tools": [], "disabled": []}
 
     broken = clauses('{"tools":[]}', flagged=False, structuredContent=content)
@@ -117,7 +120,7 @@ def test_structured_content_has_no_section_without_the_flag() -> None:
 
 
 def test_structured_content_of_a_listing_has_the_same_counts() -> None:
-    """A block where the text has none adds bytes to a fully callable server."""
+    """In structured content, a block that the text lacks and another number break their clauses."""
     text = '{"servers":[{"name":"a"},{"name":"b","tools":{"callable":1}}]}'
     entries = [{"name": "a", "tools": {}}], [{"name": "b", "tools": {"callable": 2}}]
 

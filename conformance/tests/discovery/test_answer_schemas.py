@@ -26,7 +26,7 @@ SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask
 
 
 def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the place and the clauses of each breach of an answer."""
+    """Return the place and clauses of each breach in an answer to a request with flag and limit."""
     findings = exchange_findings(body, OWN, flag=flag, limit=limit)
     return [(finding.path, finding.clauses) for finding in findings]
 
@@ -56,12 +56,15 @@ def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str,
 def test_a_breach_has_the_targets_own_names_and_its_clauses(
     body: Json, places: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    """One finding for each pair of place and clauses, whichever item of a list it is in."""
+    """Each place with its clauses is one finding, under the target's own names of members.
+
+    Of several wrong items in a list the first one is named.
+    """
     assert found(body) == places
 
 
 def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
-    """The cap follows the limit; a note beside callable tools is refused without the flag only."""
+    """The cap is that of a whole limit; a note beside callables needs the flag to be true."""
     three = SOUND | {"locked": [ENTRY] * 3}
     noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
 
@@ -79,7 +82,10 @@ def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
 
 
 def test_listing_inspection_and_rejection_have_schemas_of_their_own() -> None:
-    """Blocks are judged in the listing and in the view of one server, rejections by their lock."""
+    """A count of 0 is a breach in a listing and in the view of one server.
+
+    So is a blank rejection of a user-locked tool; under a word that is not a status, nothing is.
+    """
     block = {"callable": 1, "disabled_by_user": 0, "as_of": "now"}
     listed = listing_findings([{"name": "a"}, {"name": "b", "tally": block}], OWN)
     inspected = inspection_findings({"name": "b", "tally": block}, OWN)
@@ -100,13 +106,16 @@ CITED = ("FR-006.cap",)
 
 
 def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> list[Finding]:
-    """Return the findings of an ending of a check in which that breach was met."""
+    """Return the findings of a check that cites `cited`, met BREACH and ended like this.
+
+    `reported` are the clauses whose breaches the run has reported before.
+    """
     ending = with_breaches_of_schemas(with_breach(ending), cited, reported)
     return list(ending.findings(cited))
 
 
 def with_breach(ending: Ending) -> Ending:
-    """Return the ending with the breach."""
+    """Return a copy of the ending in which BREACH was met twice."""
     return Ending(
         verdict=ending.verdict, comparison=ending.comparison, error=ending.error,
         of_schemas=(BREACH, BREACH),
@@ -114,7 +123,7 @@ def with_breach(ending: Ending) -> Ending:
 
 
 def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
-    """It is reported once in a run, but again by each check that cites its clause."""
+    """A breach is a finding of the first check that meets it, then of those that cite it."""
     passed = Ending(verdict="pass")
 
     seen = [
@@ -127,7 +136,10 @@ def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
 
 
 def test_a_clause_that_the_check_finds_broken_gets_no_second_finding() -> None:
-    """The check's own finding says more; a breach of another clause stands beside it."""
+    """A check that finds the breached clause broken itself has one finding of it, not two.
+
+    A breach of another clause stands beside the check's own finding.
+    """
     own = Finding(path="status of forge:wipe", clauses=("FR-004.enum",))
     other = Finding(path="locked entries", clauses=("FR-006.cap",))
     failed = [Ending(verdict="fail", comparison=Comparison(findings=[f])) for f in (own, other)]
@@ -136,7 +148,7 @@ def test_a_clause_that_the_check_finds_broken_gets_no_second_finding() -> None:
 
 
 def test_a_check_that_passed_still_shows_its_own_clauses() -> None:
-    """A breach of another clause does not take away what was observed."""
+    """A check that passed but met a breach of another clause fails, its own clause observed."""
     ending = with_breaches_of_schemas(
         Ending(verdict="pass", of_schemas=(BREACH,)), CITED, frozenset()
     )

@@ -44,6 +44,7 @@ def read(text: str) -> Ending:
     """Return the ending of a check that reads and reports this text as an answer and a listing."""
 
     def check() -> None:
+        """Read the text as an answer and as a listing, and bring its parts into a report."""
         content = json.dumps([{"type": "text", "text": text}]).encode()
         envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"content":%b}}' % content)
         message = Message(
@@ -70,7 +71,10 @@ def read(text: str) -> Ending:
 @hypothesis.settings(max_examples=300, deadline=None)
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
 def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
-    """Numbers of any size, NaN, lone surrogates, repeated members, entries that are not objects."""
+    """Generated answers are read or refused, and never end in an error of the suite.
+
+    They have numbers of any size, NaN, lone surrogates, repeated members and odd entries.
+    """
     text = json.dumps(body)
     text = f"{text[:-1]}, {text[1:]}" if twice and body else text
 
@@ -85,7 +89,7 @@ def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) ->
 @pytest.mark.parametrize("depth", [199, 201, 399, 950, 100_000])
 @pytest.mark.parametrize("form", ['{"a":%s}', '{"tools":%s}', '{"disabled":[{"name":"a","x":%s}]}'])
 def test_neither_is_one_that_nests(form: str, depth: int) -> None:
-    """It may nest as deep as its bytes allow."""
+    """An answer nested up to 100,000 levels passes or is inconclusive, not a fault of the suite."""
     ending = read(form % ("[" * depth + "]" * depth))
 
     assert ending.verdict in ("pass", "inconclusive")
@@ -95,7 +99,7 @@ def test_neither_is_one_that_nests(form: str, depth: int) -> None:
 @pytest.mark.parametrize("member", ["tools", "disabled"])
 @pytest.mark.parametrize("of", ["name", "server"])
 def test_a_name_of_any_length_is_no_breach_and_takes_no_time(member: str, of: str) -> None:
-    """It is too long to be searched for in texts."""
+    """A name of six million characters, too long to search for, makes a check inconclusive."""
     entry = {"name": "forge:add", "server": "forge", "status": "disabled_by_user"}
     body = {"tools": [], "disabled": [], member: [entry | {of: "x" * 6_000_000}]}
 

@@ -1,4 +1,4 @@
-"""Recordings of default output: contents, refusals, and the findings of a comparison."""
+"""Recordings of default output: their files, refusals of changed ones, the `baseline` command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from mcp_proxy_conformance.discovery.calibration import Exact
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording) -> None:
-    """Its manifest is valid, its files are the answers, and they hold no literal of the run."""
+    """A recording that is written and read again has the same answers and a valid manifest.
+
+    Its files contain no address and no folder of the run.
+    """
     write(before, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
     schema = json.loads((schemas_dir() / "baseline.schema.json").read_text(encoding="utf-8"))
@@ -41,20 +44,21 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
 
 
 def spoil_file(folder: Path) -> None:
-    """Change one byte of an answer."""
+    """Replace the letters `tools` once in a recorded answer."""
     file = next((folder / "open").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """Remove an answer."""
+    """Remove the file of a recorded answer."""
     next((folder / "locked").iterdir()).unlink()
 
 
 def edit(name: str, value: Any) -> Callable[[Path], None]:
-    """Return a function that replaces a member of the manifest."""
+    """Return a function that replaces this member of the manifest in a recording's folder."""
 
     def spoil(folder: Path) -> None:
+        """Replace the member in the manifest of that folder."""
         path = folder / "manifest.json"
         manifest = json.loads(path.read_text(encoding="utf-8")) | {name: value}
         path.write_text(json.dumps(manifest), encoding="utf-8")
@@ -78,7 +82,10 @@ def edit(name: str, value: Any) -> Callable[[Path], None]:
 def test_a_recording_that_was_tampered_with_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], sentence: str, before: Recording
 ) -> None:
-    """One sentence names the fault and its place."""
+    """A changed or missing file of a recording raises BadBaseline, with one sentence on it.
+
+    With the same sentence `baseline diff` exits with 2.
+    """
     write(before, tmp_path)
     spoil(tmp_path)
 
@@ -91,7 +98,10 @@ def test_a_recording_that_was_tampered_with_is_refused(
 
 
 def test_recordings_are_compared_and_accepted(tmp_path: Path, before: Recording) -> None:
-    """`diff` names the place; `accept` needs a reason, takes the bytes and changes the kind."""
+    """Of unequal recordings `diff` names the place and exits with 1, until `accept` takes the new.
+
+    `accept` needs a reason, records it, and makes the kind of the recording `previous`.
+    """
     old, new = tmp_path / "old", tmp_path / "new"
     write(before, old)
     first, *rest = before.bodies
@@ -115,7 +125,7 @@ def test_recordings_are_compared_and_accepted(tmp_path: Path, before: Recording)
 def test_nothing_is_written_into_a_folder_of_something_else(
     tmp_path: Path, before: Recording
 ) -> None:
-    """A folder that holds other files is left as it is."""
+    """Writing into a folder with other files raises BadBaseline and leaves them as they are."""
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
 
     with pytest.raises(BadBaseline, match="is not empty and contains no recording"):
@@ -135,7 +145,10 @@ ANSWER = Body(
 
 
 def test_an_answer_is_read_as_it_was_written_without_what_moves() -> None:
-    """Any bytes come back, such as line ends; only the values that move are cut out."""
+    """An answer that is written and parsed again has the same bytes, line ends included.
+
+    Only the values of members that move are replaced by placeholders.
+    """
     again = parsed(written(ANSWER))
 
     cut = ANSWER.exact.text.replace(b"0.5", b'"{volatile}"').replace(b"1}", b'"{volatile}"}')
@@ -152,6 +165,6 @@ def test_an_answer_is_read_as_it_was_written_without_what_moves() -> None:
      written(ANSWER).replace(b'"result": 49', b'"result": 5000')],
 )  # fmt: skip
 def test_a_file_that_is_not_an_answer_is_refused(raw: bytes) -> None:
-    """That is another format, a file cut short, and a head that does not fit."""
+    """A file of another format, cut short, or with a wrong length in its head raises BadBody."""
     with pytest.raises(BadBody, match=r"cannot be read|is not a file of the format"):
         parsed(raw)

@@ -1,4 +1,4 @@
-"""Byte for byte: the reference against its own past, and ten ways to differ by a byte."""
+"""Byte comparison of recordings: the reference with its past, and ten ways to differ by a byte."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Golden(SingleFileSnapshotExtension):
 
     @classmethod
     def dirname(cls, *, test_location: Any) -> str:
-        """The folder of the fixtures."""
+        """Return the folder fixtures/golden."""
         del test_location
         return str(fixtures_dir() / "golden")
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:
-        """The name that the test gave."""
+        """Return the name that the test gave as `index`."""
         del test_location
         return str(index)
 
@@ -49,7 +49,10 @@ class Golden(SingleFileSnapshotExtension):
 def test_the_reference_without_the_feature_answers_as_ever(
     phase: str, what: str, snapshot: SnapshotAssertion, before: Recording
 ) -> None:
-    """Its default answers equal fixtures/golden; no other target is compared with these."""
+    """Default answers of the reference without the feature have the bytes of fixtures/golden.
+
+    There is a file for each phase and kind of request; no other target is compared with these.
+    """
     bodies = [body for body in before.bodies if body.phase == phase and _kind(body) == what]
 
     recorded_bytes = b"".join(
@@ -60,20 +63,24 @@ def test_the_reference_without_the_feature_answers_as_ever(
 
 
 def changes(old: Recording, new: Recording) -> dict[str, str]:
-    """Return each difference as text, by its place."""
+    """Return the differences between two recordings as text, by request."""
     changed = answers_changed(old.bodies, new.bodies, new.members)
     changed |= entries_changed(old.bodies, new.bodies, new.members)
     return {key: repr(change) for key, change in changed.items()}
 
 
 def _kind(body: Body) -> str:
+    """Return `listing` for a recorded listing, else the agent of the request, or `admin`."""
     if "list" in body.request:
         return "listing"
     return str(body.request.get("agent", "admin"))
 
 
 def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: Recording) -> None:
-    """More than 300 answers are equal, of 60 queries and more, listings included."""
+    """With the feature, more than 300 answers of the reference are the same as without it.
+
+    They are to 60 queries and more, and include listings.
+    """
     assert changes(before, after) == {}
     assert len(before.bodies) >= 300
     assert len({body.request.get("query") for body in before.bodies}) >= 60
@@ -81,7 +88,7 @@ def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: 
 
 
 def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recording) -> None:
-    """Some requests of the locked stage find nothing callable, and get a note."""
+    """With the feature at least four answers of the reference have a note, without it none has."""
     noted = [body.key for body in after.bodies if b'"notice"' in body.exact.text]
 
     assert len(noted) >= 4
@@ -89,25 +96,25 @@ def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recordi
 
 
 def spaced(text: str) -> str:
-    """One space behind the first colon."""
+    """Return the text with a space behind its first colon."""
     return text.replace(":", ": ", 1)
 
 
 def reordered(text: str) -> str:
-    """The members of the document in the opposite order."""
+    """Return the document with its members in the opposite order."""
     document = json.loads(text)
     return render(dict(reversed(document.items())))
 
 
 def moved(text: str) -> str:
-    """The first member at the end."""
+    """Return the document with its first member at the end."""
     document = json.loads(text)
     first = next(iter(document))
     return render({**{n: v for n, v in document.items() if n != first}, first: document[first]})
 
 
 def duplicated(text: str) -> str:
-    """The last member once more."""
+    """Return the document with its last member once more."""
     name = list(json.loads(text))[-1]
     value = json.dumps(json.loads(text)[name])
     return f'{text[:-1]},"{name}":{value}}}'
@@ -131,10 +138,11 @@ ONE_BYTE: dict[str, tuple[Callable[[str], str], str]] = {
 def test_a_difference_of_a_byte_is_found_and_named(
     name: str, before: Recording, recorded: Recorded
 ) -> None:
-    """A default answer that is spelled otherwise is found, with the place of the difference."""
+    """Answers to one query that are spelled otherwise are found in a recording, with the place."""
     change, place = ONE_BYTE[name]
 
     def spelled(document: Json) -> str:
+        """Render a document; answers to the chosen query, and listings, are spelled otherwise."""
         text = render(document)
         chosen = document.get("query") == "issue" or "servers" in document
         return change(text) if chosen else text
@@ -157,6 +165,7 @@ def counting() -> Callable[[Json, Request], Json]:
     numbers = count()
 
     def answer(document: Json, _request: Request) -> Json:
+        """Add the next number, the time, and a random score for each tool."""
         tools = [tool | {"score": random()} for tool in document["tools"]]  # noqa: S311
         return document | {"tools": tools, "served": next(numbers), "at": time_ns()}
 
@@ -164,7 +173,7 @@ def counting() -> Callable[[Json, Request], Json]:
 
 
 def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
-    """A counter, a clock and a random score are noted as moving, and not compared."""
+    """Recordings with a counter, a clock and random scores do not differ: these are cut out."""
     restless = Changed(id="restless", text="Restless.", change={"answer": Fresh(counting)})
 
     old, new = (recorded(restless) for _ in range(2))
@@ -178,7 +187,7 @@ def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
 def test_a_member_that_begins_to_move_is_a_difference(
     before: Recording, recorded: Recorded
 ) -> None:
-    """The member was the same in all answers of the old build."""
+    """A member that moves in the new recording, and did not in the old one, is a difference."""
     members = Changed(
         id="restless",
         text="The total moves.",
@@ -192,11 +201,12 @@ def test_a_member_that_begins_to_move_is_a_difference(
 
 
 def _total_of(numbers: Iterator[int]) -> Callable[[Json, Request], Json]:
+    """Return an answer decision that takes the member `total` from these numbers."""
     return lambda document, _request: document | {"total": next(numbers)}
 
 
 def test_a_build_that_does_not_agree_with_itself_is_not_recorded(recorded: Recorded) -> None:
-    """Names come and go between equal requests."""
+    """Recording a target in whose answers a tool comes and goes is inconclusive."""
     turns = iter(range(100_000))
     other = Changed(
         id="fickle",

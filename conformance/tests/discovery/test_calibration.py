@@ -1,4 +1,4 @@
-"""Byte identity, without a target: the differences that it forgives, and those that it finds."""
+"""Calibration of byte comparisons, without a target: differences that are forgiven, or found."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ BODY = {"query": "q", "tools": [TOOL, OTHER], "total": 2}
 
 
 def exact(body: object, frame: bytes = FRAME) -> Exact:
-    """An answer whose text is this body."""
+    """Return an answer whose text is this body as JSON, in that frame."""
     return Exact(result=frame, text=json.dumps(body).encode())
 
 
 def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
-    """A target that always answers either form in the same way."""
+    """Return a target that always answers the flag absent, or false, in the same way."""
     return lambda form: absent if form == "A" else false
 
 
 def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
-    """A target whose answers depend on what is drawn and not on the form."""
+    """Return a target that answers each call with what `make` returns then, whatever its form."""
     return lambda _form: exact(make())
 
 
 def test_equal_answers_differ_nowhere() -> None:
-    """There is no finding in the plain case."""
+    """A target that answers both forms with the same bytes has no difference."""
     assert absent_against_false(steady(exact(BODY), exact(BODY))) == ()
 
 
 def counter() -> Callable[[], object]:
-    """A number that grows with every call."""
+    """Return a maker of bodies with a number that grows with every call."""
     count = itertools.count()
     return lambda: BODY | {"calls": next(count)}
 
 
 def clock() -> Callable[[], object]:
-    """A time that moves only now and then."""
+    """Return a maker of bodies with a time that moves at every fifth call."""
     count = itertools.count()
     return lambda: BODY | {"at": f"12:00:{next(count) // 5:02}"}
 
 
 def score() -> Callable[[], object]:
-    """Scores that are drawn again for each call, in the same order."""
+    """Return a maker of bodies whose tools have new random scores, in the same order."""
     dice = random.Random(7)  # noqa: S311 - a fixed seed
     return lambda: BODY | {"tools": [t | {"score": dice.random()} for t in (TOOL, OTHER)]}
 
 
 def jitter() -> Callable[[], object]:
-    """A duration that is nearly always the same."""
+    """Return a maker of bodies with a duration that is 1 at about every seventh call, else 0."""
     dice = random.Random(11)  # noqa: S311 - a fixed seed
     return lambda: BODY | {"took_ms": int(dice.random() < 0.15)}
 
@@ -73,7 +73,7 @@ def jitter() -> Callable[[], object]:
 def test_what_moves_by_itself_accuses_nobody(
     target: Callable[[], Callable[[], object]], skip: int
 ) -> None:
-    """That holds wherever in its course the comparison begins."""
+    """A counter, a clock or random scores make no difference, wherever the comparison begins."""
     make = target()
     for _ in range(skip):
         make()
@@ -84,7 +84,7 @@ def test_what_moves_by_itself_accuses_nobody(
 
 
 def test_a_jitter_accuses_nobody() -> None:
-    """A rare other value is met among the usual calls before it is blamed on the flag."""
+    """A member that seldom has another value makes no difference in sixty comparisons."""
     make = jitter()
 
     deviations = [absent_against_false(drawing(make)) for _ in range(60)]
@@ -107,7 +107,10 @@ FALSE_FORMS = {
 
 @pytest.mark.parametrize("name", FALSE_FORMS)
 def test_a_difference_of_the_false_form_is_found(name: str) -> None:
-    """The parsed values may be equal; place, offset and the bytes of both sides are given."""
+    """An answer to false that is spelled otherwise is found with place, offset and both sides.
+
+    The parsed values may be equal.
+    """
     usual = exact(BODY)
     old, new, at = FALSE_FORMS[name]
     other = Exact(result=FRAME, text=usual.text.replace(old, new))
@@ -122,10 +125,11 @@ def test_a_difference_of_the_false_form_is_found(name: str) -> None:
 
 
 def test_a_difference_beside_moving_members_is_found() -> None:
-    """A moving member is cut out at its own place only."""
+    """A member that false changes is found beside a moving member of the same name elsewhere."""
     count = itertools.count()
 
     def ask(form: str) -> Exact:
+        """Return an answer with a new score of the first tool, and with false of the second."""
         changed = {"score": next(count)}
         tools = [TOOL | changed, OTHER | ({"score": 9} if form == "F" else {})]
         return exact(BODY | {"tools": tools})
@@ -136,7 +140,7 @@ def test_a_difference_beside_moving_members_is_found() -> None:
 
 
 def test_a_difference_around_the_text_is_found() -> None:
-    """The result's own members count like those of the text."""
+    """A member of the result around the text that only answers to false have is found."""
     marked = FRAME[:-1] + b',"isError":false}'
 
     deviations = absent_against_false(steady(exact(BODY), exact(BODY, marked)))
@@ -145,7 +149,7 @@ def test_a_difference_around_the_text_is_found() -> None:
 
 
 def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
-    """One odd answer in the first order is not a breach."""
+    """One answer to the flag false that differs once, and not again, is not a difference."""
     odd = iter([exact(BODY | {"total": 3})])
     usual = exact(BODY)
 
@@ -168,7 +172,10 @@ def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
     ],
 )
 def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) -> None:
-    """Nothing can be judged if they do, and the reason names the member."""
+    """Equal requests whose answers differ in a name, a member or a length are inconclusive.
+
+    The reason names the member.
+    """
     answers = [exact(body) for body in bodies]
 
     with pytest.raises(Inconclusive, match="does not agree with itself") as raised:
@@ -178,7 +185,7 @@ def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) 
 
 
 def test_moving_space_leaves_nothing_to_compare_with() -> None:
-    """Bytes outside all members cannot be cut out."""
+    """Equal requests whose answers differ in blanks outside all members are inconclusive."""
     wide = Exact(result=FRAME, text=exact(BODY).text + b" ")
 
     with pytest.raises(Inconclusive, match="does not agree with itself"):
@@ -186,7 +193,7 @@ def test_moving_space_leaves_nothing_to_compare_with() -> None:
 
 
 def test_a_container_is_never_cut_out() -> None:
-    """A member that moves in the usual answers and is an object in this one is a difference."""
+    """A member that moves in usual answers is a difference where it is an object in this one."""
     usual = [exact({"at": 1}), exact({"at": 2})]
 
     deviations = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])
@@ -208,7 +215,7 @@ def test_a_container_is_never_cut_out() -> None:
     ],
 )
 def test_the_flag_is_cut_out_of_a_repeated_request_only(told: bytes, kept: bytes | None) -> None:
-    """An object that is the request's arguments loses the flag; any other keeps it."""
+    """The flag is cut out of objects that are exactly the request's arguments, and no others."""
     arguments = {"query": "q", "include_disabled": False}
 
     assert without_flag(told, arguments) == (told if kept is None else kept)

@@ -28,7 +28,7 @@ CORPORA = tuple(CONVICTED)
 
 
 def texts(corpus: str) -> list[dict[str, Any]]:
-    """Return the rows: a text, the status it is meant for, and whether it is fair."""
+    """Return the rows of a corpus: a text, the status it is meant for, and whether it is fair."""
     path = fixtures_dir() / "remediation" / f"{corpus}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["texts"]
     return rows
@@ -40,7 +40,7 @@ def masked(text: str) -> str:
 
 
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
-    """Return the texts by their judgement."""
+    """Judge the fair or the unfair texts of a corpus; return them by judgement."""
     by_outcome: dict[str, list[str]] = {}
     for row in texts(corpus):
         if row["fair"] is fair:
@@ -51,19 +51,19 @@ def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_fair_text_is_never_convicted(corpus: str) -> None:
-    """Whatever words an implementer chose, a text of the right class is not accused."""
+    """No text of a corpus that fits its status is judged to be wrong, whatever its words."""
     assert outcomes(corpus, fair=True).get("convicted", []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_an_unfair_text_is_never_taken_for_right(corpus: str) -> None:
-    """A text that is not beyond doubt is left unread."""
+    """No text that does not fit its status is judged to convey it; it may go unread."""
     assert outcomes(corpus, fair=False).get("conveys", []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
-    """The rest has to be pinned by its author."""
+    """At least half of the texts that fit their status are judged so; others need a pin."""
     counts = Counter({name: len(rows) for name, rows in outcomes(corpus, fair=True).items()})
 
     assert counts["conveys"] * 2 >= counts.total()
@@ -71,5 +71,5 @@ def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_some_wrong_texts_are_convicted(corpus: str) -> None:
-    """The strict core is not empty: it convicts plainly wrong texts that it was not built from."""
+    """At least CONVICTED of the unfair texts of each corpus are judged to be wrong."""
     assert len(outcomes(corpus, fair=False).get("convicted", [])) >= CONVICTED[corpus]

@@ -14,7 +14,7 @@ FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include
 
 
 def chain(length: int) -> dict[str, Any]:
-    """Return definitions that each refer to the next twice: naive application doubles with each."""
+    """Return a schema of definitions that refer to the next one twice: each doubles the work."""
     steps = {
         f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(length)
     }  # fmt: skip
@@ -22,7 +22,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def deep(depth: int) -> dict[str, Any]:
-    """A schema of an object in an object in an object."""
+    """Return a schema of that many objects inside each other."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"x": schema}}
@@ -41,7 +41,7 @@ def deep(depth: int) -> dict[str, Any]:
     ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
 )
 def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: str) -> None:
-    """The target is not judged by it, and the check ends in bounded time."""
+    """A schema that is slow, endless, too deep or has a foreign pattern is inconclusive in time."""
     began = time.monotonic()
 
     with pytest.raises(Inconclusive, match=told):
@@ -51,21 +51,21 @@ def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: st
 
 
 def test_what_refers_to_another_document_is_open() -> None:
-    """Nothing is fetched."""
+    """A schema that refers to a document elsewhere is inconclusive; nothing is fetched."""
     with pytest.raises(Inconclusive, match="refers to another document"):
         refusals({"$ref": "http://127.0.0.1:9/schema.json"}, FORMS)
 
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
-    """It is reported whether it is applied here or in a child process."""
+    """What is not a JSON Schema raises Misshapen, in this process or applied in a child."""
     with pytest.raises(Misshapen, match="is not a JSON Schema"):
         refusals(schema, FORMS)
 
 
 @pytest.mark.parametrize("keyword", [{}, {"allOf": [True]}], ids=["here", "in a child"])
 def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> None:
-    """The sentences are the same wherever the schema is applied."""
+    """Refused arguments get the same sentence in this process and in a child; others get none."""
     flag = {"include_disabled": {"type": "string"}}
 
     sentence = '$.include_disabled: type "string" refuses true'

@@ -16,13 +16,13 @@ ORDINARY = json.dumps({"tools": [{"name": f"forge:t{n}", "tags": ["a", "b"]} for
 
 
 def receive(ledger: Ledger, raw: bytes, times: int) -> None:
-    """Record an answer that many times."""
+    """Record the receipt of an answer in the ledger that many times."""
     for _ in range(times):
         ledger.record(edge="client", direction="received", peer="", raw=raw, note="")
 
 
 def test_ordinary_answers_are_all_kept() -> None:
-    """As many as a run asks for, of forty tools each, are kept."""
+    """A ledger keeps 300 answers of forty tools each, as many as a run asks for."""
     ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
 
     receive(ledger, ORDINARY.encode(), 300)
@@ -32,7 +32,7 @@ def test_ordinary_answers_are_all_kept() -> None:
 
 @pytest.mark.parametrize("unit", [b"x" * 50, b"{},", b"[],", b"0,", b'{"a":[]},'])
 def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
-    """They are counted by bytes and by values; the sentence gives the amount."""
+    """300 large answers, or answers of many values, raise OverBudget with the amount."""
     ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
     answer = unit * ((1 << 20) // len(unit))
 
@@ -41,7 +41,7 @@ def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
 
 
 def test_a_second_answer_that_is_too_large_is_the_last() -> None:
-    """The first one may be due to the query."""
+    """The second answer that is too large to be read raises OverBudget; the first does not."""
     budget = Budget(most=300, per_second=1e4, within_s=60)
 
     budget.refuse("at most 16 MiB")
@@ -52,7 +52,7 @@ def test_a_second_answer_that_is_too_large_is_the_last() -> None:
 
 @pytest.mark.parametrize("unit", [b"{}", b"[]", b"0", b'{"a":0}', rb'"{\"a\":0}"'])
 def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
-    """It is not a breach: the fault is one of size."""
+    """A message of more than MOST_VALUES values raises a ProtocolFault of the kind `size`."""
     inner = b",".join([unit] * jsonrpc.MOST_VALUES)
 
     with pytest.raises(ProtocolFault) as caught:
@@ -66,17 +66,17 @@ def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
     [(b"7", 1), (b"[]", 1), (b"[1,2,3]", 4), (b'{"a":{"b":[1,2]},"c":"x"}', 6)],
 )
 def test_values_are_never_counted_too_few(raw: bytes, least: int) -> None:
-    """Containers count, and so does each value in them."""
+    """The count of a message's values includes its containers and each value in them."""
     assert jsonrpc.values(raw) >= least
 
 
 @pytest.mark.parametrize("schema", [7, "object", [], True])
 def test_a_schema_that_is_no_object_is_none(schema: object) -> None:
-    """The protocol requires an object."""
+    """An input schema that is not an object raises Misshapen: the protocol requires one."""
     with pytest.raises(Misshapen, match=r"the inputSchema is an? \w+, not an object"):
         refusals(schema, [{}])
 
 
 def test_properties_that_are_no_object_declare_no_default() -> None:
-    """Other members of the schema do not matter."""
+    """A schema whose `properties` are not an object gives the flag no default."""
     assert default({"properties": [1]}) is None

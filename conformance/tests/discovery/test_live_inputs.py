@@ -27,13 +27,13 @@ def entry(name: str, server: str | None, status: str | None = None) -> Entry:
 
 
 def keys(*entries: Entry) -> list[str]:
-    """Return the tools that these entries belong to."""
+    """Return, as text, the tools of these entries, by the spelling that the entries show."""
     names = Names.of(entries)
     return [str(names.key(listed)) for listed in entries]
 
 
 def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
-    """It has one line per tool."""
+    """A locks file is read as the status of each tool that it names."""
     file = tmp_path / "locks.toml"
     file.write_text('"forge:delete_repo" = "disabled_by_config"\n', encoding="utf-8")
 
@@ -56,7 +56,7 @@ def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
 def test_a_bad_file_of_locks_is_told_with_its_repair(
     text: str, sentence: str, tmp_path: Path
 ) -> None:
-    """One sentence names the file."""
+    """A locks file with a wrong line raises BadEndpoint, which names the file and the repair."""
     file = tmp_path / "locks.toml"
     file.write_text(text, encoding="utf-8")
 
@@ -67,7 +67,7 @@ def test_a_bad_file_of_locks_is_told_with_its_repair(
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """The sentence holds the system's own reason."""
+    """A locks file that does not exist raises BadEndpoint with the system's own reason."""
     with pytest.raises(BadEndpoint, match="No such file"):
         read_locks(tmp_path / "none.toml")
 
@@ -85,19 +85,22 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
-    """The server comes before or behind the tool, with a separator in between."""
+    """The server's name before or behind a tool's, and the separator between, are cut off."""
     assert bare(server, name) == own
 
 
 def test_a_bare_name_that_begins_like_its_server_is_left_whole() -> None:
-    """`git-log` and `log` of the server `git` are two tools."""
+    """Where other tools of `git` have bare names, its `git-log` and its `log` are two tools."""
     names = keys(entry("git-log", "git"), entry("log", "git"), entry("push", "git"))
 
     assert names == ["git:git-log", "git:log", "git:push"]
 
 
 def test_locked_entries_may_go_by_their_bare_names() -> None:
-    """Callable ones may not; one without a server is looked up among those known."""
+    """Locked entries may have bare names where callable ones have the server's name, too.
+
+    An entry without a server is that of the known server in its name.
+    """
     names = keys(
         entry("git:log", "git"), entry("push", "git", "disabled_by_user"), entry("git:pull", None)
     )
@@ -106,7 +109,7 @@ def test_locked_entries_may_go_by_their_bare_names() -> None:
 
 
 def test_words_that_were_named_come_first_and_none_twice() -> None:
-    """Common verbs follow, then words of the answers."""
+    """Named words come first, then common verbs and words of answers, none of them twice."""
     words = WordQueue(["Zorvik", "list"])
     words.hear("deleteRepoHTTP of the forge", None, "日本語")
 
@@ -119,7 +122,7 @@ def test_words_that_were_named_come_first_and_none_twice() -> None:
 
 
 def test_a_password_in_a_url_becomes_a_header() -> None:
-    """The URL no longer has it."""
+    """User and password of a URL are cut out of it and returned as an Authorization header."""
     assert place_named("http://me:pw@x.test:1/mcp?a=b") == (
         "http://x.test:1/mcp?a=b",
         {"Authorization": "Basic bWU6cHc="},
@@ -127,6 +130,6 @@ def test_a_password_in_a_url_becomes_a_header() -> None:
 
 
 def test_headers_and_credentials_are_read() -> None:
-    """Several of one name go together."""
+    """Headers are read from `Name: value`, and several credentials of one agent are merged."""
     assert headers_of(["A: b:c", "D:e"], "--header") == {"A": "b:c", "D": "e"}
     assert agents_of(["north=A: b=c", "north=D: e"]) == {"north": {"A": "b=c", "D": "e"}}

@@ -34,12 +34,12 @@ def leaks(query: str, name: str, **members: Any) -> list[str]:
     ],
 )
 def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
-    """The answer may repeat the query."""
+    """A locked tool's name or description in an answer that repeats the query is not a leak."""
     assert leaks(query, name) == []
 
 
 def test_what_the_query_does_not_hold_is_one() -> None:
-    """The name leaks as a word of its own, the description anywhere."""
+    """A locked tool's name as a whole word, or its description, in an answer is a leak."""
     assert leaks("rename", "delete_repository", notice="try delete_repository") == [
         "delete_repository"
     ]
@@ -49,7 +49,7 @@ def test_what_the_query_does_not_hold_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["Deletes a repository.", 'Deletes a "repo".', "Two\nlines."])
 def test_what_every_answer_holds_is_common(text: str) -> None:
-    """A text that also answers a word of no tool is no leak, whatever characters it has."""
+    """A locked tool's text that the answer to a word of no tool has, too, is not a leak."""
     entry = Entry(key=ToolKey("", "delete"), name="delete", members={"description": text})
     answer = Answer(reply=cast("Any", None), query=NOWHERE, body={"usage": f"Try it: {text}"})
     look = SimpleNamespace(answer=answer, flagged=False)

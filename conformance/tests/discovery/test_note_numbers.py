@@ -1,4 +1,4 @@
-"""Numbers are read from notes as a reader of English would read them."""
+"""Numbers in notes: digits, number words and counting articles, read as a reader does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
     ],
 )
 def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
-    """Digits, number words and a counting article each count as their number."""
+    """Numbers in digits, in words, or as an article before `tool` are read from a note."""
     assert numbers_in(text) == numbers
 
 
@@ -52,5 +52,5 @@ def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
     ],
 )
 def test_no_number_is_read_into_other_words(text: str) -> None:
-    """Digits inside names or versions, and letters inside words, are not numbers."""
+    """Digits inside names or versions, and number words inside words, are not numbers."""
     assert numbers_in(text) == ()

@@ -1,4 +1,4 @@
-"""The places at which the discovery tool is offered."""
+"""Places at which the discovery tool of the reference is offered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from mcp_proxy_conformance.targets.started import Started
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
-    """Both revisions of each endpoint, and stdio beside them with a state of its own."""
+    """The reference's tool names the flag at each endpoint, in both revisions, and over stdio.
+
+    The program over stdio has a state of its own.
+    """
     target = target_of(Description(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:

@@ -53,13 +53,16 @@ EVERY = [
     ],
 )
 def test_the_order_of_reasons_decides(state: ToolState, allowed: set[str]) -> None:
-    """FR-004: server off, config, user, pending; the pass over quarantined tools beside it."""
+    """A tool's locks allow the places that the order of reasons gives (FR-004).
+
+    The order: server off, config, user, pending; the pass over quarantined tools beside it.
+    """
     assert oracle.allowed_statuses(state) == allowed
 
 
 @pytest.mark.parametrize("state", EVERY, ids=str)
 def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: ToolState) -> None:
-    """FR-004, FR-011: the order is total, and a locked tool is never among the callable ones."""
+    """Every combination of locks allows some place, and only none allows `callable` (FR-004)."""
     allowed = oracle.allowed_statuses(state)
 
     assert allowed
@@ -69,7 +72,10 @@ def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: Too
 
 @pytest.mark.parametrize("state", [state for state in EVERY if state.config], ids=str)
 def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> None:
-    """FR-004: the pass over quarantined tools skips it; SC-003: no user's reason anywhere."""
+    """A config-denied tool is never pending, nor disabled by the user, in entries or counts.
+
+    Nor is it listed as quarantined (FR-004, SC-003).
+    """
     words = oracle.allowed_statuses(state) | oracle.counted_as(state)
 
     assert "pending_approval" not in words
@@ -89,12 +95,15 @@ def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> No
 def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
     state: ToolState, word: str
 ) -> None:
-    """FR-010: it counts under one of the five words of ServerToolCounts."""
+    """A tool of a server that is on is counted under the word of its first reason (FR-010)."""
     assert oracle.counted_as(state) == {word}
 
 
 def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reason() -> None:
-    """FR-010, EC-3: if at all, and never as callable; SC-003: never as the user's, if denied."""
+    """A tool of a server that is off is counted as such, by its own reason, or not at all.
+
+    If config denies it, it is never counted as the user's (FR-010, EC-3, SC-003).
+    """
     off = {"server_disabled", "absent"}
 
     assert oracle.counted_as(ToolState(server_off=True)) == off
@@ -104,7 +113,7 @@ def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reas
 
 
 def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
-    """FR-010: the older text has no sixth word."""
+    """A quarantined tool is counted under any of the statuses or not at all (FR-010)."""
     assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}
 
 
@@ -120,7 +129,7 @@ def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() ->
     ],
 )
 def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> None:
-    """FR-003's exception, FR-004, and the exception of the first assumption."""
+    """Texts of quarantined, pending and changed tools are withheld, others not (FR-003)."""
     assert oracle.is_withheld(state) is withheld
 
 
@@ -141,7 +150,7 @@ def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> N
     ],
 )
 def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
-    """FR-006, SC-004; an invalid limit leaves ten."""
+    """The cap is the smaller of limit and ten, and ten for an invalid limit (FR-006)."""
     assert oracle.cap(limit) == most
 
 
@@ -157,13 +166,16 @@ def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
 def test_a_note_is_due_when_the_flag_would_show_something_of_the_query(
     callables: int, revealed: int, relevant: int, due: bool, allowed: bool
 ) -> None:
-    """FR-009: no callable result, and relevant locked tools; open where these are not relevant."""
+    """Without callable tools, a note is due if relevant tools are revealed (FR-009).
+
+    It is allowed if any are revealed, and neither due nor allowed beside callable tools.
+    """
     assert oracle.must_have_note(callables=callables, relevant=relevant) is due
     assert oracle.may_have_note(callables=callables, revealed=revealed) is allowed
 
 
 def test_the_map_has_a_key_for_each_status_shown() -> None:
-    """FR-005: the statuses in the answer, once each; none, no key."""
+    """The map's keys are the distinct statuses of the answer, and none without any (FR-005)."""
     shown = ["disabled_by_user", "disabled_by_config", "disabled_by_user"]
 
     assert oracle.remediation_keys(shown) == {"disabled_by_config", "disabled_by_user"}

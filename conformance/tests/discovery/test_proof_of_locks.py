@@ -29,7 +29,7 @@ class FakeTarget:
 
 @dataclass
 class FakeStarted:
-    """Calls reach their upstream as scripted; the last word of a script repeats for ever."""
+    """A started target whose calls are reached as scripted; a script's last item repeats."""
 
     scripts: dict[Any, list[bool]]
     world: World = WORLD
@@ -37,7 +37,7 @@ class FakeStarted:
     started_at: float = 0.0
 
     def call(self, tool_key: Any) -> Called:
-        """The next word of the tool's script."""
+        """Return the next item of the tool's script as the result of a call."""
         script = self.scripts[tool_key]
         reached = script.pop(0) if len(script) > 1 else script[0]
         return Called(key=tool_key, reply=cast("Any", None), reached=reached)
@@ -45,7 +45,7 @@ class FakeStarted:
 
 @pytest.fixture(autouse=True)
 def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answer calls from the target's script."""
+    """Replace the call of the module under test by the target's scripted one."""
     name = "mcp_proxy_conformance.discovery.arming.call"
     monkeypatch.setattr(name, lambda started, tool_key: started.call(tool_key))
 
@@ -59,7 +59,7 @@ def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: bool) -> None:
-    """A tool counts as refused only if another is reached in between."""
+    """A tool that is refused twice counts as refused only if another is reached in between."""
     prover = Prover(cast("Started", FakeStarted({LOCKED: locked, FREE: free})))
     prover.armed.called.update({LOCKED, FREE})
     prover.armed.states[LOCKED] = ToolState(config=True)
@@ -70,16 +70,21 @@ def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: b
 
 
 def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
-    """The target passes on unknown tools until it is asked a second time to refresh."""
+    """A new tool's server is refreshed again as long as a call of the tool is not refused.
+
+    The target passes calls of the tool on until it is asked a second time.
+    """
 
     class Overlooking(FakeStarted):
+        """A target that refuses calls of a new tool only from the second refresh on."""
+
         looks = 0
 
         def change_upstream(self, step: Step) -> None:
-            """The target does not see it."""
+            """Do nothing: the target does not see the change by itself."""
 
         def refresh(self, server_name: str) -> None:
-            """The first time another look is under way."""
+            """Let calls of the tool through after the first refresh, and refuse them later."""
             assert server_name == "forge"
             self.looks += 1
             self.scripts[LOCKED] = [self.looks == 1]
@@ -95,7 +100,7 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
 
 
 def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
-    """It was listed for the query, was locked and unlocked, and is not listed yet."""
+    """A tool that one answer to a query listed, and a later one did not, stays recorded."""
     prover = Prover(cast("Started", FakeStarted({})))
 
     for listed in ((FREE, LOCKED), (FREE,)):

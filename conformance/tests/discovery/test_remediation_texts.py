@@ -28,6 +28,7 @@ STATUSES = (
 
 
 def _document(name: str) -> Any:
+    """Return the JSON document of that name in fixtures/remediation."""
     return json.loads((fixtures_dir() / "remediation" / name).read_text(encoding="utf-8"))
 
 
@@ -86,7 +87,7 @@ def test_a_phrase_has_one_meaning() -> None:
 
 @pytest.mark.parametrize("row", [row for row in CORPUS if row["expect"] != "unrecognised"][::7])
 def test_a_text_with_an_unknown_word_is_not_read(row: dict[str, str]) -> None:
-    """Nothing is guessed: one word that no list has leaves any text unread."""
+    """A text of the corpus with an added word that no list has is judged as unrecognised."""
     assert judge(f"{row['text']} Zebras.", row["status"]) == "unrecognised"
 
 
@@ -109,7 +110,7 @@ def test_any_text_gets_a_judgement(text: str, status: str) -> None:
 def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_convicted(
     text: str, word: str, where: int
 ) -> None:
-    """One such word, put between any two words, is enough to leave the text unaccused."""
+    """A text for config with such a word put between any two of its words is not convicted."""
     pieces = text.split(" ")
     pieces.insert(where % (len(pieces) + 1), word)
 
@@ -121,7 +122,7 @@ def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_co
 @pytest.mark.parametrize("text", CONVICTED)
 @pytest.mark.parametrize("letter", ["é", "ж", "語"])
 def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: str) -> None:
-    """A letter outside ASCII leaves even a convicted text unrecognised."""
+    """A letter outside ASCII added to a text that is convicted makes it unrecognised."""
     judged = judge(f"{text} {letter}", CONFIG)
 
     assert judged == "unrecognised"
@@ -132,7 +133,7 @@ def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: 
     "row", [r for r in CORPUS if "masked_name" in r["text"]], ids=lambda r: r["text"]
 )
 def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str) -> None:
-    """With names masked, a tool called like an act or a policy changes nothing."""
+    """A text with the masked name of a tool called like an act or a policy is judged as ever."""
     text = row["text"].replace("masked_name", name)
 
     judged = judge(mask(text, [name]), row["status"])
@@ -192,7 +193,7 @@ def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
 
 
 def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
-    """It only settles a text that cannot be read."""
+    """A text pinned for config that plainly asks for an act of the user is convicted."""
     text = "Ask the user to enable it in the UI."
 
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})

@@ -1,4 +1,4 @@
-"""Clean behaviour in the robustness checks: fair answers to hostile input, and leaked internals."""
+"""Clean answers to hostile input: fair refusals, leaked stack traces, silent targets."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def answer(status: int, body: bytes, media: str = "application/json") -> HttpRes
 
 
 def bench() -> Any:
-    """Return a bench whose target sent nothing."""
+    """Return a stand-in for a bench whose target sent nothing."""
     started = SimpleNamespace(transcript=Transcript(), forget_clients=lambda: None)
     return SimpleNamespace(started=started)
 
 
 @pytest.mark.parametrize("text", TRACES)
 def test_stack_traces_are_known(text: str) -> None:
-    """Traces of six languages are found anywhere in a text."""
+    """Stack traces of six languages are recognised behind another line of text."""
     assert TRACE.search(f"Something failed.\n{text}")
 
 
 @pytest.mark.parametrize("text", FAIR)
 def test_ordinary_sentences_are_no_stack_traces(text: str) -> None:
-    """Words that traces use are allowed."""
+    """Ordinary sentences with words of stack traces are not recognised as one."""
     assert TRACE.search(text) is None
 
 
 def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
-    """A target may echo its input."""
+    """Nothing hostile that the suite sends, and a target may echo, is like a stack trace."""
     sent = [*TEXTS.values(), *NAMES.values(), *map(json.dumps, FLAGS.values())]
     sent += [body.decode("utf-8", "replace") for body in BODIES.values()]
     sent += [tool.description for tool in HOSTILE.tools().values()]
@@ -93,22 +93,26 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
     ],
 )
 def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
-    """HTTP and JSON-RPC may refuse; a server's failure without an error object is not a refusal."""
+    """Refusals by HTTP or JSON-RPC are no fault.
+
+    A 5xx status without an error object is one, and so is a body that is not JSON.
+    """
     assert readable(answer(status, body)).startswith(told)
     assert bool(readable(answer(status, body))) == bool(told)
 
 
 def refuse(error: Exception) -> Callable[[], object]:
-    """Return an ask that ends in this error."""
+    """Return a request to make that raises this error."""
 
     def ask() -> object:
+        """Raise the error."""
         raise error
 
     return ask
 
 
 def test_what_is_refused_is_clean_and_silence_is_not() -> None:
-    """Each kind of ending is reported under the name of its ask."""
+    """A 4xx status and an answer are clean; a 5xx, silence and a fault are reported by name."""
     asks = {
         "refused": refuse(ProtocolFault("http", "HTTP 200", "HTTP 422", status=422)),
         "broken": refuse(ProtocolFault("http", "HTTP 200", "HTTP 500", status=500)),
@@ -127,7 +131,7 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
 
 
 def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
-    """After two silences nothing more is asked."""
+    """After two requests without an answer, the third one is not made."""
     silent = refuse(Unreachable("it", "wait", "no answer in time", 5.0))
     calls: list[int] = []
 
@@ -139,7 +143,7 @@ def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
 
 
 def test_the_call_after_it_may_need_a_new_session() -> None:
-    """A call that fails twice is reported."""
+    """An ordinary call that fails once and then works is fine; one that fails twice is not."""
     tries = iter([False, True, False, False])
 
     failures = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
@@ -148,10 +152,11 @@ def test_the_call_after_it_may_need_a_new_session() -> None:
 
 
 def test_a_stack_trace_in_an_answer_is_told() -> None:
-    """It is found in JSON too, with its line ends escaped."""
+    """A stack trace inside a JSON answer, its line ends escaped, is reported."""
     traced = bench()
 
     def ask() -> None:
+        """Record an answer that contains a stack trace."""
         raw = json.dumps({"error": {"message": TRACES[1]}}).encode()
         traced.started.transcript.record(
             edge="client", direction="received", peer="it", raw=raw, headers=(), note=""
@@ -163,7 +168,7 @@ def test_a_stack_trace_in_an_answer_is_told() -> None:
 
 
 def test_the_reference_is_robust(tmp_path: Path) -> None:
-    """The reference passes its own profile in a second or two."""
+    """A run of the robustness profile on the reference exits with 0, all clauses passed."""
     arguments = ["run", "reference", "--profile=robustness", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 
@@ -172,7 +177,7 @@ def test_the_reference_is_robust(tmp_path: Path) -> None:
 
 
 def test_what_has_no_locks_of_a_kind_is_not_accused_of_their_absence(tmp_path: Path) -> None:
-    """Strange tools do not affect their neighbours; the lock beside them was never laid."""
+    """A robustness run of the reference without any declared lock exits with 0."""
     arguments = ["run", "reference", "--profile=robustness", "--capabilities=", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 

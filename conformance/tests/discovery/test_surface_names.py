@@ -33,7 +33,7 @@ def first_look(
     members: dict[str, str] | None = None,
     **names: Any,
 ) -> Outcome | None:
-    """Return how the first look at the reference ends the run, with these names declared."""
+    """Look at the reference with these names declared; return how that ends the run, or None."""
     target = embedded(changed, settle_s=0.1, ready_s=0.5)
     replaced = msgspec.structs.replace(target.surface.members, **(members or {}))
     surface = msgspec.structs.replace(target.surface, members=replaced, **names)
@@ -61,7 +61,10 @@ def first_look(
 def test_a_member_that_comes_under_another_name_is_asked_for(
     tmp_path: Path, member: str, came: str
 ) -> None:
-    """The run ends with 2 before its first check; the sentence has the other name and the key."""
+    """A member declared under a wrong name ends the run with 2 before its first check.
+
+    The sentence has the name that came and the key to set.
+    """
     stopped = first_look(tmp_path, members={member: "elsewhere"})
 
     assert stopped is not None
@@ -86,7 +89,10 @@ def test_a_member_that_comes_under_another_name_is_asked_for(
 def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
     tmp_path: Path, names: dict[str, Any], sentence: str
 ) -> None:
-    """The run ends with 2 before its first check; the sentence has the nearest names."""
+    """A tool or argument declared under a wrong name ends the run with 2 before its first check.
+
+    The sentence has the nearest name or the key to set.
+    """
     stopped = first_look(tmp_path, **names)
 
     assert stopped is not None
@@ -95,20 +101,20 @@ def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
 
 
 def test_the_name_of_a_call_that_has_holes_is_not_looked_for(tmp_path: Path) -> None:
-    """A target may list such a tool only once its server is known."""
+    """A call tool whose declared name has placeholders is not looked for; the run goes on."""
     assert first_look(tmp_path, calls=(ToolTemplate(tool="{server}__{tool}"),)) is None
 
 
 @pytest.mark.parametrize("decision", ["note", "remediation"])
 def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) -> None:
-    """What is missing altogether is a breach, which the checks report."""
+    """A target that never sends a note or a map is not stopped: checks report its lack."""
     changed = Changed(id="without", text="It is left out.", change={decision: lambda *_: None})
 
     assert first_look(tmp_path, changed) is None
 
 
 def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
-    """A text item of its own that is plainly the note is named by its place."""
+    """A note in a text item of its own ends the run, with its place, unless that is declared."""
     [changed] = [each for each in variants() if each.id == "note-beside-the-document"]
 
     stopped = first_look(tmp_path, changed)
@@ -119,7 +125,7 @@ def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
 
 
 def see(members: Members, *answers: dict[str, Any]) -> str:
-    """Return what is said of default answers in this order."""
+    """Return the sentence on misnamed members after these default answers; "" if none is."""
     seen = Sightings(members)
     for answer in answers:
         seen.see_answer(answer, flagged=False)
@@ -127,14 +133,14 @@ def see(members: Members, *answers: dict[str, Any]) -> str:
 
 
 def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
-    """A target whose note changes its name is wrong, whatever the surface says."""
+    """A note that came once under the declared name and once under another is not misnamed."""
     said = see(Members(), {"tools": [], "notice": NOTE}, {"tools": [], "note": NOTE})
 
     assert said == ""
 
 
 def test_a_text_beside_callable_tools_is_not_the_note() -> None:
-    """A hint that every answer has is no stand-in for a missing note."""
+    """A text like a note that answers with callable tools also have is not taken for it."""
     listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
 
     assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
@@ -142,7 +148,7 @@ def test_a_text_beside_callable_tools_is_not_the_note() -> None:
 
 @pytest.mark.parametrize("locked", [[ENTRY], {"forge:drop": ENTRY}])
 def test_locked_entries_are_known_by_their_status(locked: Any) -> None:
-    """They may stand in an array or an object."""
+    """An array or object of entries with statuses is taken for the misnamed locked section."""
     seen = Sightings(Members())
     seen.see_answer({"tools": [], "hidden": locked}, flagged=True)
 
@@ -150,7 +156,7 @@ def test_locked_entries_are_known_by_their_status(locked: Any) -> None:
 
 
 def test_numbers_without_a_status_word_are_not_counts() -> None:
-    """Other statistics of a server are no counts block."""
+    """Numbers of a server without any status word are not taken for its counts."""
     seen = Sightings(Members(counts="locks"))
     seen.see_server({"name": "forge", "tools": {"total": 2, "callable": 2}})
 
@@ -173,12 +179,15 @@ def test_numbers_without_a_status_word_are_not_counts() -> None:
     ],
 )
 def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) -> None:
-    """Arguments that the schema leaves out may be taken all the same."""
+    """A schema without a declared argument is no error unless one other argument would fit."""
     assert missing_argument(Surface(), {"inputSchema": schema}) == ""
 
 
 def test_a_flag_that_reveals_nothing_is_told_with_the_members_that_came(tmp_path: Path) -> None:
-    """The hint names them, and the key of the target file."""
+    """A check of a target that ignores the flag is inconclusive, with a hint for the repair.
+
+    The hint names the members of the answer, and the key of the target file.
+    """
     deaf = Changed(id="deaf", text="The flag is ignored.", change={"flag": lambda _: False})
     selection = Selection(checks=("limits-11-at-10",))
 

@@ -105,5 +105,6 @@ def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, .
 
 
 def _members(bench: Bench) -> dict[str, str]:
+    """Return the target's own names of the members of its answers, by the names used here."""
     members: dict[str, str] = msgspec.to_builtins(bench.surface.members)
     return members

@@ -25,7 +25,7 @@ DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 @requirement("FR-011.never-reaches")
 @on(HELD, needs=("restart",))
 def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
-    """Config and user locks hold from the first answer after a restart."""
+    """While the target comes up after a restart, no call reaches a config- or user-locked tool."""
     bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect", "no_effect")
     bench.operator.restart()
 

@@ -107,7 +107,7 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
 @requirement("FR-004.unsearched")
 @on(ATTIC)
 def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
-    """Beside a part of their names, a word of withheld texts orders the tools as any other word."""
+    """A query word that only withheld texts have does not reorder tools found by another word."""
     bench.needs_one_of("approval", "quarantine")
     orders = [_order(bench, word) for word in NOWHERE]
     if all(len(order) <= 1 for order in orders):
@@ -123,7 +123,7 @@ def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
 @requirement("FR-006.callables")
 @on(ATTIC)
 def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
-    """Withheld tools that share a word with a callable one do not change the callable tools' order.
+    """The flag keeps the order of callable tools where withheld tools share a word of the query.
 
     The words of the queries stand in the names of one callable tool each; that of the withheld
     tools stands in its description, too, so that its tool comes first as long as the word is rare.
@@ -166,5 +166,6 @@ def _default_limit(bench: Bench) -> int | None:
 
 
 def _in_words(place: str, query: str, limit: int) -> str:
+    """Render a request with the flag in words, followed by the place where it is made, if named."""
     request = {"query": query} if limit is ABSENT else {"query": query, "limit": limit}
     return " ".join([in_words({**request, "include_disabled": True}), *([place] if place else [])])

@@ -136,7 +136,7 @@ def test_tools_of_a_quarantined_server_are_not_counted_as_callable(bench: Bench)
 @requirement("FR-010.quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Bench) -> None:
-    """Further locks on some tools of a quarantined server make none of its others callable."""
+    """A quarantined server, some of whose tools have other locks, counts none as callable."""
     callables = _callable_in_quarantine(bench)
 
     assert callables == dict.fromkeys(callables, 0)

@@ -160,10 +160,12 @@ def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
 
 
 def _tally_of(locked: int) -> dict[str, Any]:
+    """Return the tally of forge's three tools while the user locks this many of them."""
     return {"callable": 3 - locked, "disabled_by_user": locked}
 
 
 def _has_block(bench: Bench) -> bool:
+    """Whether the listing has a counts block for forge."""
     return bench.list().server("forge").has_counts
 
 

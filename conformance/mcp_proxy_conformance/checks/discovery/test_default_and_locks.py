@@ -170,7 +170,7 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
 @requirement("FR-002.unmoved~bytes")
 @on(YARD)
 def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
-    """Whatever is locked that does not match, default answers keep their bytes but for numbers."""
+    """Locks on tools that a query does not match change no byte of its answer but numbers."""
     request = {"query": ELSEWHERE}
     usual = [_without_numbers(asked(bench, request, "A")) for _ in range(4)]
     bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
@@ -240,6 +240,7 @@ def _without_numbers(exact: Exact) -> Exact:
 
 
 def _numbers(node: Node) -> Iterator[Span]:
+    """Yield the span of every number in a JSON tree."""
     if node.kind == "number":
         yield node.span
     for _, inner in children(node):

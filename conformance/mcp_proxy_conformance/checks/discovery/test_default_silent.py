@@ -101,7 +101,7 @@ def filled(answer: Answer) -> set[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Queries that fill the section and the map with the flag show neither without it."""
+    """Queries that the flag answers with locked tools and a map get neither member without it."""
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
     shown = sections(bench, queries, flag)
@@ -113,7 +113,7 @@ def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: ob
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: object) -> None:
-    """An answer whose note may mention locked tools has neither the section nor the map."""
+    """A default answer to a query that only locked tools match has no member for them or a map."""
     queries = revealing(bench)
 
     shown = sections(bench, queries, flag)
@@ -147,7 +147,7 @@ def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, l
 def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
     bench: Bench, flag: object
 ) -> None:
-    """No status and no remediation joins an answer because locked tools match as well."""
+    """A default answer with callable tools has no status or remedy of locked ones that match."""
     bench.require(bench.flag_alive, "the flag revealed no locked tool")
     usual = words_of_section(bench, flag, beside=False)
     if not usual:

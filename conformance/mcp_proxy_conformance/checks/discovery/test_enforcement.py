@@ -180,7 +180,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
 @requirement("FR-011.not-unlocked")
 @on(APPROVED, needs=("approval", "refresh"))
 def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
-    """A tool listed as pending approval is refused however often it is called."""
+    """A tool that changed after its approval, listed as pending, is refused at each of 5 calls."""
     bench.operator.change_upstream(CHANGE)
     bench.operator.refresh("forge")
     status = bench.settled(lambda: _status_by_name(bench, SEEN), "pending_approval")
@@ -239,6 +239,7 @@ def _counts(bench: Bench) -> dict[str, Any]:
 
 
 def _status(bench: Bench, key: ToolKey) -> str:
+    """Return the tool's status in a flagged answer to its own query, asked for now."""
     return ask(bench, key).status(key)
 
 

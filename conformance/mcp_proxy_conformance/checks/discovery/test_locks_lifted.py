@@ -109,7 +109,11 @@ def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
 
 
 def _compare_entries(bench: Bench, compared: Comparison, locked: States, before: States) -> None:
-    """Compare places and texts of tools that are still locked; `before`: or as locked as that."""
+    """Compare the places of tools that are still locked with those that their locks allow.
+
+    With `before`, places that these earlier locks allow count as right, too. The entry of a tool
+    that waits for approval must not contain its unapproved text.
+    """
     allowed = {
         key: allowed_statuses(state) | (allowed_statuses(before[key]) if before else set())
         for key, state in locked.items()

@@ -96,7 +96,7 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """No name of a match and no word of its description occurs in the answer."""
+    """An answer with the note has no name of a matching tool and no word of its description."""
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
@@ -149,7 +149,7 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 @requirement("FR-009.tight-limit")
 @on_stages_of_locked_tools()
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The note also appears at limit 1."""
+    """At limit 1, too, a query that only locked tools match gets a note that names the flag."""
     answers = owed(bench, queries, limit=1)
 
     lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
@@ -277,8 +277,10 @@ def _faults(answer: Answer, member: str) -> list[str]:
 
 
 def _lines(note: str | None) -> list[str]:
+    """Return the lines of the note, without blank space around it; none without a note."""
     return (note or "").strip().splitlines()
 
 
 def _rest(answer: Answer, note: str) -> dict[str, Any]:
+    """Return the members of the answer but the one with this name."""
     return {name: value for name, value in answer.body.items() if name != note}

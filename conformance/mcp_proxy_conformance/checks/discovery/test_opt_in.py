@@ -40,10 +40,12 @@ READERS = world(
 
 
 def _describes_flag(tool: Mapping[str, Any]) -> bool:
+    """Whether the tool's description contains the flag's name; its schema does not count."""
     return FLAG in (tool.get("description") or "")
 
 
 def _answer(bench: Bench, word: str, flag: object) -> Answer:
+    """Make a discovery call for the word with that form of the flag; return the answer."""
     return bench.discover(word, include_disabled=flag)
 
 
@@ -285,6 +287,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
     observed: dict[str, bool] = {}
 
     def look(moment: str) -> None:
+        """Record, by place, viewer and moment, whether the tool's description names the flag."""
         for name, view in views.items():
             for place, entry in offered_anywhere(view).items():
                 observed[f"{place}{name}, {moment}"] = _describes_flag(entry)

@@ -269,6 +269,7 @@ def _locked_named_in(bench: Bench, answer: Answer) -> int:
 
 
 def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -> Named:
+    """Make a discovery call; return its callable tools in order, each with its name."""
     return _named(bench.discover(query, include_disabled=flag, limit=limit))
 
 
@@ -278,6 +279,7 @@ def _named(answer: Answer) -> Named:
 
 
 def _in_words(query: str, limit: int, flag: object) -> str:
+    """Render a request in words, without the flag if that is ABSENT."""
     request = {"query": query, "limit": limit}
     return in_words(request if flag is ABSENT else {**request, FLAG: flag})
 
@@ -300,10 +302,12 @@ def _locked_shown(bench: Bench, word: str) -> int:
 
 
 def _span(answer: Answer, name: str) -> Span:
+    """Return the member's span of bytes in the answer's JSON; an empty one without it."""
     return member(answer.reply.document, [name]) or Span(0, 0)
 
 
 def _start(answer: Answer, name: str) -> int:
+    """Return where the member begins in the answer's JSON; 0 without it."""
     return _span(answer, name).start
 
 

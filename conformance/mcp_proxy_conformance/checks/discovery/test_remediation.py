@@ -174,7 +174,10 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
 @requirement("FR-005.class")
 @on(MIXED)
 def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: Bench) -> None:
-    """If all tools of a status have one lock only, its text is not the sole text of another."""
+    """A status that has several texts has none that is the only text of another status.
+
+    Only answers count in which the tools of the status have one lock each.
+    """
     texts = _texts_of_single_locks(bench)
     bench.require(len(texts) > 1, "fewer than 2 statuses had a text")
     sole = {status: own for status, own in texts.items() if len(own) == 1}

@@ -115,10 +115,12 @@ def _is_back(bench: Bench) -> bool:
 
 
 def _place(bench: Bench, key: ToolKey) -> str:
+    """Return the tool's status, `callable` or `absent`, in a flagged answer to its own query."""
     return ask(bench, key).status(key)
 
 
 def _allowed_by_locks(bench: Bench, key: ToolKey) -> frozenset[str]:
+    """Return the places that the tool's locks allow while its server answers."""
     return allowed_statuses(bench.states[key])
 
 

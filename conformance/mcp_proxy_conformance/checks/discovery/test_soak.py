@@ -16,7 +16,7 @@ MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 @requirement("FR-001.endures")
 @on(MIXED, fresh=True, needs=("soak",))
 def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> None:
-    """After the soak, every tool is listed as before: callable, or with the same status."""
+    """After the wait that --soak sets, each tool is callable or has its status as before."""
     with ExitStack() as running:
         views, early = [bench], [_settled_statuses(bench)]
         for world in (COMBOS, ALONE):
@@ -39,7 +39,7 @@ def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> 
 @requirement("FR-011.never-reaches")
 @on(MIXED, fresh=True, needs=("soak",))
 def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) -> None:
-    """Tools listed as locked are still refused after the soak."""
+    """Tools listed as locked are still refused after the wait that --soak sets."""
     keys = tuple(bench.armed.refused)
     bench.require(any(ask(bench, key).disabled for key in keys), "the flag revealed no locked tool")
     free = next(key for key in sorted(bench.armed.called) if bench.states[key].callable)

@@ -150,6 +150,7 @@ def _still_there(bench: Bench, names: set[str]) -> set[str]:
     left = set(names)
 
     def look() -> set[str]:
+        """Drop names that are gone from the folder, and return those that are left."""
         left.intersection_update(things(bench.operator.folder / "target"))
         return left
 
@@ -157,6 +158,7 @@ def _still_there(bench: Bench, names: set[str]) -> set[str]:
 
 
 def _in_words(query: str, flag: Any) -> str:
+    """Render a request in words, without the flag if that is ABSENT."""
     return in_words({"query": query} if flag is ABSENT else {"query": query, FLAG: flag})
 
 

@@ -125,7 +125,7 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
-    """After a second lock of the same kind, a tool is not listed as callable."""
+    """A tool that is locked, unlocked and locked again the same way is not listed as callable."""
     statuses = {}
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
         _cycle(bench, kind, DROP, state)
@@ -274,18 +274,19 @@ def _stale(
 
 
 def _refresh(bench: Bench) -> None:
+    """Refresh the servers forge, barn and shed."""
     for name in (*OFFERED, LENT.server):
         bench.operator.refresh(name)
 
 
 def _tallies(entries: Mapping[str, ServerEntry]) -> Tallies:
-    """The tally of each server's counts, None without a block."""
+    """Return the tally of counts of forge and barn, where listed; None for one without a block."""
     shown = {name: entries[name] for name in OFFERED if name in entries}
     return {name: tally(entry) if entry.has_counts else None for name, entry in shown.items()}
 
 
 def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tallies:
-    """The tally of each server that offers so many tools, None for one without a locked tool."""
+    """Return the tally due to each server that offers so many tools, None without a locked one."""
     due: Tallies = {}
     for name, number in offered.items():
         own = [state for key, state in locked.items() if key.server == name]

@@ -86,7 +86,7 @@ def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
 
 
 def _concerns_a_lock(bench: Bench, query: str) -> bool:
-    """Whether the query found, while it was callable, a tool that is locked now."""
+    """Whether the query names a tool that is locked now, or listed it while it was callable."""
     return any(bench.relevant(key, query) for key in bench.armed.refused)
 
 

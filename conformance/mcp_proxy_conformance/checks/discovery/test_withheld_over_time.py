@@ -130,4 +130,5 @@ def _description(bench: Bench, key: ToolKey) -> str:
 
 
 def _text(entry: Entry | None) -> str:
+    """Return the entry's description, stripped; "" without an entry or a description."""
     return (entry.description or "").strip() if entry is not None else ""

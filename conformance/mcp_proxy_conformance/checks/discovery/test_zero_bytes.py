@@ -88,6 +88,7 @@ def _entries_around_lock(bench: Bench, name: str, locked: ToolKey, *, lock: bool
 
 
 def _has_block(bench: Bench, name: str) -> bool:
+    """Whether the listing has a counts block for that server."""
     return bench.list().server(name).has_counts
 
 

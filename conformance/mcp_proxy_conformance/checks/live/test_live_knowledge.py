@@ -110,7 +110,7 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 @requirement("FR-011.never-reaches")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
-    """The answer is an error, points to discovery, or says why the call is refused."""
+    """The answer to a call that --call names is an error, a pointer to discovery or a reason."""
     judged = _rejections_owing_pointer(bench)
 
     done = {
@@ -127,7 +127,7 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
 @requirement("FR-008.pointer")
 @on(ANSWER, needs=("call",))
 def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
-    """The rejection names the flag or the discovery tool."""
+    """The rejection of a config- or user-locked tool names the flag or the discovery tool."""
     judged = _rejections_owing_pointer(bench)
 
     poor = {

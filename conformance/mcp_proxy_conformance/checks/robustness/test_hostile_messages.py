@@ -21,6 +21,7 @@ def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> Non
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
 
     def reply(body: bytes) -> str:
+        """Post the body as a new client; return the fault of the answer, empty if it has none."""
         client = bench.started.client()
         return readable(client.post(body, timeout=ANSWER_S, until=lambda event: bool(event.data)))
 

@@ -53,7 +53,7 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
 
 
 def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
-    """By ordinary tool, its status under the flag; and whether a call of the neighbour arrives."""
+    """Return each tool's status for the ordinary word, and whether the neighbour can be called."""
     answer = bench.discover(WORD, include_disabled=True)
     observed: dict[str, str | bool] = {f"status of {key}": answer.status(key) for key in keys}
     return observed | {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
