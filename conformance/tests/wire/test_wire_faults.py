@@ -93,7 +93,7 @@ class RawServer:
         return True
 
     def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
-        """Return the parts sent to a message: handshake and DELETE go well, the rest is given."""
+        """Return what is sent to a message: handshake and DELETE go well; else `answers`."""
         match message.get("method"):
             case "initialize":
                 body = result(message, b'"protocolVersion":"2025-06-18"')
