@@ -1,4 +1,4 @@
-"""`--timeout` bounds everything: set-up, checks and loads end with it, in one sentence."""
+"""The time limit of a run (`--timeout`), which ends set-up, checks and loads with a sentence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ ENDING_S = 10.0
 def test_a_run_ends_with_its_time(
     words: list[str], seconds: int, told: str, tmp_path: Path
 ) -> None:
-    """Exit 4; the report has all earlier results, and a check that was cut says so."""
+    """A run of any kind ends at its time limit, within 10 s, with exit 4 and that as its reason.
+
+    Checks that were cut short are inconclusive; no reason speaks of pytest.
+    """
     kind, *more = words
     began = time.monotonic()
 
@@ -58,7 +61,10 @@ def test_a_run_ends_with_its_time(
 
 
 def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
-    """That holds even if every ordinary exception is caught."""
+    """A block that computes for ever, and catches every Exception, is ended by OutOfTime.
+
+    A block that ends in time raises nothing, then or later.
+    """
     late = OutOfTime("over", of_run=True)
 
     def computes() -> None:

@@ -44,12 +44,15 @@ LOADERS = {mutant.id: mutant for mutant in load_mutants()}
     ],
 )
 def test_values_are_equal_with_their_json_types(left: Any, right: Any, equal: bool) -> None:
-    """1 is not true, and 1.0 is not the integer; a list equals a tuple."""
+    """Values of different JSON types are not equal, as 1 and true; a list equals a tuple."""
     assert same(left, right) is equal
 
 
 def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
-    """Equal members have none."""
+    """Two dicts that were compared give a finding for each member that differs or is missing.
+
+    Equal members have none.
+    """
     sides = ("==", {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 3, "d": 4})
 
     findings = of_sides(sides, ("FR-006.cap",))
@@ -60,7 +63,10 @@ def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
 
 
 def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
-    """Each counts for the clauses that were named for it."""
+    """Of two compared values the one that is allowed observes its `shows`, and breaks nothing.
+
+    The other breaks its `breaks` and observes nothing; the conclusion fails.
+    """
     compared = Comparison()
     compared.one_of("a", 1, (1, 2), breaks=["FR-006.cap", "FR-005.keys"], shows=["FR-006.cap"])
     compared.one_of("b", 3, (1, 2), breaks=["FR-009.note"], shows=["FR-009.count"])
@@ -72,7 +78,10 @@ def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
 
 
 def test_only_what_a_second_look_shows_too_is_broken() -> None:
-    """The rest is left out; if nothing is common, it is open and observed clauses stay."""
+    """A failure confirmed by a second one keeps only the clauses that both break.
+
+    If there are none it is inconclusive, and the observed clauses stay.
+    """
 
     def failing(*clauses: str) -> Any:
         compared = Comparison()
@@ -91,13 +100,13 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
 
 
 def block_without_sum(tools: Any) -> Any:
-    """Return the counts unchanged, with a reason of zero beside them."""
+    """Return the reference's counts with a reason of zero added; None if it gives none."""
     block = counts(tools)
     return block if block is None else {"disabled_unknown": 0, **block}
 
 
 def proxy(**change: Any) -> Changed:
-    """The reference with these decisions replaced."""
+    """Return the reference with these decisions of its policy replaced."""
     return Changed(id="changed", text="It is changed.", change=change)
 
 
@@ -112,7 +121,10 @@ ACCUSED = [
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
 ) -> None:
-    """All checks of the areas beside it agree; a file of known failures names nothing else."""
+    """A proxy with one fault fails exactly its clauses, out of all of seven requirements.
+
+    A drafted file of known failures names these clauses only.
+    """
     target = embedded(changed, settle_s=0.1)
     near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
     clause_ids = frozenset(
@@ -149,7 +161,10 @@ LOADS = [
 def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     name: str, most: set[str], tmp_path: Path
 ) -> None:
-    """The failing control answers 404 and charges no case; no server's class breaks another's."""
+    """A loader that is wrong on one kind of failure fails the clauses of that, and few others.
+
+    Control servers, one of which answers 404, do not fail a case.
+    """
     target = embedded_target(LOADERS[name])
 
     sure = trial(target, QUICK, profile="resilience", examples=0, confirm=True)
@@ -165,7 +180,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
 
 
 def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
-    """A loader that never tries again keeps within the maximum."""
+    """A loader that never tries again fails T3.retried, but not O5.bounded on too many."""
     never = ChangedLoad(
         id="never", text="It never tries again.", change={"again": lambda *_: False}
     )
@@ -178,7 +193,7 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
 
 
 def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
-    """Without agents and quarantine their clauses do not apply, even if a law on them ran."""
+    """With agents and quarantine undeclared, their clauses are not applicable, though asked for."""
     out = str(tmp_path / "out")
     options = ["--capabilities", "config,user", "--only", "FR-007"]
     options += ["--only", "FR-001.reveals-quarantined", "--examples", "1", "--out", out]

@@ -42,7 +42,7 @@ TARGET = ("--target", "reference", "--out", "out")
 
 
 def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProcess[str]:
-    """Run pytest in the user's folder against the reference, bent in that way."""
+    """Run pytest in the user's folder against the reference, changed in the way `bent` names."""
     alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BENT": bent}
     plugins = ("-p", "mcp_proxy_conformance.plugin", "-p", "embedded_reference")
@@ -59,7 +59,7 @@ def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the guide's example, and the answer of the reference that it has stored."""
+    """Return a folder with the guide's example and its stored answer, made once by an update."""
     folder = tmp_path_factory.mktemp("stored")
     (folder / "test_golden.py").write_text(GUIDE, encoding="utf-8")
     result = ran(folder, *TARGET, UPDATE)
@@ -69,12 +69,15 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(stored: Path, tmp_path: Path) -> Path:
-    """A copy of that folder."""
+    """Return a copy of the folder `stored`, for one test."""
     return Path(shutil.copytree(stored, tmp_path / "copy"))
 
 
 def test_nothing_stored_is_inconclusive_and_names_the_repair(tmp_path: Path) -> None:
-    """The first run fails with one sentence, and stores nothing."""
+    """Without a stored answer, the run fails with a sentence that names the update.
+
+    It stores none.
+    """
     (tmp_path / "test_golden.py").write_text(GUIDE, encoding="utf-8")
 
     result = ran(tmp_path, *TARGET)
@@ -85,7 +88,7 @@ def test_nothing_stored_is_inconclusive_and_names_the_repair(tmp_path: Path) -> 
 
 
 def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
-    """The request stands in the head, the answer below it, and no literal of the run."""
+    """The file that an update writes has the request at its head, and the answer's text below."""
     raw = (stored / STORED).read_bytes()
 
     body = parsed(raw)
@@ -99,7 +102,7 @@ def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
 
 
 def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
-    """Workers compare, and a second update leaves the file as it is."""
+    """Two workers pass with an equal stored answer; a second update leaves its file as it is."""
     before = (folder / STORED).read_bytes()
 
     compared = ran(folder, *TARGET, "-n", "2")
@@ -111,7 +114,10 @@ def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
 
 
 def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> None:
-    """The clauses that the check cites are broken there; the file stays until an update."""
+    """Against a changed target the check fails its cited clauses, with place and both values.
+
+    The stored file stays as it is until an update, which replaces it.
+    """
     (folder / "test_golden.py").write_text(CITING, encoding="utf-8")
     before = (folder / STORED).read_bytes()
 
@@ -135,7 +141,10 @@ def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> Non
 
 
 def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
-    """A counter, a clock of seconds and the time of the start are neither stored nor compared."""
+    """With a counter, a clock and a start time in each answer, an update and two more runs pass.
+
+    The stored answer has a placeholder for each of the three.
+    """
     shutil.rmtree(folder / "__snapshots__")
 
     runs = [ran(folder, *TARGET, *words, bent="restless") for words in ((UPDATE,), (), ())]
@@ -147,7 +156,10 @@ def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
 
 
 def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
-    """An error and a missing control are inconclusive; what they stored earlier is kept."""
+    """In an update, an answer that is an error and a missing control are inconclusive.
+
+    The files that they stored earlier are kept unchanged.
+    """
     kept = ("test_a_refusal", "test_without_its_control[servers]")
     for name in kept:
         shutil.copy(folder / STORED, (folder / STORED).with_name(f"{name}.answer"))
@@ -163,7 +175,10 @@ def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
 
 
 def test_another_request_or_a_changed_file_is_inconclusive(folder: Path) -> None:
-    """Neither accuses the target: each names the update that repairs it."""
+    """A stored answer to another request, or a damaged file, is inconclusive.
+
+    Both sentences name the update that repairs it.
+    """
     (folder / "test_golden.py").write_text(GUIDE.replace('"mobela"', '"drop"'), encoding="utf-8")
     other = ran(folder, *TARGET)
     (folder / STORED).write_bytes((folder / STORED).read_bytes()[:-9])
@@ -174,7 +189,10 @@ def test_another_request_or_a_changed_file_is_inconclusive(folder: Path) -> None
 
 
 def test_without_a_target_a_check_asks_for_one(folder: Path) -> None:
-    """Snapshots of syrupy work as ever, and what is stored is kept, also in an update."""
+    """Without --target the check is an error that says so, and a snapshot of syrupy passes.
+
+    An update then keeps the stored answer.
+    """
     (folder / "test_golden.py").write_text(GUIDE + SNAPSHOT, encoding="utf-8")
 
     result = ran(folder, UPDATE)

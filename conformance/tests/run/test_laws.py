@@ -45,7 +45,7 @@ OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == 
 def trying(
     changed: ChangedLoad, folder: Path, reads: Reads | None = None
 ) -> Iterator[Laws[LoadCase]]:
-    """Yield the laws of the generated loads, tried on that loader."""
+    """Yield the laws with the generated loads on which they are tried, made by that loader."""
     target = embedded_target(changed)
     loads = Loads(target.loader, folder)
     declared = Declared(reads=reads or Reads())
@@ -57,25 +57,25 @@ def trying(
 
 
 def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
-    """Return a loader with other decisions, or with another answer."""
+    """Return the reference's loader with these decisions replaced, answers changed by `tell`."""
     return ChangedLoad(id=name, text=name, change=change, tell=tell)
 
 
 def meaning(**classes: str) -> ChangedLoad:
-    """Return a loader with other classes in its table."""
+    """Return the reference's loader that takes these kinds of failure for these classes."""
     table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
     return changed(" ".join(classes), meaning={**MEANING, **table})
 
 
 def claims_more(answer: Told, _: Told) -> Told:
-    """Claim one attempt more wherever it was not the first that ended the load."""
+    """Report one attempt too many for servers that took more than one."""
     for outcome in answer["outcomes"]:
         outcome["attempts"] += outcome["attempts"] > 1
     return answer
 
 
 def follows_the_first(answer: Told, _: Told) -> Told:
-    """Report whatever follows a denied server as denied too."""
+    """Report all servers as denied if the first is denied."""
     first, *others = answer["outcomes"] or [{"status": ""}]
     for outcome in others if first["status"] == "denied" else ():
         outcome.update(status="denied", tools=[], error="The server denied access.")
@@ -83,14 +83,14 @@ def follows_the_first(answer: Told, _: Told) -> Told:
 
 
 def keeps_tools(answer: Told, _: Told) -> Told:
-    """Give a denied server a tool."""
+    """List a tool for each denied server."""
     for outcome in answer["outcomes"]:
         outcome["tools"] += ["kept"] if outcome["status"] == "denied" else []
     return answer
 
 
 def drops_the_denied(answer: Told, _: Told) -> Told:
-    """Leave out the outcome of a denied server beside others."""
+    """Leave out the outcomes of denied servers, unless there is only one outcome."""
     if len(answer["outcomes"]) > 1:
         answer["outcomes"] = [
             outcome for outcome in answer["outcomes"] if outcome["status"] != "denied"
@@ -99,7 +99,7 @@ def drops_the_denied(answer: Told, _: Told) -> Told:
 
 
 def remembers() -> Any:
-    """Return an answer decision by which a server that failed once has failed for good."""
+    """Return a change of answers: a server that was permanent once stays so in later loads."""
     failed: dict[str, Told] = {}
 
     def tell(answer: Told, request: Told) -> Told:
@@ -114,7 +114,7 @@ def remembers() -> Any:
 
 
 def by_turns() -> Any:
-    """Return an answer decision that has another word in each load, whatever happened."""
+    """Return a change of answers: in each load all servers have the next of the four statuses."""
     turn = count()
 
     def tell(answer: Told, _: Told) -> Told:
@@ -161,13 +161,13 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
 
 
 def small_case(folder: Path) -> LoadCase:
-    """Return the one case that was written down."""
+    """Return the one load case that was written into the folder `laws`."""
     (path,) = (folder / "laws").iterdir()
     return read_own(path)
 
 
 def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
-    """Return the comparison of the written case, as a check judges it."""
+    """Return the comparison of a case with loads of that loader, as a check makes it."""
     target = embedded_target(wrong)
     loads = Loads(target.loader, folder)
     try:
@@ -183,7 +183,10 @@ def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison
 def test_a_changed_loader_is_convicted_with_a_small_case(
     wrong: ChangedLoad, law: str, clauses: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """It breaks exactly those clauses; at most two servers of the load are left."""
+    """A loader with one fault breaks its law, and only these clauses; a small case is written.
+
+    The case has at most two servers and three behaviours, and breaks its clauses by itself too.
+    """
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
         evidence = laws.evidence
@@ -201,7 +204,7 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
 
 
 async def one_by_one(loads: Sequence[Any]) -> list[Outcome]:
-    """Run the loads in sequence."""
+    """Run the loads of several servers one after the other; return their outcomes."""
     return [await load() for load in loads]
 
 
@@ -215,7 +218,10 @@ FAIR = [
 
 @pytest.mark.parametrize("fair", FAIR, ids=lambda loader: loader.id)
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
-    """Its way of loading does not matter."""
+    """Conforming loaders, with other pauses, in sequence, or with fewer retries, break no law.
+
+    No case is written.
+    """
     with trying(fair, tmp_path) as laws:
         by_law = {law: laws.compared(law) for law in LAWS}
 
@@ -226,7 +232,10 @@ def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
 def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """Undeclared capabilities are not required of it."""
+    """A loader that reports only available or failed, once tried, breaks none of four laws.
+
+    It declares neither `classifies` nor `retries`.
+    """
 
     def tell(answer: Told, _: Told) -> Told:
         for outcome in answer["outcomes"]:
@@ -241,7 +250,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
 
 
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """It answers differently each time, which no case can hold."""
+    """A loader that reports another status in each load is inconclusive, as seen only once."""
     with (
         trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="only once: at most "),
@@ -250,7 +259,7 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """The clauses are the same, law by law."""
+    """The clauses cited by the checks of load laws are those of the laws themselves."""
     cited = {
         frozenset(clause_ids)
         for name, clause_ids in OF_CHECKS.items()
@@ -261,7 +270,10 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 
 def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
-    """One retry too many: equal verdicts in two runs, and a case that reproduces them."""
+    """A loader with one retry too many gets equal verdicts in two runs, and a valid case file.
+
+    The evidence names that file; a run of the reference's loader with it passes.
+    """
     wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
     runs = []
     for name in ("one", "two"):
@@ -297,7 +309,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
 
 
 def test_what_is_drawn_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
-    """Hypothesis would otherwise cache there what it has read of modules."""
+    """Drawing values by hypothesis leaves no file in the working folder."""
     code = (
         "from hypothesis import strategies as st;"
         "from mcp_proxy_conformance.run.laws.generation import drawn;"

@@ -41,7 +41,7 @@ LEAST = frozenset({"config", "user"})
 
 
 def changed(name: str, **change: Any) -> Changed:
-    """Return a proxy with other decisions."""
+    """Return the reference with these decisions of its policy replaced."""
     return Changed(id=name, text=name, change=change)
 
 
@@ -49,7 +49,7 @@ def changed(name: str, **change: Any) -> Changed:
 def trying(
     proxy: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **options: Any
 ) -> Iterator[Laws[Plan]]:
-    """Yield the laws of the worlds that every run tries, each law by itself, on that proxy."""
+    """Yield the laws on that proxy, with the fixed worlds of every run, played for each apart."""
     target = replace(embedded(proxy, settle_s=SETTLE_S), capabilities=can)
     asks = LawOptions(examples=0, apart=True, **options)
     laws = Laws(GeneratedWorlds(target, folder / "scratch", folder, asks))
@@ -61,12 +61,12 @@ def trying(
 
 
 def user_first(facts: Facts) -> Status:
-    """Name a lock of the user before one of the operator."""
+    """Return a lock's status word; if the user and the operator lock a tool, the user's."""
     return "disabled_by_user" if facts.disabled_by_user else classify(facts)
 
 
 def moody() -> Any:
-    """Return an entry decision whose status word differs from proxy to proxy."""
+    """Return an entry decision whose status word is another one for each started proxy."""
     word = f"mood_{next(MOODS)}"
 
     def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
@@ -79,7 +79,7 @@ MOODS = count()
 
 
 def test_the_same_seed_gives_the_same_worlds() -> None:
-    """Another seed gives others, after those that every run tries."""
+    """The same seed generates the same worlds, another seed others after the same first three."""
     first_worlds, again, other = (generated(6, seed, CAPABILITIES) for seed in (0, 0, 1))
 
     assert first_worlds == again != other
@@ -88,7 +88,10 @@ def test_the_same_seed_gives_the_same_worlds() -> None:
 
 @pytest.mark.parametrize("can", [CAPABILITIES, LEAST, LEAST | {"agents", "server_off"}])
 def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> None:
-    """No step is of a kind that the target does not declare."""
+    """In generated worlds every step is possible, and of a kind that the target declares.
+
+    Worlds have one to six servers, and some more than 20 tools.
+    """
     plans = generated(60, 2, can)
 
     kinds = {step.lock or step.unlock for plan in plans for step in plan.world.steps} - {None}
@@ -99,7 +102,10 @@ def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> 
 
 
 def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
-    """The case and its stage are valid for each kind of request, in any world."""
+    """Cases and stages written of generated worlds, for each kind of request, fit their schemas.
+
+    Read back, a stage has the steps of its world.
+    """
     schemas = [
         Draft202012Validator(json.loads((schemas_dir() / f"{name}.schema.json").read_bytes()))
         for name in ("case", "stage")
@@ -116,6 +122,7 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
 
 
 def _requests(plan: Plan) -> list[When]:
+    """Return a discovery with each form of the flag, a listing and a call, of the last tool."""
     key, tool = list(plan.world.tools().items())[-1]
     forms = [When(do="discover", query=tool.word, include_disabled=f) for f in (None, True, False)]
     return [*forms, When(do="list"), When(do="call", tool=str(key))]
@@ -146,7 +153,10 @@ WRONG: list[tuple[Changed, str, set[str]]] = [
 def test_a_changed_proxy_is_convicted_with_a_small_case(
     wrong: Changed, law: str, clauses: set[str], tmp_path: Path
 ) -> None:
-    """It breaks exactly those clauses; the case by itself reproduces it."""
+    """A proxy with one fault breaks its law, and only these clauses; a smaller case is written.
+
+    The evidence has its world in a line, and how to run it again.
+    """
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
         evidence, basis = laws.evidence, laws.basis
@@ -168,7 +178,10 @@ FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(
 
 @pytest.mark.parametrize("fair", FAIR, ids=lambda proxy: proxy.id)
 def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
-    """Every law has observed part of its subject."""
+    """The reference, and one with a lower cap, break no law; every law observes something.
+
+    No case is written.
+    """
     target = embedded(fair, settle_s=SETTLE_S)
     laws = Laws(GeneratedWorlds(target, tmp_path / "scratch", tmp_path, LawOptions(examples=1)))
     try:
@@ -183,7 +196,7 @@ def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
 
 
 def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """It answers differently each time, which no case can hold."""
+    """A proxy whose status words differ at each start is inconclusive, as seen only once."""
     with (
         trying(changed("moody", locked_entry=Fresh(moody)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="only once: world"),
@@ -192,7 +205,7 @@ def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
-    """If the flag reveals nothing, no entry was seen to be right."""
+    """If the flag reveals nothing, the law on locked entries is inconclusive."""
     hidden = changed("hidden", sections=lambda *_: dict[str, Any]())
     with (
         trying(hidden, tmp_path) as laws,
@@ -202,7 +215,7 @@ def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """The clauses are the same, law by law."""
+    """The clauses cited by the checks of discovery laws are those of the laws themselves."""
     cited = {
         frozenset(clause_ids)
         for name, clause_ids in OF_CHECKS.items()
@@ -213,7 +226,10 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
-    """The report has the same verdicts by the same clauses, and their basis."""
+    """A proxy with a cap too high gets equal failing verdicts in two runs of a law.
+
+    The evidence names the number of worlds and the seed.
+    """
     runs = []
     for name in ("one", "two"):
         law_trial = trial(
@@ -243,7 +259,7 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """The refusal is one sentence, with the repair."""
+    """A --case file that is missing, incomplete or of an unknown area raises BadCase, saying so."""
     path = tmp_path / "own.json"
     if text is not None:
         whole = {
@@ -258,7 +274,7 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_told(
 
 
 def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
-    """A written case and its stage run by the command in the evidence; others are left out."""
+    """A run with --case of a written case judges that case alone, which passes."""
     plan = generated(0, 0, CAPABILITIES)[1]
     word = next(iter(plan.world.tools().values())).word
     of = When(do="discover", query=word, include_disabled=True, limit=100)

@@ -56,7 +56,7 @@ def test_without_a_bench() -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the package in the layout of the wheel."""
+    """Return the Python of a new virtual environment with the package laid out as installed."""
     root = tmp_path_factory.mktemp("installed")
     venv.create(root, symlinks=True)
     program = root / "bin" / "python"
@@ -76,7 +76,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def done(
     python: Path, folder: Path, text: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module of that Python on a file of the user's, in a folder of theirs."""
+    """Write the text as test_mine.py, run a module on it (`python -m ...`), return the process."""
     (folder / "test_mine.py").write_text(text, encoding="utf-8")
     return subprocess.run(
         [python, "-m", *arguments, "test_mine.py"],
@@ -89,18 +89,18 @@ def done(
 
 
 def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest with the plugin against the reference."""
+    """Run pytest, with the plugin and the reference as target, on this test file."""
     plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
     return done(python, folder, text, "pytest", *plugin, "-q")
 
 
 def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run mypy in its strict mode, with one cache for all files."""
+    """Run strict mypy on this test file, with one cache for all."""
     return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
 
 
 def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
-    """Otherwise the tests below would test another package."""
+    """In that environment the package and its fixtures are the copies, not the sources."""
     code = (
         "from mcp_proxy_conformance.catalogue import resources as r;"
         "print(r.__file__, r.fixtures_dir())"
@@ -114,7 +114,10 @@ def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
 
 
 def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
-    """Strict mypy and pytest pass; the report has the checks that cite a clause, as a part."""
+    """The examples of the guide pass strict mypy, and the first one passes pytest.
+
+    Its report is partial, with exit 0, and has the one check that cites a clause.
+    """
     golden = mypy_on(python, tmp_path, GOLDEN)
     typed = mypy_on(python, tmp_path, EXAMPLE)
     ran = pytest_on(python, tmp_path, EXAMPLE)
@@ -130,7 +133,7 @@ def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) ->
 
 
 def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
-    """An unknown name is refused, and so are arguments and results of other types."""
+    """Mypy finds the six errors of a wrong check: an unknown name, wrong arguments and results."""
     typed = mypy_on(python, tmp_path, WRONG)
 
     codes = re.findall(r"test_mine.py:\d+: error: .*\[([\w-]+)\]", typed.stdout)
@@ -141,7 +144,10 @@ def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
 
 
 def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
-    """It is skipped if it does not apply, failed if it was not observed, or broken."""
+    """Checks that cite no clause are skipped if not applicable, failed if broken or not observed.
+
+    A test without a bench passes as usual.
+    """
     ran = pytest_on(python, tmp_path, ENDINGS)
 
     assert "2 failed, 1 passed, 1 skipped" in ran.stdout
@@ -149,7 +155,7 @@ def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path
 
 
 def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path: Path) -> None:
-    """The refusal is one sentence, at import."""
+    """A check that cites an unknown clause is an error at import, which says to leave it out."""
     own = EXAMPLE.replace("FR-001.reveals-config", "ACME.help-desk")
 
     ran = pytest_on(python, tmp_path, own)
@@ -160,7 +166,7 @@ def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path:
 
 
 def test_the_guide_names_the_stages_and_most_names() -> None:
-    """The names in it exist."""
+    """The guide lists all shipped stages, and explains four names of the public API."""
     text = GUIDE.read_text(encoding="utf-8")
     stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
 

@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment, with the reference inside of the processes that run checks."""
+    """Return this process's environment, with a plugin that runs the reference in pytest."""
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_PLUGINS": "embedded_reference"}
     return os.environ | here | variables
 
@@ -52,7 +52,7 @@ def environment(**variables: str) -> dict[str, str]:
 def done(
     folder: Path, command: tuple[str, ...], env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder of its own."""
+    """Run the command in this folder, which is made if missing; return the finished process."""
     folder.mkdir(exist_ok=True)
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=400
@@ -60,7 +60,7 @@ def done(
 
 
 def report(folder: Path) -> Any:
-    """Return the report in the folder, after validation."""
+    """Return the report in the folder's `out`, once it has been validated by its schema."""
     document = json.loads((folder / "out" / "report.json").read_bytes())
     schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
@@ -68,9 +68,9 @@ def report(folder: Path) -> Any:
 
 
 def untimed(document: Any) -> Any:
-    """Remove times, and numbers of messages, since targets are polled until ready.
+    """Return the report without what depends on time: durations, and the numbers of messages.
 
-    The extent to which a breach of a law is shrunk depends on time, too.
+    The evidence of laws goes too: how far a breach is shrunk depends on time.
     """
     del document["timing"]
     for result in document["results"]:
@@ -83,7 +83,7 @@ def untimed(document: Any) -> Any:
 
 @pytest.fixture(scope="module", params=KINDS)
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A kind of target, and the report of a run in one process."""
+    """Run each kind of target in one process; return command, environment, exit code and report."""
     command, fault = KINDS[request.param]
     folder = tmp_path_factory.mktemp("alone")
     env = environment(BENT=fault) if fault else None
@@ -92,7 +92,10 @@ def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> None:
-    """Verdicts, evidence, stages, order and exit code agree; no other file is left."""
+    """A run with two workers has the report and exit code of the run in one process.
+
+    It leaves no other files.
+    """
     command, env, code, serial = alone
 
     came = done(tmp_path, (*command, "-n", "2"), env)
@@ -107,7 +110,10 @@ def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("alone", ["a fault"], indirect=True)
 def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) -> None:
-    """That holds in any order; without one of them it is partial, and names the missing one."""
+    """The reports of two --shard parts, merged in any order, equal the report of a whole run.
+
+    One part alone, or merged without the other, is not complete.
+    """
     command, env, code, serial = alone
     parts = {name: tmp_path / name for name in ("1", "2")}
     for name, folder in parts.items():
@@ -126,7 +132,10 @@ def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) 
 
 
 def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
-    """Killed in the middle of a check: the check runs again elsewhere, earlier ones do not."""
+    """If a worker is killed in a check, the run still conforms and is complete, with exit 0.
+
+    The check is run again by another worker, earlier ones are not; a second stage is started.
+    """
     env = environment(FATAL=FATAL, FATAL_ONCE=str(tmp_path / "once"))
     command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
 
@@ -145,7 +154,10 @@ def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
 
 
 def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) -> None:
-    """Exit 70 with the check's name; earlier results stay."""
+    """A check that kills each worker that runs it ends the run with exit 70, and is named.
+
+    Earlier results stay in the report, and no process is left.
+    """
     command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
 
     came = done(tmp_path, command, environment(FATAL=FATAL))
@@ -161,7 +173,10 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """Exit 130 with the results so far; no process and no share is left."""
+    """SIGINT or SIGTERM ends a run with workers: exit 130, and a report of the results so far.
+
+    No process and no worker's result file is left.
+    """
     shares = tmp_path / "out" / SHARES
     run = subprocess.Popen(
         [*RUN, "reference", f"--out={tmp_path / 'out'}", "-n", "2"],
@@ -189,7 +204,10 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
 def test_an_interruption_that_nobody_heard_of_ends_the_run(
     more: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """An interruption lost inside of a check is raised after it; that check has no result."""
+    """A KeyboardInterrupt swallowed inside a check still ends the run after it, with exit 130.
+
+    That check has no result.
+    """
     command = (*RUN, "reference", "--profile=robustness", "--out=out", *more)
 
     came = done(tmp_path, command, environment(DEAF=FATAL))
@@ -201,7 +219,10 @@ def test_an_interruption_that_nobody_heard_of_ends_the_run(
 
 
 def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
-    """Its checks are errors of the adapter; those of the other worker keep their verdicts."""
+    """If targets start in one of two workers only, the other's checks are errors of the adapter.
+
+    The run ends with exit 3.
+    """
     adapter = tmp_path / "adapter.py"
     adapter.write_text(
         "import os, runpy\n"
@@ -236,14 +257,14 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 def test_what_cannot_be_divided_is_refused(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence."""
+    """Impossible -n and --shard, or -n for endpoints and loaders, end with exit 2, saying so."""
     came = done(tmp_path, (*RUN, *arguments))
 
     assert (came.returncode, words in came.stderr) == (2, True)
 
 
 def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit 2 and the command that installs it."""
+    """With xdist not installed, `run -n 2` ends with exit 2 and the pip command of the extra."""
     monkeypatch.setattr(run_setup, "find_spec", lambda _: None)
 
     came = CliRunner().invoke(main, ["run", "-n", "2", "--out", str(tmp_path)])
@@ -255,7 +276,7 @@ def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It may take long to end its targets; one that received no signal gets another."""
+    """A worker that does not end is sent SIGTERM at once, then again only after more than 10 s."""
     now, kills = [0.0], list[float]()
     monkeypatch.setattr(Controller, "__init__", lambda _: None)
     monkeypatch.setattr(Controller, "_growing", lambda _: {"gw0": 4711})

@@ -11,14 +11,17 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 
 def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest in a folder of the user's."""
+    """Run plain pytest with the plugin in this folder; return the finished process."""
     return subprocess.run(
         [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
     )
 
 
 def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> None:
-    """The user's own tests are not collected; the report is written."""
+    """Plain pytest with --target and no path runs the installed checks, and writes the report.
+
+    The user's own failing test in that folder is not run.
+    """
     (tmp_path / "test_mine.py").write_text("def test_mine(): assert False\n", encoding="utf-8")
 
     done = pytest_process(tmp_path, "--target", "reference", "-k", "test_no_more_locked_tools")
@@ -31,7 +34,7 @@ def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> N
 
 
 def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
-    """A user's own run is unchanged."""
+    """Without --target, the user's own test passes as usual, and no report is written."""
     (tmp_path / "test_mine.py").write_text("def test_mine(): assert True\n", encoding="utf-8")
 
     done = pytest_process(tmp_path, "-q")
@@ -41,14 +44,14 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
-    """Pytest's own exit code for bad usage, and the nearest name."""
+    """A misspelled --target ends pytest with exit 4, its usage error, and the nearest name."""
     done = pytest_process(tmp_path, "--target", "refrence")
 
     assert (done.returncode, "'reference'" in done.stderr) == (4, True)
 
 
 def test_a_target_that_does_not_start_passes_nothing(tmp_path: Path) -> None:
-    """No check reports it to pytest, so the session does, with the reason."""
+    """With an adapter that exits at once, pytest ends with exit 1, and prints the reason."""
     nobody = json.dumps({"command": [sys.executable, "-c", ""]})
 
     done = pytest_process(tmp_path, "--target", "command", "--target-options", nobody, "-q")

@@ -21,19 +21,22 @@ DECLARED = "test_an_authorization_that_timed_out_is_no_denial[authorization-decl
 
 
 def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
-    """Run the command in this process; return its result, and its report if it wrote one."""
+    """Call `run` with these words in this process; return its result, and its report or {}."""
     done = CliRunner().invoke(main, ["run", *words, "--out", str(out)])
     path = out / "report.json"
     return done, json.loads(path.read_bytes()) if path.exists() else {}
 
 
 def observed(report: dict[str, Any]) -> set[str]:
-    """Return the clauses that some check has looked at."""
+    """Return the clauses that have at least one result in the report."""
     return {clause["id"] for clause in report["clauses"] if clause["results"]}
 
 
 def test_a_requirement_is_all_of_its_clauses() -> None:
-    """A clause is itself, and any other id is refused with the nearest one."""
+    """An id of a requirement means all of its clauses, one of a clause itself.
+
+    Any other raises UnknownClause, which names the nearest.
+    """
     assert catalogue().meant("FR-006.cap") == ("FR-006.cap",)
     assert {"FR-006.cap", "FR-006.fills"} < set(catalogue().meant("FR-006"))
     with pytest.raises(UnknownClause, match=r"'FR-06'; the nearest is 'FR-006'"):
@@ -41,7 +44,7 @@ def test_a_requirement_is_all_of_its_clauses() -> None:
 
 
 def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
-    """Each clause of a requirement and the one of another; all pass, and the run is partial."""
+    """A run with --only a requirement and a clause judges these alone; it is partial, exit 0."""
     done, report = run(tmp_path, "loader", "--only", "T1", "--only", "D1.denied")
 
     last_line = done.stdout.splitlines()[-1]
@@ -53,7 +56,7 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
 
 
 def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
-    """So is a clause that a check cites as well, if none of the chosen cases observes it."""
+    """With --only one clause, others that its checks cite are not reported as inconclusive."""
     done, report = run(tmp_path, "reference", "--only", "FR-006.cap")
 
     verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
@@ -64,7 +67,10 @@ def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
-    """Exit 1, and the number of clauses that were not looked at."""
+    """With --only a broken clause the run is violated, exit 1, and says how to reproduce it.
+
+    The last line counts the clauses that were not looked at.
+    """
     done, report = run(tmp_path, "loader", *NEVER, "--only", "T4.declared")
 
     last_line = done.stdout.splitlines()[-1]
@@ -95,7 +101,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
 def test_a_choice_that_cannot_be_meant_is_refused(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    """Exit 2, one sentence, and nothing is started."""
+    """Unknown or contradictory selections end with exit 2 and one sentence; there is no report."""
     done, report = run(tmp_path, *words)
 
     assert (done.exit_code, report) == (2, {})
@@ -104,7 +110,7 @@ def test_a_choice_that_cannot_be_meant_is_refused(
 
 
 def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) -> None:
-    """Without `config`, no tool of the server in this case is locked, so no block is due."""
+    """A case of counts whose locks need `config` does not apply to a target without it."""
     case = "test_the_listing_counts_tools_by_reason[counts-five-hundred]"
 
     _, report = run(tmp_path, f"--check={case}", "--capabilities=user,quarantine")
@@ -113,7 +119,7 @@ def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) ->
 
 
 def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
-    """Each named one is run, a case of a loader by its own name too."""
+    """With two --check, of a case and of a check with its case, exactly these two are run."""
     names = ["denied-forbidden", DECLARED]
 
     _, report = run(tmp_path, "loader", *(word for name in names for word in ("--check", name)))
@@ -125,7 +131,10 @@ def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
 
 
 def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
-    """The report is complete, exit 1; later checks are not run, and nothing else fails."""
+    """With --fail-fast a run ends after the first failure, exit 1; later checks are not run.
+
+    The report has every result so far, and gives that reason for the other clauses.
+    """
     done, report = run(tmp_path, "loader", *NEVER, "--fail-fast")
 
     last = report["results"][-1]
@@ -151,7 +160,10 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
 def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
     words: list[str], heard: list[str], tmp_path: Path
 ) -> None:
-    """Standard error has the stages and the number of checks; --quiet prints none."""
+    """Without a terminal, standard error has the stages and the number of checks, in plain lines.
+
+    With --quiet it is empty, and standard output is one line.
+    """
     check = ["--check", "limits-11-at-10", "--out", "out"]
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", *check, *words]
 

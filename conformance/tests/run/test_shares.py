@@ -46,7 +46,7 @@ SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "message
 
 
 def reported(state: RunState) -> dict[str, Any]:
-    """Return the report of a run in that state."""
+    """Return the report of a run in that state, as JSON data."""
     stages = tuple(state.stages)
     return plain(made(
         RunRecord(
@@ -57,7 +57,10 @@ def reported(state: RunState) -> dict[str, Any]:
 
 
 def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
-    """Return a check of the stage crowd, which rests on one message."""
+    """Return what a worker hands over of one passing check, with its stage `crowd` and a message.
+
+    `at` is its place in the order, `reason` also the message's body, `key` a credential in it.
+    """
     result = Result(
         check=f"test_{at}", case=None, clauses=("FR-006.cap",), level="required", verdict="pass",
         reason=reason, stage="crowd", messages=("crowd/7",),
@@ -75,7 +78,10 @@ def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
 
 
 def test_shares_come_together_in_the_order_of_the_run() -> None:
-    """A check reported twice counts once; stages and their messages are kept apart."""
+    """Gathered from two workers, results are in the order of the checks.
+
+    Their stages of one name get numbers, and so do the messages of these.
+    """
     run = RunState()
 
     numbers = gather(
@@ -100,7 +106,7 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
 def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its name changes between listing the folder and reading the share."""
+    """A result file that is renamed between listing the folder and reading it is read."""
     writer = Writer(tmp_path, "gw0")
     writer.write(Began(7))
     writer.close()
@@ -110,7 +116,7 @@ def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
 
 
 def test_a_check_that_two_workers_ran_counts_once() -> None:
-    """The result is that of the first."""
+    """Of a check in two workers' shares, only the first one's result is kept."""
     run = RunState()
 
     gather(run, [Share(found=(crowd_check(1, "first"),)), Share(found=(crowd_check(1, "again"),))])
@@ -119,7 +125,7 @@ def test_a_check_that_two_workers_ran_counts_once() -> None:
 
 
 def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
-    """That holds even if another worker's target sent them."""
+    """A credential of one worker's target is redacted in the messages of all workers."""
     run = RunState()
     other = crowd_check(2, "b", "k3y-of-one")
 
@@ -130,7 +136,10 @@ def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
 
 
 def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
-    """A line that is not whole is left out, and so is an end that was not reached."""
+    """A share cut off in the middle of a line is read up to it, and has no end.
+
+    A whole share has all its lines.
+    """
     writer = Writer(tmp_path, "gw0")
     for line in (Began(7), crowd_check(1, "x"), PartEnd(cut_short="why")):
         writer.write(line)
@@ -147,7 +156,7 @@ def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
 
 
 def test_what_a_target_says_can_be_sent_to_another_process() -> None:
-    """Half a pair of surrogates becomes its escape; all else is unchanged."""
+    """Lone surrogates in nested values become escapes, so that execnet can send them."""
     value = {"a\udc80": ["\ud800", 1, None, ("é", {"b": True})]}
 
     encoded = encodable(value)
@@ -158,7 +167,10 @@ def test_what_a_target_says_can_be_sent_to_another_process() -> None:
 
 @given(st.dictionaries(st.integers(), st.sampled_from("abcdefgh")), st.integers(1, 9))
 def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str], of: int) -> None:
-    """That holds for any number of parts; the order stays."""
+    """For any checks and number of parts, each check is in one part, in the given order.
+
+    All checks of a place are in the same part.
+    """
     parts = [shared_out(places, Shard(number=index + 1, of=of)) for index in range(of)]
 
     assert Counter(check for part in parts for check in part) == Counter(list(places))
@@ -169,7 +181,7 @@ def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str
 
 @pytest.mark.parametrize("told", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
 def test_what_names_no_part_is_refused(told: str) -> None:
-    """The sentence shows the form."""
+    """A text that is not like 1/3 raises BadShard, whose message shows that form."""
     with pytest.raises(BadShard, match="write 1/3 for the first of three"):
         shard_of(told)
 
@@ -200,14 +212,14 @@ def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
 def test_what_are_no_parts_of_one_run_is_not_merged(
     other: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence."""
+    """A part and a report that is not another part of that run end with exit 2 and the reason."""
     code, line = merge(tmp_path, PART, other)
 
     assert (code, words in line) == (2, True)
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    """The report is then partial."""
+    """Part 1 of 2, merged alone, is a partial report with exit 4 that names the missing part."""
     code, line = merge(tmp_path, PART)
 
     assert (code, line.startswith("partial: "), "missing parts: 2/2" in line) == (4, True, True)
@@ -220,7 +232,7 @@ WAIVER = {
 
 
 def without(document: dict[str, Any], member: str) -> dict[str, Any]:
-    """Return the object without one of its members."""
+    """Return the object without this member."""
     return {name: value for name, value in document.items() if name != member}
 
 
@@ -236,7 +248,7 @@ def without(document: dict[str, Any], member: str) -> dict[str, Any]:
 def test_a_part_that_does_not_say_what_parts_say_is_refused(
     members: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence, even though it fits the schema."""
+    """A part with impossible members, though valid under the schema, ends with exit 2."""
     code, line = merge(tmp_path, PART | members)
 
     assert (code, words in line) == (2, True), line
@@ -244,7 +256,7 @@ def test_a_part_that_does_not_say_what_parts_say_is_refused(
 
 @pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
 def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
-    """Members that no schema restricts cannot break the command."""
+    """Parts whose timing members are of any other form are merged all the same, with exit 4."""
     timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
 
     code, line = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
@@ -253,7 +265,7 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
 
 
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
-    """The command of the first part is used, which leaves --shard out."""
+    """A merged report names, to reproduce a failure, the first part's command without --shard."""
     timing = PART["timing"] | {"command": ["mcp-proxy-conformance run command", "-- a"]}
     part = PART | {"results": ONE["results"], "timing": timing}
     (tmp_path / "a.json").write_text(json.dumps(part))
@@ -266,7 +278,7 @@ def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_pa
 
 
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
-    """An interruption, and a fault outside of checks, outrank the results of other parts."""
+    """Merged with an interrupted part the exit is 130, with one of a faulty suite 70."""
     interrupted = SECOND | {"shard": SECOND["shard"] | {"interrupted": True}}
     faulty = SECOND | {"shard": SECOND["shard"] | {"faults": ["a sentence"]}}
 

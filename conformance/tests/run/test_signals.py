@@ -13,6 +13,7 @@ NO_LINE = 0b1_1111_000
 
 
 def _interrupted_nowhere() -> None:
+    """Raise KeyboardInterrupt, at a place that has no line number after the change below."""
     raise KeyboardInterrupt
 
 
@@ -23,7 +24,10 @@ _interrupted_nowhere.__code__ = _interrupted_nowhere.__code__.replace(
 
 
 def test_an_interruption_at_a_place_without_a_line_can_be_told() -> None:
-    """Pytest cannot report the original; it can report the one that the run raises."""
+    """A KeyboardInterrupt whose traceback has no line number is raised again by the run's hook.
+
+    Pytest can print that one.
+    """
     with pytest.raises(KeyboardInterrupt) as came:
         _interrupted_nowhere()
     assert [line for _, line in traceback.walk_tb(came.tb)][-1] is None

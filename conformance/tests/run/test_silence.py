@@ -10,7 +10,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 
 def ending(error: BaseException | None) -> Ending:
-    """Return the ending of a check that this error ends."""
+    """Return the ending of a check that raises this error, or passes for None."""
 
     def check() -> None:
         if error is not None:
@@ -25,7 +25,10 @@ def silent() -> Ending:
 
 
 def test_silence_in_a_row_ends_the_run() -> None:
-    """Exit 3, and the sentence names what was waited for."""
+    """The fifth timeout in a row returns an outcome with exit 3 and the last wait's reason.
+
+    The first four return None.
+    """
     silence = Timeouts()
 
     endings = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]
@@ -48,7 +51,7 @@ def test_silence_in_a_row_ends_the_run() -> None:
     ids=["an answer", "a breach", "a refusal", "an error of the adapter"],
 )
 def test_a_target_that_says_anything_is_not_given_up(between: BaseException | None) -> None:
-    """One answer among the timeouts, of any content, resets the count."""
+    """Four timeouts, one answer, breach, refusal or adapter error, and four more end no run."""
     silence = Timeouts()
 
     for _ in range(IN_A_ROW - 1):
@@ -60,7 +63,7 @@ def test_a_target_that_says_anything_is_not_given_up(between: BaseException | No
 
 
 def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
-    """All of its checks end in the same error; other stages may well answer."""
+    """Twenty checks that end with one and the same timeout error count as one: no run ends."""
     silence, stage = Timeouts(), silent()
 
     endings = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]
@@ -69,7 +72,7 @@ def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
 
 
 def test_advisory_checks_give_no_target_up() -> None:
-    """Nor do they interrupt a row of other unanswered checks."""
+    """Ten timeouts of advisory checks end no run; then five of required ones do."""
     silence = Timeouts()
 
     advisory = [silence.after(silent(), advisory=True) for _ in range(2 * IN_A_ROW)]

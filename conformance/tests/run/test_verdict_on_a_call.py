@@ -29,7 +29,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 @dataclass
 class FakeTarget:
-    """The members of a target that the judge reads."""
+    """A target with nothing but the settle time that `judge` reads."""
 
     settle_s: float = 0.0
 
@@ -46,7 +46,7 @@ class FakeStarted:
 
     @property
     def settled_at(self) -> float:
-        """Return when the target is settled, as a started target does."""
+        """The time at which the target counts as settled."""
         return self.settled_from + self.target.settle_s
 
     def taken(self) -> tuple[Finding, ...]:
@@ -67,7 +67,7 @@ def bench(settle_s: float = 0.0) -> Bench:
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
-    """Return a check that ends in that way."""
+    """Return a check that raises this error."""
 
     def check() -> None:
         raise error
@@ -93,20 +93,20 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ],
 )
 def test_each_way_of_ending_has_its_verdict(error: BaseException, verdict: str, blame: str) -> None:
-    """Verdict and blame follow from the kind of exception."""
+    """A check that raises this exception ends with this verdict and blame."""
     ending = attempt(raising(error))
 
     assert (ending.verdict, ending.blame) == (verdict, blame)
 
 
 def test_an_interruption_is_no_verdict() -> None:
-    """Ctrl-C passes through the judge."""
+    """A KeyboardInterrupt raised in a check is not turned into an ending."""
     with pytest.raises(KeyboardInterrupt):
         attempt(raising(KeyboardInterrupt()))
 
 
 def test_a_claim_may_hold_late_within_the_settle_time() -> None:
-    """A check that only looks is called again until the target has settled."""
+    """A check that fails twice, then passes, within the settle time of 5 s, passes."""
     claims = iter([False, False, True])
 
     def check(_: Bench) -> None:
@@ -119,7 +119,7 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
 
 @pytest.mark.timeout(20)
 def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
-    """Such a check that fails comes to an end."""
+    """A check that fails, and restarts the settle time in each call, still ends as a failure."""
 
     def check(current: Bench) -> None:
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
@@ -131,7 +131,10 @@ def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
 
 
 def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
-    """The time during which its check could not be judged does not count."""
+    """A check that is inconclusive for 0.4 s, then fails until 0.8 s, passes: it settles in 0.5 s.
+
+    The settle time begins when it first fails.
+    """
     began = time.monotonic()
 
     def check(current: Bench) -> None:
@@ -147,7 +150,7 @@ def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
 
 
 def test_a_check_that_acted_is_not_called_again() -> None:
-    """After an operator action of its own, a check settles for itself."""
+    """A check that changes something on the operator side and fails is called once only."""
     calls = []
 
     def check(on: Bench) -> None:
@@ -161,7 +164,7 @@ def test_a_check_that_acted_is_not_called_again() -> None:
 
 
 def test_a_failure_is_told_from_answers_of_its_own() -> None:
-    """Answers shared with another check are asked for again before a check fails."""
+    """A check that fails on answers shared with another check is called again without them."""
     on = bench()
     on.started.answers[("old",)] = cast("Any", "answer")
 
@@ -179,7 +182,10 @@ def test_a_failure_is_told_from_answers_of_its_own() -> None:
 def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
     second: bool, verdict: str
 ) -> None:
-    """A failure that a fresh target does not show is the target's disagreement with itself."""
+    """A failure on a shared target counts if a second target fails too.
+
+    Otherwise it is inconclusive.
+    """
     first = bench()
     other = bench()
 
@@ -197,7 +203,10 @@ def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
 def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
     fresh: str, verdict: str
 ) -> None:
-    """The first target is not looked at again."""
+    """If a check fails and then finds nothing on that target, a fresh one decides.
+
+    A failure there counts, a pass makes it inconclusive.
+    """
     first, other = bench(), bench()
     first.started.answers[("old",)] = cast("Any", "answer")
     broken: list[Bench] = []
@@ -214,7 +223,7 @@ def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
 
 
 def test_a_breach_needs_no_second_look() -> None:
-    """A moved upstream counter is neither confirmed nor waited for."""
+    """A Breach, such as a moved upstream counter, fails at once: no second target is asked for."""
     confirmations = []
 
     def check(_: Bench) -> None:
@@ -230,7 +239,7 @@ def test_a_breach_needs_no_second_look() -> None:
 
 
 def test_an_ending_says_where_its_call_began() -> None:
-    """Only the messages of the call that counted are evidence."""
+    """After one message in the transcript, a passing check's ending has the mark 1 as `since`."""
     on = bench()
     on.started.transcript.record(
         edge="client", direction="sent", peer="p", raw=b"", note="", headers=()
@@ -242,7 +251,7 @@ def test_an_ending_says_where_its_call_began() -> None:
 
 
 def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> None:
-    """The rest of a long quotation is counted."""
+    """A reason of a million characters is cut below 20,000, and ends with their number."""
 
     def check() -> None:
         raise Inconclusive("x" * 1_000_000)
@@ -254,12 +263,12 @@ def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> Non
 
 
 class _Large:
-    """A stand-in for an answer of a target."""
+    """A stand-in for a large answer, which must be freed."""
 
 
 @pytest.mark.parametrize("kind", [Misshapen, Inconclusive, NotApplicable, KeyError])
 def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
-    """Neither its error's frames nor the error before that one keep it."""
+    """After a check raised in the handling of an answer, its ending does not keep that answer."""
     held: list[weakref.ref[_Large]] = []
 
     def read(answer: _Large) -> None:
@@ -279,7 +288,10 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
 
 
 def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
-    """Each is kept once, as JSON can hold it; under a known status, and bounded."""
+    """An ending keeps the remediation texts that were not read, and the pinned ones, once each.
+
+    They have known statuses only, at most ten of 2,000 characters, and can be encoded as JSON.
+    """
     odd = "Ring \ud800 upstairs."
 
     def check() -> None:

@@ -36,13 +36,17 @@ after these steps:
 
 
 def _explained(case: str) -> str:
+    """Return the output of `explain` on this case, which must end with exit 0."""
     done = CliRunner().invoke(main, ["explain", case])
     assert done.exit_code == 0
     return done.output
 
 
 def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
-    """The rest of its stage is left out."""
+    """`explain withheld-changed` prints its request, expectation, one tool and four steps.
+
+    The other 25 tools of its stage are left out.
+    """
     assert _explained("withheld-changed") == CHANGED
 
 
@@ -59,11 +63,11 @@ def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
     ],
 )  # fmt: skip
 def test_what_a_case_rests_on_is_told(case: str, line: str) -> None:
-    """That holds for cases of proxies and of loaders."""
+    """The page of this case has this line: on a lock, a scope, a script, or an expectation."""
     assert line in _explained(case)
 
 
 def test_every_case_has_a_page_that_one_can_read() -> None:
-    """It has no more lines than a screen or two."""
+    """The page of every shipped case has more than 5 and fewer than 70 lines."""
     for case in shipped().cases:
         assert 5 < len(list(case_page(case))) < MOST + 30, case.id

@@ -26,19 +26,19 @@ SEVERAL = ["", "FR-006", "FR-006.cap", "US1-1", "DM.contract-types", "T1"]
 
 
 def explain(*arguments: str) -> tuple[int, str]:
-    """Return the exit code and the output."""
+    """Run `explain` with these arguments; return its exit code and its output."""
     done = CliRunner().invoke(main, ["explain", *arguments])
     return done.exit_code, done.output
 
 
 def section(clause_id: str) -> str:
-    """Return the page's section on one clause."""
+    """Return the part of the page that is about this clause."""
     return PAGE.partition(f'<a id="{clause_id}"></a>\n')[2].partition("\n<a id=")[0]
 
 
 @pytest.mark.parametrize("wanted", SEVERAL)
 def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
-    """The contents, interpretations and cases are linked, in the whole and in parts of it."""
+    """On the page, whole or for one id, every link has one anchor, and no anchor is doubled."""
     html = RENDERER.render(page(DATA, wanted))
 
     links = set(re.findall('href="#([^"]+)"', html))
@@ -50,7 +50,7 @@ def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
 
 
 def test_every_table_has_one_number_of_columns() -> None:
-    """A bar in a sentence opens no cell: a renderer would drop or add one."""
+    """Every table of the page has as many cells in each row as in its head, and is rendered."""
     tables = [
         block.rstrip().split("\n") for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
     ]
@@ -64,7 +64,10 @@ def test_every_table_has_one_number_of_columns() -> None:
 
 
 def test_nothing_of_the_catalogue_is_left_out() -> None:
-    """It has requirements, clauses, checks, cases, interpretations, proofs and reasons."""
+    """The page names every requirement, clause, interpretation, case, check and listed mutant.
+
+    It has the reason of each untested requirement.
+    """
     names = [row.id for row in catalogue().requirements]
     names += [*catalogue().clauses, *(f"interpretation-{row.id}" for row in interpretations())]
     names += [f"case-{case.id}" for case in DATA.cases]
@@ -78,7 +81,7 @@ def test_nothing_of_the_catalogue_is_left_out() -> None:
 
 
 def test_a_clause_is_told_with_all_that_proves_it() -> None:
-    """It has level, source, checks, cases, interpretations, mutants and profiles."""
+    """The section on FR-006.cap has its level, source, profiles, checks, cases and mutants."""
     text = section("FR-006.cap")
 
     for words in (
@@ -94,7 +97,7 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
 
 
 def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
-    """Its clauses are all there, and no other has a section."""
+    """The page of a profile has a section for each of its clauses, and for no other."""
     basic = profile("resilience-basic")
 
     text = page(DATA, within=basic)
@@ -104,7 +107,7 @@ def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
 
 
 def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
-    """They are the same printed and written, by a process with another hash order."""
+    """`explain --all --format markdown` prints the page, or writes the same bytes with --out."""
     out = tmp_path / "catalogue.md"
 
     printed = explain("--all", "--format", "markdown")
@@ -115,7 +118,7 @@ def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_table_of_sentences_is_what_the_command_prints() -> None:
-    """It holds every sentence, and a reason for each that is not or only partly judged."""
+    """`explain sentences` prints the page SENTENCES.md as it is stored."""
     shown = (GITHUB / "SENTENCES.md").read_text(encoding="utf-8")
 
     assert explain("sentences") == (0, shown)
@@ -123,7 +126,7 @@ def test_the_table_of_sentences_is_what_the_command_prints() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
-    """Bars, brackets, tags and stars in it are plain characters."""
+    """Any text, escaped and put into a table, renders as one cell and makes no other HTML tag."""
     escaped = prose(f"A {text} z").replace("`", "")
 
     html = RENDERER.render(f"| head |\n|---|\n| {escaped} |\n")
@@ -146,7 +149,7 @@ def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
 def test_what_cannot_be_explained_is_refused_in_a_sentence(
     arguments: tuple[str, ...], said: str
 ) -> None:
-    """Exit 2, with the repair."""
+    """`explain` with missing, contradictory or unknown arguments ends with exit 2 and one line."""
     code, output = explain(*arguments)
 
     assert (code, output.count("\n")) == (2, 1)
@@ -154,7 +157,7 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(
 
 
 def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:
-    """A requirement without clauses names those that prove it."""
+    """`explain` of a requirement names each of its clauses; without any, those that prove it."""
     code, text = explain("FR-008")
     _, proved = explain("US1-4")
 

@@ -17,7 +17,7 @@ Bend = Callable[[dict[str, Any]], object]
 
 
 def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
-    """Return a copy of a shipped JSON file, changed."""
+    """Write a copy of a shipped JSON file, changed by `bend`, and return its path."""
     document = json.loads((fixtures_dir() / name).read_bytes())
     bend(document)
     path = tmp_path / Path(name).name
@@ -26,7 +26,7 @@ def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
 
 
 def test_what_is_shipped_has_no_fault() -> None:
-    """Exit 0, and the number of files shows that they were read."""
+    """`lint` without a path reads all shipped files and ends with exit 0 and no finding."""
     code, output = lint_output()
 
     shipped = [*fixtures_dir().rglob("*.json"), *fixtures_dir().rglob("*.toml")]
@@ -35,7 +35,7 @@ def test_what_is_shipped_has_no_fault() -> None:
 
 
 def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
-    """One file, in any folder, is checked together with the shipped ones."""
+    """A sound case by itself in any folder has no finding: the shipped files are known."""
     path = tmp_path / "own-word.json"
     path.write_text(json.dumps(SOUND), encoding="utf-8")
 
@@ -43,7 +43,7 @@ def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
 
 
 def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
-    """Its text is used unchanged."""
+    """The example case of AUTHORS.md, as it is printed there, has no finding."""
     guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"
     text, *_ = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "limits-mixed-two-at-1.json"
@@ -146,7 +146,7 @@ STATUS = "discovery/remediation/remediation-both.json"
     ],
 )
 def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
-    """Exit 1; the file, a line of it, and the sentence."""
+    """A shipped file with one fault gives exit 1, its path, and a line with fault and repair."""
     path = bent(tmp_path, name, bend)
 
     code, output = lint_output(path)
@@ -157,7 +157,7 @@ def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path
 
 
 def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
-    """The line is that of the member, and its pointer is given."""
+    """With --json, a finding has the file, the line of the faulty member, and its JSON pointer."""
     path = bent(tmp_path, STATUS, lambda c: c.update(area="nothing"))
     line = path.read_text(encoding="utf-8").splitlines().index(' "area": "nothing",') + 1
 
@@ -169,7 +169,7 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
-    """The path is a file that is not there, or a folder with no file to read."""
+    """A missing file, and a folder without files to lint, end with exit 2 and the reason."""
     code, output = lint_output(tmp_path / "none.json")
     empty, complaint = lint_output(tmp_path)
 
@@ -179,7 +179,10 @@ def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
 
 
 def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
-    """Named directly it is a finding; in a folder it is skipped, and counted."""
+    """A JSON file of no known kind is a finding if it is named; in a folder it is skipped.
+
+    The output then says that it was not checked.
+    """
     path = tmp_path / "package.json"
     path.write_text('{"name": "x"}', encoding="utf-8")
 

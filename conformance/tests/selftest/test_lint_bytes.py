@@ -1,4 +1,4 @@
-"""Linting of files of any bytes: it ends in findings."""
+"""Lint of files with any bytes in them: it ends in findings, never in an exception."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spliced(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def replaced(draw: st.DrawFn) -> bytes:
-    """Draw a sound case with one member replaced by anything."""
+    """Draw a sound case or stage, one member of which is replaced with any JSON value."""
     document = json.loads(draw(st.sampled_from(SEEDS[:3])))
     document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
     return json.dumps(document).encode()
@@ -51,7 +51,10 @@ def replaced(draw: st.DrawFn) -> bytes:
 @example(data=b"a = " + b"[" * 100_000, suffix="toml")
 @example(data=b'{"when": 1e999, "given": {"stage": "\\ud800"}}', suffix="json")
 def test_no_bytes_break_it(data: bytes, suffix: str, tmp_path: Path) -> None:
-    """Any content ends in findings, each with a place and a repair."""
+    """Linting any bytes, as .json or .toml, raises nothing.
+
+    Each finding has a line, a fault and a repair, in one line of words.
+    """
     path = tmp_path / f"own-word.{suffix}"
     path.write_bytes(data)
 

@@ -18,7 +18,7 @@ LISTING = (
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of all fixtures."""
+    """Return a copy of all fixtures, for this file."""
     return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
 
 
@@ -101,7 +101,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
-    """A copy stands in for the shipped file of that name."""
+    """Lint of a shipped TOML table in which `old` was replaced by `new` has this finding."""
     path = tree / name
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -115,7 +115,10 @@ def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree:
 
 
 def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None:
-    """The fault has its repair; a reason for being untested removes it."""
+    """A new clause without check and profile has two findings at its line, with their repairs.
+
+    With `untested` and a reason it has none.
+    """
     path = tree / "requirements" / "robustness.toml"
     text = path.read_text(encoding="utf-8")
     clause = (

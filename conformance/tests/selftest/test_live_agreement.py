@@ -25,7 +25,7 @@ PART = variants()[::8]
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
-    """The reference, with locks laid by its operator."""
+    """Start the reference with locks of every kind; end it after the test."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
     with seeded(target, tmp_path / "live") as running:
         yield running
@@ -33,17 +33,17 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 def verdicts(report: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the verdicts of all clauses, and their reasons."""
+    """Return (clause, verdict, reason) of each clause of the report."""
     return [(clause["id"], clause["verdict"], clause["reason"]) for clause in report["clauses"]]
 
 
 def accused(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the checks that convict, and their reasons."""
+    """Return (check, reason) of each failure in the report."""
     return [(r["check"], r["reason"]) for r in report["results"] if r["verdict"] == "fail"]
 
 
 def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
-    """Every clause and every reason is equal."""
+    """Five runs on one endpoint have equal verdicts and reasons, and every clause passes."""
     runs = [verdicts(tried_live(endpoint_of(started), tmp_path / str(n))) for n in range(5)]
 
     assert runs == [runs[0]] * 5
@@ -52,7 +52,7 @@ def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
 
 @contextmanager
 def moving(started: Started, every_s: float) -> Iterator[None]:
-    """Let the operator lock and unlock tools, over and over."""
+    """Lock and unlock three tools by turns in a thread, every so many seconds, during the block."""
     over = threading.Event()
 
     def move() -> None:
@@ -78,7 +78,7 @@ def moving(started: Started, every_s: float) -> Iterator[None]:
 def test_a_target_whose_locks_come_and_go_is_not_accused(
     started: Started, every_s: float, tmp_path: Path
 ) -> None:
-    """A difference between its answers may leave clauses open, but breaks none."""
+    """A run on an endpoint whose locks change meanwhile has no failure; its exit is 0 or 4."""
     with moving(started, every_s):
         report = tried_live(endpoint_of(started, rate=150), tmp_path)
 
@@ -87,7 +87,10 @@ def test_a_target_whose_locks_come_and_go_is_not_accused(
 
 @pytest.mark.parametrize("variant", PART, ids=lambda variant: variant.id)
 def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> None:
-    """Its answers are consistent, whatever their form."""
+    """A run on a conforming proxy that looks different has no failure, and ends with exit 0.
+
+    Every eighth variant is tried.
+    """
     target = Trial(kind="variant", changed=variant).target()
     try:
         with seeded(target, tmp_path / "live") as running:
@@ -103,7 +106,10 @@ def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> No
 def test_a_breach_counts_only_when_it_is_seen_again(
     started: Started, until: int, exit_code: int, tmp_path: Path
 ) -> None:
-    """A note that is missing in the first look alone leaves its clauses open."""
+    """A note that is missing in the first survey only leaves its check inconclusive, exit 4.
+
+    Missing in all answers it is a failure, exit 1, with its messages.
+    """
     (usual,) = (fault for fault in WIRE_FAULTS if fault.id == "note-absent")
     edit = usual.document
     assert edit is not None

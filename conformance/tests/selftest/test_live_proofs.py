@@ -26,7 +26,7 @@ PROOFS = live_proofs()
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """The reference, with locks laid by its operator."""
+    """Start the reference with locks of every kind, once for this file."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -35,7 +35,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @contextmanager
 def behind(started: Started, fault: str) -> Iterator[Endpoint]:
-    """Yield the endpoint behind a server with that fault."""
+    """Yield the endpoint as seen through a server that rewrites answers as that mutant does."""
     before = RewritingAdapter(started.adapter, WIRE[fault], started.target.surface)
     access = before._behind(started.access)
     try:
@@ -47,7 +47,7 @@ def behind(started: Started, fault: str) -> Iterator[Endpoint]:
 
 
 def calls(started: Started) -> dict[str, int]:
-    """Return the number of calls that each upstream received."""
+    """Return how many calls each upstream server received, by its name."""
     return {name: server.calls() for name, server in started.servers.items()}
 
 
@@ -55,7 +55,10 @@ def calls(started: Started) -> dict[str, int]:
 def test_a_live_check_kills_its_fault_of_the_wire(
     started: Started, check: str, tmp_path: Path
 ) -> None:
-    """That check fails, and no call reaches an upstream."""
+    """A live check fails on the rewriting mutant that proofs.toml lists for it.
+
+    No call reaches an upstream server.
+    """
     with behind(started, PROOFS[check]) as endpoint:
         report = tried_live(endpoint, tmp_path, check)
 
@@ -67,7 +70,10 @@ def test_a_live_check_kills_its_fault_of_the_wire(
 
 @pytest.mark.parametrize("check", [name for name, fault in PROOFS.items() if fault not in WIRE])
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
-    """The mutant that lets the fifth call through is killed by five calls of a named tool."""
+    """A live check fails on the mutant of the reference that proofs.toml lists for it.
+
+    Of five calls of one locked tool, at least one reaches that tool's upstream.
+    """
     (fault,) = (mutant for mutant in mutants() if mutant.id == PROOFS[check])
     target = embedded(fault, settle_s=0.1)
     named = ToolKey("forge", "create_token")
@@ -85,5 +91,5 @@ def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Pat
 
 
 def test_ten_faults_and_more_stand_on_the_wire() -> None:
-    """Few checks need a mutant of another kind."""
+    """At least 30 live checks are proven by mutants that rewrite answers."""
     assert sum(fault in WIRE for fault in PROOFS.values()) >= 30

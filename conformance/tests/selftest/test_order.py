@@ -14,7 +14,10 @@ WAYS = ("order-backwards", "order-alone")
 
 
 def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
-    """The whole profile agrees in both orders on the unchanged reference; so do single checks."""
+    """The selftest's two order trials behave: checks run backwards, and single ones run alone.
+
+    They have the same verdicts on the unchanged reference; a part of the checks is run alone.
+    """
     report = tmp_path / "self.json"
     only = [f"--only={way}" for way in WAYS]
 
@@ -34,7 +37,10 @@ def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
 
 
 def test_a_check_whose_verdict_depends_on_the_order_is_named() -> None:
-    """The first case that differs names it; one that has lost or gained a verdict differs too."""
+    """Of two runs' verdicts, each check that differs is mapped to its first case that does.
+
+    A verdict that only one run has differs too.
+    """
     in_order = {("a", "x"): "pass", ("a", "y"): "pass", ("b", None): "pass"}
 
     differences = differing(

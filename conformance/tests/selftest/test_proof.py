@@ -1,4 +1,4 @@
-"""Proof for every judge: clauses, checks and interpretations without it are named."""
+"""Gaps in the proofs: clauses, checks and interpretations without a mutant or variant are named."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def orphans(lost: list[Check], left: list[Check]) -> set[str]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_nothing_is_missing(rule: Callable[[Shipped], Iterator[Gap]]) -> None:
-    """Each sentence has its repair; `selftest --only ID` tries a mutant."""
+    """Each rule on proofs finds no gap in the shipped catalogue, checks, mutants and variants."""
     assert list(rule(SHIPPED)) == []
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_file_of_checks_can_be_lost(module: str) -> None:
-    """Its orphaned clauses are named, and its checks with the clauses of their mutants."""
+    """Without the checks of one file, gaps name each clause that no check cites any more.
+
+    They name each proven check of that file too.
+    """
     left = [check for check in SHIPPED.checks if check.module != module]
     lost = [check for check in SHIPPED.checks if check.module == module]
 
@@ -45,7 +48,7 @@ def test_no_file_of_checks_can_be_lost(module: str) -> None:
 
 
 def test_no_single_check_can_be_lost() -> None:
-    """That holds for checks that convict and for advisory ones."""
+    """Without any single check, required or advisory, there is a gap."""
     silent = []
 
     folders = ("discovery", "robustness", "live", "resilience")
@@ -58,7 +61,10 @@ def test_no_single_check_can_be_lost() -> None:
 
 
 def test_no_proof_can_be_lost_or_invented() -> None:
-    """A check that is not listed, and one listed with a mutant that it cannot kill, are named."""
+    """Three changes of proofs.toml each give one gap first, with the names.
+
+    A check is unlisted, is listed with a mutant that it cannot kill, or does not exist.
+    """
     name, other = sorted(SHIPPED.proofs)[:2]
     killed = SHIPPED.proofs[other]
     broken = ", ".join(SHIPPED.breaks()[killed])
@@ -78,7 +84,10 @@ def test_no_proof_can_be_lost_or_invented() -> None:
 
 
 def test_no_live_proof_can_be_lost_or_invented() -> None:
-    """Proofs of live checks are listed separately, and required alike."""
+    """Three changes of the proofs of live checks each give one gap first, with the names.
+
+    A check is unlisted, is listed with an unknown mutant, or does not exist.
+    """
     name = min(SHIPPED.live)
     less = {check: mutant_id for check, mutant_id in SHIPPED.live.items() if check != name}
 
@@ -99,7 +108,7 @@ def test_no_live_proof_can_be_lost_or_invented() -> None:
     "interpretation", SHIPPED.interpretations, ids=lambda interpretation: interpretation.id
 )
 def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
-    """The old id is named, and so is its new one."""
+    """Without an interpretation a gap names its id; under another id a gap names that one too."""
     left = [row for row in SHIPPED.interpretations if row is not interpretation]
     renamed = msgspec.structs.replace(interpretation, id="another-name")
 
@@ -111,7 +120,7 @@ def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
 
 
 def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
-    """A change of the interpretation would otherwise change the profile for nothing."""
+    """An interpretation that a profile lists though none of its clauses needs it is a gap."""
     basic = next(
         known_profile
         for known_profile in SHIPPED.profiles
@@ -127,7 +136,7 @@ def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
 
 
 def test_names_are_unique_and_told_in_a_sentence() -> None:
-    """That holds for mutants and variants."""
+    """No two mutants or variants have the same id, and the text of each ends with a full stop."""
     everything = (*SHIPPED.counterexamples, *SHIPPED.variants)
     names = Counter(mutant.id for mutant in everything)
 
@@ -136,6 +145,6 @@ def test_names_are_unique_and_told_in_a_sentence() -> None:
 
 
 def test_there_are_many() -> None:
-    """With fewer, clauses would have only a single, obvious mutant."""
+    """There are at least 160 mutants and 40 variants."""
     assert len(SHIPPED.counterexamples) >= 160
     assert len(SHIPPED.variants) >= 40

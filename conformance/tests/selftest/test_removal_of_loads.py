@@ -1,4 +1,4 @@
-"""No clause of loaders passes without an observation: the selftest removes its subject."""
+"""Removal controls of loaders: if no server fails in a clause's way, the clause may not pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of(*prefixes: str) -> frozenset[str]:
 
 
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
-    """Return a change by which the server is healthy instead of these words or codes."""
+    """Return a change of servers: behaviours of these words or status codes become healthy."""
 
     def played(script: Script) -> Script:
         steps = [
@@ -66,7 +66,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
 def test_nothing_is_said_to_hold_of_what_no_server_did(
     subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No clause of the subject passes, whichever checks cite it."""
+    """With one kind of failure removed from all servers, no clause about it passes."""
     played, clauses = REMOVED[subject]
     script = loads._script
     monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
@@ -81,7 +81,7 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
 
 @pytest.mark.parametrize("word", sorted({word for row in CLAUSES for word in row.capability}))
 def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """No clause of an undeclared capability applies, whatever checks cite it."""
+    """On the reference's loader without one capability, no clause that needs it applies."""
     assert word in OF_LOADERS
     own = frozenset(row.id for row in CLAUSES if word in row.capability)
     target = embedded_target(AS_IT_IS, [word], patience=PATIENCE)

@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
 
 def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run it as a user would; return the process and the document that it wrote."""
+    """Run the selftest's command; return the process, and the document or None if it wrote none."""
     done = subprocess.run(
         [*COMMAND, "--json", str(report), *arguments],
         capture_output=True,
@@ -43,7 +43,10 @@ def validate(document: Any) -> None:
 
 
 def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Path) -> None:
-    """Each ending is distinct, in any order; no process of them is left running."""
+    """Of four forked jobs one returns its value; one raises, one exits and one hangs.
+
+    Each of these three has its own failure, within 30 s.
+    """
 
     def work(job: str) -> str:
         if job == "raises":
@@ -67,7 +70,7 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
 
 
 def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
-    """It is asked to end before its group is killed."""
+    """A forked job that exceeds its limit gets SIGTERM, and can act on it before it is killed."""
 
     def work(job: str) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit((tmp_path / job).write_text("asked")))
@@ -80,9 +83,9 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 
 
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
-    """A mutant of each kind is killed and two controls behave; the document is valid.
+    """Two mutants are killed and two controls behave: exit 0, and a valid document.
 
-    The check that is listed with a mutant is the one that kills it.
+    The first mutant is killed by the check that it is listed with.
     """
     check, proof = next(iter(proofs().items()))
     chosen = (proof, "false-spaced", "echo", "web-page")
@@ -103,7 +106,10 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 
 
 def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
-    """One has a single killer; one cannot be tried."""
+    """With --full, the only killer of a mutant is listed in `alone`, and no check as spare.
+
+    A mutant that needs --soak is not tried, and its row says so.
+    """
     done, document = selftest(
         tmp_path / "self.json", "--full", "--only=no-query-breaks", "--only=dropped-in-time"
     )
@@ -120,7 +126,10 @@ def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> 
 
 
 def test_a_check_whose_kills_others_share_is_spare() -> None:
-    """It is not if it alone kills another mutant; without --full that is unknown."""
+    """With --full, checks that are no mutant's only killer are spare, the others `alone`.
+
+    Without it both lists are empty.
+    """
     killers = {"one": ("test_a", "test_b"), "two": ("test_a",), "three": ("test_b", "test_c")}
     kills = {
         name: [row for row, by in killers.items() if name in by]
@@ -139,7 +148,10 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
 
 
 def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
-    """Otherwise it is tried on that mutant alone; an unlisted check, on several."""
+    """A check that did not kill its listed mutant is unproven, and is tried on that one alone.
+
+    A check that is not listed is tried on several; one that killed its mutant is proven.
+    """
     check, proof = next(iter(proofs().items()))
     row = MatrixRow(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
 
@@ -159,7 +171,7 @@ def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
-    """Exit 2, before anything is tried."""
+    """`selftest --only` with an unknown id ends with exit 2 and names it; nothing is tried."""
     done, document = selftest(tmp_path / "self.json", "--only=no-such-fault")
 
     assert (done.returncode, document) == (2, None)

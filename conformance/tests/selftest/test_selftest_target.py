@@ -26,7 +26,10 @@ def done(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
-    """So is one of an undeclared capability; another is killed; the selftest passes."""
+    """On a target with a fault of its own, a mutant with the same fault is unseeable.
+
+    So is one of an undeclared capability; another mutant is killed, and the exit is 0.
+    """
     report = tmp_path / "self.json"
     chosen = ("false-spaced", "counts-zeros", "note-of-everyone")
 
@@ -48,7 +51,10 @@ def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None
 
 
 def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
-    """Each trial starts its own; the document is valid and has the target's own row."""
+    """With a target file, the target itself is acquitted and a mutant in front of it killed.
+
+    The document is valid, and has the target's kind and capabilities.
+    """
     report, file = tmp_path / "self.json", tmp_path / "target.toml"
     file.write_text('kind = "reference"\ncapabilities = ["config", "user"]', encoding="utf-8")
 
@@ -69,7 +75,7 @@ def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
 
 
 def test_a_target_that_does_not_start_proves_nothing() -> None:
-    """Exit 3, with the reason; nothing is claimed to be good."""
+    """On a target that exits at once, the selftest ends with exit 3 and the reason."""
     dead = ("--", sys.executable, "-c", "")
 
     ended = done(*SELFTEST, "--target", "command", "--only", "false-spaced", *dead)
@@ -80,7 +86,7 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
 
 
 def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
-    """Exit 130, and no process that works below its folder is left."""
+    """SIGTERM during a selftest ends it with exit 130; no process and no scratch file is left."""
     adapter = (sys.executable, "-m", "mcp_proxy_reference.adapter")
     run = subprocess.Popen(
         [*SELFTEST, "--target", "command", "--", *adapter],
@@ -113,7 +119,7 @@ def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
     ],
 )
 def test_a_target_is_described_as_for_a_run(given: list[str], word: str) -> None:
-    """An unknown kind, a mutant of the reference, and options without a target are refused."""
+    """A wrong kind, mutant, option or target file ends the selftest with exit 2, and is named."""
     ended = done(*SELFTEST, *given)
 
     assert (ended.returncode, word in ended.stderr) == (2, True)
