@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TypeVar
+from unittest.mock import patch
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
+from hypothesis.internal.cache import LRUCache
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
@@ -32,7 +36,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
         if len(values) < examples:
             values.setdefault(repr(value), value)
 
-    with _nothing_kept():
+    with _nothing_kept(), _no_constants_of_the_code():
         keep()
     return list(values.values())
 
@@ -47,3 +51,15 @@ def _nothing_kept() -> Iterator[None]:
             yield
         finally:
             set_hypothesis_home_dir(before)
+
+
+@contextmanager
+def _no_constants_of_the_code() -> Iterator[None]:
+    """Have hypothesis draw no constants of the modules that are loaded, during the block.
+
+    With them the same seed would give other values after any change of the code, or of how it is
+    installed; to look for them takes a second. Hypothesis has no setting for this.
+    """
+    none = patch.object(providers.HypothesisProvider, "_local_constants", Constants())
+    with none, patch.object(providers, "CONSTANTS_CACHE", LRUCache(1024)):
+        yield
