@@ -1,4 +1,4 @@
-"""The steps of a composite action, run in a shell as a CI's runner runs them."""
+"""`Job` runs the steps of a composite action in a shell, as a CI's runner runs them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _EXPRESSION = re.compile(r"\$\{\{ *([a-z.-]+) *\}\}")
 
 
 def action() -> dict[str, Any]:
-    """The action as data."""
+    """Return the description of the GitHub action, action.yml, as data."""
     return dict(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
 
 
 @dataclass(kw_only=True)
 class Job:
-    """One job: its workspace and temporary folder; what its last action printed and wrote."""
+    """One job of a CI: its folders, and what its last action printed and wrote.
+
+    `code` is the exit code of the last step, `outputs` are those that the action declares.
+    """
 
     workspace: Path
     temporary: Path
@@ -34,7 +37,10 @@ class Job:
     outputs: dict[str, str] = field(default_factory=dict)
 
     def uses(self, values: Mapping[str, str], *, only: str | None = None) -> Job:
-        """Run the action with these inputs, or one step of it; a failing step ends it."""
+        """Run the action's shell steps with these inputs, or the step of one id; return the job.
+
+        A failing step ends it; the members of the job are set by what was run.
+        """
         document = action()
         inputs = {
             name: declared.get("default", "") for name, declared in document["inputs"].items()
@@ -51,6 +57,10 @@ class Job:
         return self
 
     def _step(self, step: dict[str, Any], context: dict[str, str]) -> int:
+        """Run one step in bash and return its exit code.
+
+        Adds to what the job printed and to its summary, and puts the step's outputs into `context`.
+        """
         assert step["shell"] == "bash"
         files = {name: self.temporary / f"{step['id']}-{name}" for name in ("output", "summary")}
         script = self.temporary / f"{step['id']}.sh"
@@ -74,6 +84,7 @@ class Job:
         return done.returncode
 
     def _environment(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """Return a runner's environment variables, which name these files and the job's folders."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         return kept | {
             "CI": "true",
@@ -87,7 +98,10 @@ class Job:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """The outputs of a step's file, read as the runner reads them."""
+    """Return the outputs in a step's output file by name, read as the runner reads them.
+
+    Each value stands between two lines with the same mark; AssertionError if the second is missing.
+    """
     lines, outputs = iter(text.splitlines()), {}
     for line in lines:
         name, _, mark = line.partition("<<")
@@ -120,10 +134,12 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
 
 
 def _read(text: str) -> str:
+    """Return the text of a workflow command with its escapes (such as %0A) decoded."""
     for escape, meant in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
         text = text.replace(escape, meant)
     return text
 
 
 def _filled(text: str, context: Mapping[str, str]) -> str:
+    """Return the text with each `${{ … }}` replaced by its value, empty if it is unknown."""
     return _EXPRESSION.sub(lambda match: context.get(match[1], ""), text)

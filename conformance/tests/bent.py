@@ -1,4 +1,7 @@
-"""`python bent.py FAULT DOCUMENT ID…`: wire trials in front of a reference that has a fault."""
+"""`python bent.py FAULT DOCUMENT ID…`: trials of wire mutants in front of a faulty reference.
+
+A wire mutant changes the bytes between a client and any target.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,17 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 
 
 def bent(fault: str) -> Target:
-    """Return the reference with that fault, declared with the fewest capabilities."""
+    """Return the reference as a target with the mutant of that id.
+
+    It declares no capability but config and user.
+    """
     (changed,) = (mutant for mutant in mutants() if mutant.id == fault)
     target = embedded(changed, settle_s=0.1)
     return replace(target, capabilities=frozenset({"config", "user"}))
 
 
 def main(fault: str, document: str, *chosen: str) -> None:
-    """Write the selftest's document of the chosen trials."""
+    """Run the wire trials of the chosen ids and write the selftest's result as JSON to DOCUMENT."""
     wanted = [trial for trial in wire_trials() if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:
         result = in_front_of(

@@ -1,4 +1,4 @@
-"""`boxes.py run|port|rm …`: as much of docker as one adapter needs, made of namespaces.
+"""`boxes.py run|port|rm …`: as much of docker as one adapter needs, made of Linux namespaces.
 
 A box has its own network and mounts: 127.0.0.1 in it is not the host's, which it reaches over a
 bridge as host.docker.internal, and its port 8080 is mapped to a port of the host's loopback. The
@@ -38,7 +38,7 @@ exec chroot /mnt "$@"
 
 
 def bridge(*command: str) -> None:
-    """Make the network of the host, then exec the command."""
+    """Make the host's network with its bridge, then replace this process by the command."""
     for words in (
         "link set lo up",
         "link add docker0 type bridge",
@@ -50,7 +50,10 @@ def bridge(*command: str) -> None:
 
 
 def run(*words: str) -> str:
-    """Start a box and return its name."""
+    """Start a box with the options of `docker run` and return its number as its name.
+
+    Waits until it has a network and its port is mapped; raises AssertionError for other options.
+    """
     options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
     rest = [word for word in words[1:] if word not in _options(words)]
     number = next(n for n in range(2, 250) if _taken(n))
@@ -79,13 +82,13 @@ def run(*words: str) -> str:
 
 
 def port(name: str, inner: str) -> str:
-    """Return the host's address at which the box is reached."""
+    """Return the host's address, `127.0.0.1:PORT`, to which the box's port 8080 is mapped."""
     assert inner == "8080/tcp"
     return f"127.0.0.1:{(BOXES / f'{name}.port').read_text(encoding='utf-8')}"
 
 
 def rm(force: str, name: str) -> str:
-    """End a box."""
+    """Kill a box and the relay of its port; return its name."""
     assert force == "--force"
     for pid in json.loads((BOXES / f"{name}.json").read_bytes()):
         os.killpg(pid, signal.SIGKILL)
@@ -93,16 +96,21 @@ def rm(force: str, name: str) -> str:
 
 
 async def relay(bind: str, address: str, port_file: str = "") -> None:
-    """Relay each connection to another address; the port that was bound is written to a file."""
+    """Relay each connection to `bind` to another address and back, for ever.
+
+    The port that was bound is written to a file if one is named.
+    """
     host, _, number = address.partition(":")
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Copy all bytes from one connection to the other, then close that."""
         while data := await reader.read(65_536):
             writer.write(data)
             await writer.drain()
         writer.close()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect to the address for a new connection, and relay both directions."""
         try:
             inner, to_inner = await asyncio.open_connection(host, int(number))
             both = hand_on(reader, to_inner), hand_on(inner, writer)
@@ -118,26 +126,27 @@ async def relay(bind: str, address: str, port_file: str = "") -> None:
 
 
 def proxy(*words: str) -> None:
-    """Entry point of the image: the reference on the loopback, relayed from all addresses."""
+    """Run the entry point of the image: the reference, relayed from all addresses of the box."""
     listens = [word.replace("0.0.0.0:8080", "127.0.0.1:8081") for word in words]
     _spawned([sys.executable, "-m", "mcp_proxy_reference", *listens])
     asyncio.run(relay("0.0.0.0:8080", "127.0.0.1:8081"))
 
 
 def _tell(place: Path, number: int) -> None:
-    """Write a port to a file atomically."""
+    """Write the port to the file in one step, so that no reader sees half of it."""
     fresh = place.with_suffix(".new")
     fresh.write_text(str(number), encoding="utf-8")
     fresh.replace(place)
 
 
 def _options(words: tuple[str, ...]) -> set[str]:
-    """The options that come before the image."""
+    """Return the words before the image's name, `proxy`, which are docker's options."""
     image = words.index("proxy")
     return set(words[:image])
 
 
 def _taken(number: int) -> bool:
+    """Reserve the number of a box by creating a file; return whether it was free."""
     try:
         (BOXES / f"{number}.box").touch(exist_ok=False)
     except FileExistsError:
@@ -159,6 +168,7 @@ def _spawned(command: list[str], **environment: str) -> int:
 
 
 def _ip(words: str) -> None:
+    """Run `ip` with these words; raises CalledProcessError if it fails."""
     subprocess.run(["ip", *words.split()], check=True)
 
 

@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: what a page must not do, and measurements made in it."""
+"""A real browser for tests of pages: `Looking` records what a page must not do; measurements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ FOCUS = """() => {
 
 
 def program() -> str:
-    """Return the path of the browser; skip the test if there is none and none was named."""
+    """Return the path of Chromium: the one named in the environment, else that on the path.
+
+    Skips the test if there is none.
+    """
     named = os.environ.get(BROWSER)
     path = named or shutil.which("chromium")
     if not path:
@@ -70,7 +73,7 @@ def program() -> str:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """The browser of one file of tests."""
+    """Start a headless Chromium, yield it, and close it."""
     path = program()
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path)
@@ -80,14 +83,17 @@ def browser() -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Looking:
-    """Opens pages and records everything that a page must not do."""
+    """Opens pages in a browser and records in `seen` everything that a page must not do."""
 
     browser: Browser
     folder: Path
     seen: list[str] = field(default_factory=list)
 
     def at(self, text: str, **options: Any) -> Page:
-        """Return the page of that text, in a window and colours of these options."""
+        """Write the text to a file and return the opened page.
+
+        `options` are those of the browser context: window size, colours, scripts.
+        """
         path = self.folder / "page.html"
         path.write_text(text, encoding="utf-8")
         context = self.browser.new_context(**options)
@@ -101,5 +107,6 @@ class Looking:
         return page
 
     def _note(self, url: str, own: str) -> None:
+        """Record a request for anything but the page itself."""
         if url.partition("#")[0] != own:
             self.seen.append(f"request: {url}")

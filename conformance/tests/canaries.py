@@ -1,4 +1,4 @@
-"""Canaries: secrets planted somewhere, and every trace of them in output and files."""
+"""Canaries, made-up secrets: their encoded forms and pieces, and traces of them in output."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ PIECE = 12
 
 
 def forms(secret: str) -> list[str]:
-    """Return the forms that a secret may have in an answer."""
+    """Return the forms that a secret may have in an answer: plain, percent-encoded, in base64."""
     return [*_alone(secret), *(base64.b64encode(b"u:"[:n] + secret.encode()).decode()
                                for n in range(3))]  # fmt: skip
 
 
 def _alone(secret: str) -> list[str]:
+    """Return the secret as it is and percent-encoded in several ways."""
     whole = "".join(f"%{byte:02x}" for byte in secret.encode())
     quoted = [quote(secret), quote(secret, safe=""), quote_plus(secret)]
     return [secret, *quoted, *map(str.lower, quoted[1:2] if secret.islower() else []), whole]
 
 
 def pieces(secret: str) -> set[str]:
-    """Return pieces that no text may hold; of base64, those that do not depend on neighbours."""
+    """Return the pieces of a secret that no text may hold: every 12 characters of each form.
+
+    Of base64, only those that do not depend on neighbouring bytes.
+    """
     shifted = [base64.b64encode(b"u:"[:n] + secret.encode()).decode()[4:-4] for n in range(3)]
     alternatives = [*_alone(secret), *shifted]
     windows = {
@@ -39,7 +43,7 @@ def pieces(secret: str) -> set[str]:
 
 
 def cut(secret: str) -> list[str]:
-    """Return every form as an excerpt would hold it: its beginning, its middle, its end."""
+    """Return every form of a secret as an excerpt would hold it: its beginning, middle and end."""
     return [
         piece
         for form in forms(secret)
@@ -48,7 +52,10 @@ def cut(secret: str) -> list[str]:
 
 
 def told_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
-    """Return the pieces of canaries in the output, the files, and the renderings of a report."""
+    """Return the pieces of canaries that occur, by place; only places with any.
+
+    Places are the printed texts, each file of the folder, and each rendering of its report.json.
+    """
     texts = {f"printed {number}": text for number, text in enumerate(printed)}
     for path in folder.rglob("*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: recordings of the reference, a browser, failures that can be sent."""
+"""Fixtures of all tests: recordings of the reference, a browser, restored signal handlers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ Recorded = Callable[[Changed], Recording]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """A failure that quotes a hostile target must not break the worker that reports it."""
+    """Replace characters of a serialized test report that no worker can send to the main process.
+
+    A failure that quotes a hostile target may hold such characters.
+    """
     return encodable((yield))
 
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """An interrupted run ignores signals from then on; the tests after it must not."""
+    """Restore the handlers of SIGINT and SIGTERM after each test.
+
+    An interrupted run ignores these signals from then on; the tests after it must not.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
@@ -39,32 +45,35 @@ def _signals() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recorded() -> Recorded:
-    """Return a function that records the reference, changed in a way."""
+    """Return a function that records the answers of a changed reference."""
     return _recorded
 
 
 @pytest.fixture(scope="session")
 def before() -> Recording:
-    """The reference without the feature."""
+    """Return a recording of the reference without locked-tool discovery, made once in a session."""
     return _recorded(FEATURELESS)
 
 
 @pytest.fixture(scope="session")
 def after() -> Recording:
-    """The reference with the feature."""
+    """Return a recording of the unchanged reference, made once for all tests."""
     return _recorded(Changed(id="unchanged", text="The reference itself."))
 
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Browser]:
-    """The browser of one file of tests."""
+    """Yield a browser for the tests of one file; skip them if there is none."""
     with browser() as opened_browser:
         yield opened_browser
 
 
 @pytest.fixture
 def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
-    """Opens pages; the test fails if a page did anything that it must not do."""
+    """Yield a viewer that opens pages; the test fails if a page did what it must not do.
+
+    That is: log to the console, raise an error, open a dialog or send a request.
+    """
     viewer = Looking(opened, tmp_path)
     yield viewer
     for context in opened.contexts:
@@ -73,6 +82,7 @@ def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
 
 
 def _recorded(changed: Changed) -> Recording:
+    """Record the answers of the changed reference, started in this process, and end it."""
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch:
         try:

@@ -1,4 +1,7 @@
-"""An adapter or loader that echoes everything it was handed, in every form and place."""
+"""Program that acts as an adapter or a loader and echoes all secrets that it was handed.
+
+`python echo_program.py HOW WORD…`; HOW is the kind of answer that holds them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ HOW = {"error": "error", "refused": "refused"}
 
 
 def handed() -> list[str]:
-    """Return words of the command and values of the environment, whole and cut."""
+    """Return all forms and excerpts of secrets in the command line and in CANARY_… variables."""
     values = [value for name, value in os.environ.items() if name.startswith("CANARY_")]
     words = [
         part for word in sys.argv[2:] for part in (word, word.partition("=")[2]) if len(part) > 7
@@ -23,7 +26,7 @@ def handed() -> list[str]:
 
 
 def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return an outcome that echoes the text as a tool and as an error."""
+    """Return an available server's outcome whose tools and error are the text."""
     return {
         "server_id": server["server_id"],
         "status": "available",
@@ -34,7 +37,7 @@ def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the members of one answer."""
+    """Return the members of the answer to a request, with the text where `how` says."""
     if query["op"] == "hello" and how in ("strange", "loads"):
         every = ["attempts", "classifies", "retries", "stdio", "warnings"]
         return {"ok": {"capabilities": every, "name": text, "version": text[:40]}}
@@ -51,7 +54,10 @@ def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer in the way that the first word names; echo everything to standard error first."""
+    """For each line of input, print all secrets to standard error and answer in the way HOW says.
+
+    `dies` exits with the secrets as the message; `line` prints one of them instead of JSON.
+    """
     how, echoes = sys.argv[1], handed()
     for number, line in enumerate(sys.stdin):
         text = " ".join(echoes)

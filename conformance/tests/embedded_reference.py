@@ -1,8 +1,8 @@
 """A pytest plugin: `--target reference` is the reference in this process, with a fault or none.
 
-`BENT` names the fault, or is `restless`; `FATAL` names a check that ends the process it runs in;
-with `FATAL_ONCE`, a file that is not there, the first time only. `DEAF` names a check in which an
-interruption is lost.
+The environment says how: `BENT` names a mutant, or is `restless` (answers that always change);
+`FATAL` names a check in which the process is killed, with `FATAL_ONCE` only the first time, as long
+as that file is missing; `DEAF` names a check in which an interruption is lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcp_proxy_reference.facts import Json
 
 
 def counting() -> Callable[[Json, Request], Json]:
-    """Return an answer decision that adds a counter, a clock of seconds, and when it was made."""
+    """Return an `answer` change that adds a counter, the second of the clock, and its own start."""
     numbers, made = count(), time.time_ns()
 
     def answer(document: Json, _request: Request) -> Json:
@@ -42,6 +42,7 @@ RESTLESS = Changed(id="restless", text="Restless.", change={"answer": Fresh(coun
 
 
 def _reference() -> Target:
+    """Return the reference, with the mutant that `BENT` names, started in this process."""
     fault = os.environ.get("BENT")
     known = (RESTLESS, *mutants())
     return embedded(
@@ -54,7 +55,7 @@ kinds._reference = _reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """End the process, or lose an interruption, in the check that the environment names."""
+    """Kill the process, or lose an interruption, in the check that the environment names."""
     name = getattr(item, "originalname", "")
     if name == os.environ.get("DEAF"):
         with contextlib.suppress(KeyboardInterrupt):

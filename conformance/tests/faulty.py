@@ -1,4 +1,4 @@
-"""`python faulty.py FAULT… -- serve …`: the reference as a process, with faults in its replies."""
+"""`python faulty.py MUTANT… -- serve …`: the reference as a process with mutants in its replies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
-    """Return the launch of the faulty reference, in place of the unchanged one."""
+    """Return how to launch the reference with these mutants, for use in place of `REFERENCE`."""
     return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve with every fault that is named before `--`."""
+    """Run the reference's command line with every mutant that is named before `--`.
+
+    Their `reply` decisions are applied one over the other.
+    """
     at = arguments.index("--")
     chosen = [mutant for mutant in mutants() if mutant.id in arguments[:at]]
     replies = [fresh(mutant.change)["reply"] for mutant in chosen]
@@ -32,6 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         async def answer(
             self, agent: Any, endpoint: str, session: str, message: Any, **era: Any
         ) -> Any:
+            """Return the usual answer, passed through each mutant."""
             respond = partial(super().answer, agent, endpoint, session, message, **era)
             for reply in replies:
                 respond = partial(reply, agent, session, message, respond)

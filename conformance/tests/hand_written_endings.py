@@ -1,4 +1,4 @@
-"""Hand-written reports of endings, one for each way in which a run can end."""
+"""Hand-written reports of runs, `ENDINGS`: one for each way in which a run can end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"
 
 
 def of(check: str, clauses: list[str], **members: object) -> Json:
-    """Return a result of a check without cases and messages on these clauses."""
+    """Return a failed result of this check on these clauses, with these members replaced."""
     return result("fail") | {
         "check": check, "case": None, "clauses": clauses, "messages": [], **members,
     }  # fmt: skip
 
 
 def ended(headline: str, code: int, why: str, *clauses: Json, **members: object) -> Json:
-    """Return a report of a run with that ending, and clauses beside those of every report."""
+    """Return a report with that headline, exit code and reason.
+
+    Its clauses are those of the clean report and these; `members` are replaced last.
+    """
     by_id = {row["id"]: row for row in (*CLEAN["clauses"], *clauses)}
     own = {"headline": headline, "exit": code, "why": why, "clauses": list(by_id.values())}
     return CLEAN | own | members

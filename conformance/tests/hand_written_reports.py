@@ -1,4 +1,4 @@
-"""Hand-written reports: without a failure, with one, with many, and with hostile words."""
+"""Hand-written reports, `REPORTS`, and their parts: without failure, with one or many, hostile."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ HOSTILE = (
 
 
 def typed(document: Json) -> Report:
-    """Return the report that a file of this content holds."""
+    """Return the report as the typed value that a file with this JSON holds."""
     return msgspec.convert(document, Report)
 
 
 def outside_code(text: str) -> str:
-    """Return Markdown without its fenced blocks and code spans, as CommonMark reads them."""
+    """Return Markdown without its fenced blocks and code spans, as CommonMark reads them.
+
+    Raises AssertionError if a fence is not closed.
+    """
     lines, fence = [], ""
     for line in text.split("\n"):
         if fence:
@@ -41,12 +44,12 @@ def outside_code(text: str) -> str:
 
 
 def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
-    """Return the reports of several files, by their names."""
+    """Return each named JSON document as a typed report, in pairs of name and report."""
     return [(name, typed(document)) for name, document in documents]
 
 
 def clause(name: str, level: str, verdict: str, reason: str = "") -> Json:
-    """Return one clause of a report."""
+    """Return one clause of a report as JSON, with one result; its cause follows from the reason."""
     return {
         "id": name,
         "level": level,
@@ -61,12 +64,12 @@ TOO_MANY = "an answer has more locked entries than its cap allows"
 
 
 def finding(observed: object, allowed: object, path: str = "") -> Json:
-    """Return one finding of a failing check on FR-006.cap."""
+    """Return one finding (a difference) of a failing check on FR-006.cap as JSON."""
     return {"path": path, "clauses": ["FR-006.cap"], "allowed": allowed, "observed": observed}
 
 
 def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 10") -> Json:
-    """Return one result on FR-006.cap, or beside it when advisory."""
+    """Return one result as JSON: on FR-006.cap, or on FR-006.fills if it is advisory."""
     return {
         "check": "test_cap",
         "case": "11" if text == "assert 11 <= 10" else text,
@@ -85,7 +88,7 @@ def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 1
 
 
 def message(direction: str, text: str) -> Json:
-    """Return one message on the client's edge."""
+    """Return one message between suite and target as JSON, whose body holds the text."""
     return {
         "edge": "client",
         "direction": direction,
@@ -98,7 +101,10 @@ def message(direction: str, text: str) -> Json:
 
 
 def report(*results: Json, text: str = "plain") -> Json:
-    """Return a report of these results, in which the target's words are `text` everywhere."""
+    """Return a report of these results as JSON, in which the target's words are `text` everywhere.
+
+    It is violated, with exit code 1, if a required result fails, else conformant.
+    """
     failed = any(row["verdict"] == "fail" and row["level"] == "required" for row in results)
     return {
         "format": "mcp-proxy-conformance-report/2",

@@ -1,4 +1,4 @@
-"""An adapter whose target is hostile: `python hostile_adapter.py KIND`."""
+"""`python hostile_adapter.py KIND`: an adapter whose target is hostile in one way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hostile_target import serving
 
 
 def main(kind: str) -> None:
-    """Accept every operation, and perform none but the start."""
+    """Serve a hostile target and answer each request of the suite on standard input with `ok`.
+
+    Only `start` does something: it returns the URL; locks are not set.
+    """
     with serving(KINDS[kind]()) as url:
         for line in sys.stdin:
             request = json.loads(line)

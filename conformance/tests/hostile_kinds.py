@@ -1,4 +1,4 @@
-"""Kinds of hostile targets by name: each is well-behaved but for one way of answering."""
+"""`KINDS`: hostile targets by name, each well-behaved but for one way of answering."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ KINDS: dict[str, Callable[[], Hostile]] = {}
 
 
 def kind(name: str, **ways: Way) -> None:
-    """Register a kind by the method where it shows: `call`, `list`, `first`, `any`, `connect`."""
+    """Register under `name` a target that answers some requests in a hostile way.
+
+    The keywords are the requests: `call`, `list`, `first` (initialize), `any`, or `connect` for the
+    connection itself.
+    """
     names = {"call": CALL, "list": LIST, "first": FIRST}
     KINDS[name] = lambda: Hostile({names.get(method, method): way for method, way in ways.items()})
 

@@ -1,4 +1,4 @@
-"""Runs of the command against hostile targets: output, files, resources and exit code."""
+"""Runs of the command against hostile targets, in processes: `Came` holds output and resources."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """The result of a run: `files` are those that it wrote, by path."""
+    """The result of a run: exit code, seconds, peak memory in MiB, output, files by path."""
 
     exit: int
     seconds: float
@@ -42,22 +42,25 @@ class Came:
 
     @property
     def document(self) -> Any:
-        """The report as data."""
+        """The report of the run, as JSON."""
         return json.loads(self.files["report.json"])
 
     @property
     def why(self) -> str:
-        """The run's reason, in one sentence."""
+        """The one sentence in the report that says why the run ended so."""
         return str(self.document["why"])
 
     @property
     def active(self) -> set[str]:
-        """Characters in the output that a terminal would obey."""
+        """The characters in the output that a terminal would obey."""
         return {letter for letter in self.told if ord(letter) not in PRINTABLE}
 
 
 def came(folder: Path, *words: str, within_s: float) -> Came:
-    """Run the command in a process of its own, and measure it."""
+    """Run the command in a process of its own in a new folder, and return what it did and took.
+
+    It is killed after `within_s` seconds; its exit code is then -1.
+    """
     folder.mkdir(parents=True)
     measured, out = folder / "measured.json", folder / "out"
     command = ["-m", "mcp_proxy_conformance", *words[:2], "--out", str(out), *words[2:]]
@@ -96,7 +99,10 @@ def runs_asked_for(
     folder: Path,
     at_once: int,
 ) -> dict[str, T]:
-    """Run on each known kind of target that some test of the session needs, several at once."""
+    """Run on each known kind of target that some test of the session needs, several at once.
+
+    Returns the results by kind.
+    """
     items = request.session.items
     kinds = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
     names = [name for name in known if name in kinds]

@@ -1,4 +1,4 @@
-"""Hostile targets, which harm their client by their answers, served on a real socket."""
+"""`Hostile`, an MCP server whose answers may harm a client, and `Asked`, one request to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DESCRIPTION = "Find tools by what they do. With include_disabled, locked ones ar
 
 @dataclass
 class Asked:
-    """One request: its HTTP method, path, headers and message, and how to answer it."""
+    """One request to a hostile target, with methods that answer it, rightly or not."""
 
     verb: str
     path: str
@@ -30,7 +30,7 @@ class Asked:
 
     @property
     def method(self) -> str:
-        """The method of JSON-RPC, empty when there is no message."""
+        """The JSON-RPC method of the message, empty when there is none."""
         return str(self.message.get("method", "")) if isinstance(self.message, dict) else ""
 
     async def send(self, raw: bytes) -> None:
@@ -41,21 +41,21 @@ class Asked:
     async def http(
         self, body: bytes, *more: str, status: str = "200 OK", media: str = "application/json"
     ) -> None:
-        """Send a whole response."""
+        """Send a whole HTTP response with this body; `more` are further header lines."""
         head = [f"HTTP/1.1 {status}", f"Content-Type: {media}", f"Content-Length: {len(body)}"]
         await self.send("\r\n".join([*head, *more, "", ""]).encode("utf-8") + body)
 
     async def result(self, result: Json) -> None:
-        """Send a JSON-RPC answer."""
+        """Send an HTTP response with the JSON-RPC answer to the request."""
         await self.http(self.envelope(result))
 
     def envelope(self, result: Json, **members: Json) -> bytes:
-        """Return the bytes of a JSON-RPC answer."""
+        """Return the bytes of a JSON-RPC answer to the request, with members replaced."""
         response = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result} | members
         return json.dumps(response).encode()
 
     async def begin(self, media: str = "text/event-stream", *more: str) -> None:
-        """Send the head of a chunked response."""
+        """Send the head of a chunked response, whose chunks follow."""
         head = ["HTTP/1.1 200 OK", f"Content-Type: {media}", "Transfer-Encoding: chunked", *more]
         await self.send("\r\n".join([*head, "", ""]).encode())
 
@@ -64,7 +64,7 @@ class Asked:
         await self.send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def cut(self) -> None:
-        """Reset the connection."""
+        """End the connection by a reset instead of a proper close."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
@@ -88,7 +88,7 @@ class Hostile:
     port: int = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection."""
+        """Serve the requests of one connection until it ends."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             if (way := self.ways.get("connect")) is not None:
                 await way(Asked("", "", {}, {}, writer))
@@ -97,7 +97,7 @@ class Hostile:
         writer.close()
 
     async def respond(self, request: Asked) -> None:
-        """Answer one request."""
+        """Record the request and answer it by its way, else as a well-behaved MCP server."""
         self.seen.append((request.path, request.headers))
         way = self.ways.get(request.method) or self.ways.get("any")
         if way is not None and request.verb == "POST":
@@ -119,6 +119,7 @@ class Hostile:
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
+    """Read one HTTP request from the connection and return it."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     verb, path, _ = head[0].split(" ", 2)
     pairs = (line.partition(":") for line in head[1:] if line)
@@ -130,7 +131,10 @@ async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 @contextlib.contextmanager
 def serving(target: Hostile) -> Iterator[str]:
-    """Serve the target on a port of its own; yield its URL."""
+    """Serve the target in a thread on a free port of the loopback; yield its URL.
+
+    At the end the server and its connections are closed.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -149,12 +153,14 @@ def serving(target: Hostile) -> Iterator[str]:
 
 
 def _certified() -> ssl.SSLContext:
+    """Return a TLS context with the tests' self-signed certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).parent / "tls" / "server.pem")
     return context
 
 
 async def _end(server: asyncio.Server) -> None:
+    """Close the server and cancel all its connections."""
     server.close()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
@@ -163,7 +169,7 @@ async def _end(server: asyncio.Server) -> None:
 
 
 def welcome(**members: Json) -> Json:
-    """Return the result of initialize."""
+    """Return the result of initialize, with members replaced."""
     info = {"name": "hostile", "version": "1"}
     return {
         "protocolVersion": "2025-11-25",
@@ -173,7 +179,7 @@ def welcome(**members: Json) -> Json:
 
 
 def listed(**members: Json) -> Json:
-    """Return the tools of tools/list."""
+    """Return the three tools of tools/list; `members` are replaced in the discovery tool."""
     properties = {
         "query": {"type": "string"},
         "limit": {"type": "integer"},
@@ -189,18 +195,18 @@ def listed(**members: Json) -> Json:
 
 
 def entry(name: str = "forge:list_repos", **members: Json) -> Json:
-    """Return one callable tool."""
+    """Return the entry of a callable tool in a discovery answer, with members replaced."""
     return {"name": name, "server": "forge", "description": "List repos.", "score": 1.0} | members
 
 
 def locked(name: str = "forge:delete_repo", **members: Json) -> Json:
-    """Return one locked tool."""
+    """Return the entry of a locked tool in a discovery answer, with members replaced."""
     tool = {"name": name, "server": "forge", "description": "Delete a repo."}
     return tool | {"status": "disabled_by_config"} | members
 
 
 def discovered(request: Asked) -> Json:
-    """Return the document of a discovery call."""
+    """Return the document that answers a discovery call; with the flag, it lists a locked tool."""
     arguments = request.message.get("params", {}).get("arguments", {})
     document = {"query": arguments.get("query"), "tools": [entry()], "total": 1}
     if arguments.get("include_disabled") is True:
@@ -210,5 +216,5 @@ def discovered(request: Asked) -> Json:
 
 
 def texted(document: Json) -> Json:
-    """Return the document as the result of a tool."""
+    """Return the document as a tool's result: JSON in its one text item."""
     return {"content": [{"type": "text", "text": json.dumps(document)}]}

@@ -1,4 +1,4 @@
-"""Hostile ways of answering, which hurt a client: building blocks of hostile targets."""
+"""Ways of answering that hurt a client, building blocks of hostile targets: endless, huge, cut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAST = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> Way:
-    """Send a whole response with that body."""
+    """Return a way that sends a whole HTTP response with a body, fixed or made of the request."""
 
     async def way(request: Asked) -> None:
         await request.http(text(request) if callable(text) else text, *more, **members)
@@ -41,7 +41,7 @@ def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> W
 
 
 def answering(result: Json | Callable[[Asked], Json]) -> Way:
-    """Send a JSON-RPC answer with that result."""
+    """Return a way that sends a JSON-RPC answer with that result, fixed or made of the request."""
 
     async def way(request: Asked) -> None:
         await request.result(result(request) if callable(result) else result)
@@ -50,17 +50,17 @@ def answering(result: Json | Callable[[Asked], Json]) -> Way:
 
 
 def document(**members: Json) -> Way:
-    """Send a discovery answer with those members, flag or not."""
+    """Return a way that sends a discovery answer with those members, with or without the flag."""
     return answering(lambda request: texted(discovered(request) | members))
 
 
 async def silent(_: Asked) -> None:
-    """Send nothing, for ever."""
+    """Never answer, and keep the connection open."""
     await asyncio.Event().wait()
 
 
 async def drip(request: Asked) -> None:
-    """Send a byte now and then."""
+    """Announce a body of 9999 bytes and send a blank every 50 ms."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
     await request.send(head)
     while True:
@@ -69,7 +69,7 @@ async def drip(request: Asked) -> None:
 
 
 async def endless_body(request: Asked) -> None:
-    """Send chunks of blanks without an end."""
+    """Send chunks of blanks of 64 KiB without an end."""
     await request.begin("application/json")
     while True:
         await request.chunk(b" " * BLOCK)
@@ -77,7 +77,7 @@ async def endless_body(request: Asked) -> None:
 
 
 def endless_events(event: bytes, every_s: float = 0.001) -> Way:
-    """Send the same event without an end."""
+    """Return a way that sends the same bytes of an event stream without an end."""
 
     async def way(request: Asked) -> None:
         await request.begin()
@@ -89,7 +89,7 @@ def endless_events(event: bytes, every_s: float = 0.001) -> Way:
 
 
 async def huge(request: Asked) -> None:
-    """Send a body of 100 MB."""
+    """Send a JSON body of 100 MiB."""
     await request.begin("application/json")
     await request.chunk(b'{"jsonrpc":"2.0","id":1,"result":{"x":"')
     for _ in range(HUGE // BLOCK):
@@ -99,7 +99,7 @@ async def huge(request: Asked) -> None:
 
 
 def streamed(*events: bytes | Callable[[Asked], bytes]) -> Way:
-    """Send these events, then the end."""
+    """Return a way that answers by an event stream of these events, which then ends."""
 
     async def way(request: Asked) -> None:
         await request.begin()
@@ -112,7 +112,7 @@ def streamed(*events: bytes | Callable[[Asked], bytes]) -> Way:
 
 
 def bytes_only(text: bytes) -> Way:
-    """Send bytes, then close the connection."""
+    """Return a way that sends these bytes as the response, and closes the connection."""
 
     async def way(request: Asked) -> None:
         await request.send(text)
@@ -122,7 +122,7 @@ def bytes_only(text: bytes) -> Way:
 
 
 def cut_after(text: bytes) -> Way:
-    """Send bytes, then a reset."""
+    """Return a way that sends these bytes, if any, and resets the connection."""
 
     async def way(request: Asked) -> None:
         if text:
@@ -134,7 +134,7 @@ def cut_after(text: bytes) -> Way:
 
 
 def every_third(status: str, *more: str) -> Way:
-    """Refuse each third request by HTTP."""
+    """Return a way that refuses each third request with that HTTP status, no others."""
     number = count(1)
 
     async def way(request: Asked) -> None:
@@ -147,7 +147,7 @@ def every_third(status: str, *more: str) -> Way:
 
 
 def cut_now_and_then() -> Way:
-    """End each second answer to the flag inside its body."""
+    """Return a way that ends every second answer to a flagged request inside its body."""
     number = count(1)
 
     async def way(request: Asked) -> None:
@@ -162,7 +162,7 @@ def cut_now_and_then() -> Way:
 
 
 async def asks_the_client(request: Asked) -> None:
-    """Send requests to the client before the answer."""
+    """Answer by an event stream that first has five requests to the client."""
     wanted = ("sampling/createMessage", "roots/list", "elicitation/create", "ping", "no/such")
     events = [
         json.dumps({"jsonrpc": "2.0", "id": n, "method": name, "params": {}}).encode()
@@ -173,18 +173,18 @@ async def asks_the_client(request: Asked) -> None:
 
 @cache
 def bomb() -> bytes:
-    """Return 100 MB of blanks, compressed to 100 kB."""
+    """Return 100 MiB of blanks, compressed by gzip to about 100 kB; cached."""
     return gzip.compress(b" " * HUGE, 1)
 
 
 def nested(request: Asked) -> bytes:
-    """Return a result 200 000 arrays deep."""
+    """Return the bytes of an answer whose result is 200 000 arrays deep."""
     deep = b"[" * (2 * MANY) + b"]" * (2 * MANY)
     return b'{"jsonrpc":"2.0","id":%d,"result":{"x":%s}}' % (request.message["id"], deep)
 
 
 def everywhere(text: str) -> Mapping[str, Way]:
-    """Return ways that put the text into every string that a target chooses."""
+    """Return ways by method that put the text into every string that a target chooses."""
     info = {"name": text, "version": text}
     tool = listed(description=DESCRIPTION + text, title=text)
 
@@ -201,16 +201,16 @@ def everywhere(text: str) -> Mapping[str, Way]:
 
 
 async def pages(request: Asked) -> None:
-    """Send a page of many tools and a new cursor, each time."""
+    """Answer tools/list with 10 000 tools and a new cursor, however often it is asked."""
     page = {"tools": [*listed(), *many(MANY // 10)], "nextCursor": str(request.message["id"])}
     await request.result(page)
 
 
 def many(number: int) -> Json:
-    """Return that many callable tools."""
+    """Return the entries of that many callable tools."""
     return [entry(f"forge:tool_{n}", inputSchema={"type": "object"}) for n in range(number)]
 
 
 def own_id(request: Asked) -> bytes:
-    """Return the beginning of an answer, up to its result."""
+    """Return the beginning of a JSON-RPC answer with the request's id, up to its result."""
     return b'{"jsonrpc":"2.0","id":%d,"result":' % request.message["id"]

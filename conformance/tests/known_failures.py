@@ -1,4 +1,4 @@
-"""Files of known failures for tests, the commands on them, and the report of a run."""
+"""Files of known failures for tests: `write` one, run a `command` on it, read its report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAG, QUERY = "listed-flag-breaks", "quote-ends-the-search"
 
 
 def write(*ids: str, name: str = FILE, expires: str = "2999-01-02") -> None:
-    """Write a file of known failures to the working folder, with one entry of five lines per id."""
+    """Write a file of known failures to the working folder: an entry of five lines for each id."""
     entries = [
         f'[[deviation]]\nid = "{failure_id}"\nreason = "Known since the rewrite."\n'
         f'issue = "https://example.com/1"\nexpires = {expires}\n'
@@ -28,12 +28,12 @@ def write(*ids: str, name: str = FILE, expires: str = "2999-01-02") -> None:
 
 
 def command(*words: str) -> Result:
-    """Run a command in this process."""
+    """Run the command line in this process and return its result."""
     return CliRunner().invoke(main, words)
 
 
 def reported(path: Path) -> dict[str, Any]:
-    """Return the report if there is one, after validation."""
+    """Return the report at that path after validation by its schema; empty if there is none."""
     if not path.exists():
         return {}
     report: dict[str, Any] = json.loads(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Living processes whose command lines name a folder."""
+"""Living processes whose command lines name a folder, to see if a test left any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs shown on pages, as hand-written reports: forty failures, words without end, deviations."""
+"""Hand-written reports to be shown as pages, `PAGES`: forty failures, endless words, deviations."""
 
 from __future__ import annotations
 
@@ -47,12 +47,15 @@ PAGES = {
 
 
 def failing_report(*messages: Json, **members: object) -> Json:
-    """Return a report with one failure that rests on these messages."""
+    """Return a report with one failure that rests on these messages, in this order.
+
+    `members` replace those of the failed result.
+    """
     places = {f"crowd/{number}": sent for number, sent in enumerate(messages, 1)}
     failed = result("fail") | {"messages": list(places)} | members
     return report(failed) | {"messages": places}
 
 
 def message_of(direction: str, body: str, edge: str = "client") -> Json:
-    """Return one message with that body."""
+    """Return one message between suite and target as JSON, with that body."""
     return message(direction, "") | {"body": body, "edge": edge}

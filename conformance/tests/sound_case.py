@@ -1,4 +1,4 @@
-"""A sound case and the command `lint`, for tests that spoil the one and run the other."""
+"""`SOUND`, a valid case as JSON, for tests that spoil it, and the output of `lint`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ SOUND = {
 
 
 def lint_output(*arguments: object) -> tuple[int, str]:
-    """Return the exit code of `lint`, and everything that it prints."""
+    """Run `lint` with these arguments; return its exit code and everything that it prints."""
     done = CliRunner().invoke(main, ["lint", *map(str, arguments)], catch_exceptions=False)
     return done.exit_code, done.output

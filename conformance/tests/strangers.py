@@ -1,4 +1,4 @@
-"""Strangers: published proxies of other authors, how each is installed and started here."""
+"""Published proxies of other authors: how each is installed here and started for a test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ INSTALLING_S, STARTING_S = 90, 20
 
 
 class NotThere(Exception):
-    """A proxy of another author could not be installed; one sentence."""
+    """The proxies of other authors could not be installed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,7 @@ class Installing:
     running: dict[str, subprocess.Popen[bytes]]
 
     def wait(self) -> Path:
-        """Return the folder once it is filled.
-
-        Raises:
-            NotThere: An installer failed, or took longer than its time.
-        """
+        """Wait for the installers and return the folder once they have filled it."""
         deadline = time.monotonic() + INSTALLING_S
         for name, process in self.running.items():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -79,7 +75,11 @@ class Installing:
 
 @contextmanager
 def installing(folder: Path) -> Iterator[Installing]:
-    """Begin to install proxies that conflict with the suite's own packages."""
+    """Start to install the proxies by pip and npm; yield the running installers.
+
+    They get a folder of their own, as they conflict with the suite's packages. Installers that
+    still run at the end are killed.
+    """
     venv.create(folder / "venv")
     pip = [sys.executable, "-m", "pip", "--python", str(_python(folder))]
     npm = [str(NODE), str(NPM), "install", "--prefix", str(folder), *NPM_OPTIONS]
@@ -101,7 +101,7 @@ def installing(folder: Path) -> Iterator[Installing]:
 
 @contextmanager
 def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Iterator[Running]:
-    """Run the proxy of that name in front of the upstream, until the block ends.
+    """Run the proxy of that name in front of the upstream until the block ends; yield its address.
 
     `folder` holds the installed proxies; FastMCP needs none.
     """
@@ -119,6 +119,7 @@ def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Ite
 
 
 def _command(name: str, upstream: UpstreamServer, folder: Path, port: str) -> list[str]:
+    """Return the command that starts the proxy of that name on this port."""
     modules = folder / "node_modules"
     gateway = str(modules / "supergateway" / "dist" / "index.js")
     stdio = ["--stdio", shlex.join(upstream.command)]
@@ -144,12 +145,16 @@ def _command(name: str, upstream: UpstreamServer, folder: Path, port: str) -> li
 
 
 def _python(place: Path) -> Path:
+    """Return the path of the Python in the virtual environment of a folder."""
     scripts = sysconfig.get_path("scripts", "venv", vars={"base": str(place / "venv")})
     return Path(scripts) / Path(sys.executable).name
 
 
 def _free_port() -> int:
-    """Return a port that no system hands out by itself, so none takes it before the program."""
+    """Return a free port outside of the range that the system hands out by itself.
+
+    So no other program takes it before the proxy does.
+    """
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -158,5 +163,6 @@ def _free_port() -> int:
 
 
 def _listens(port: int) -> bool:
+    """Whether a connection to the port of the loopback succeeds."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,4 +1,7 @@
-"""Layers: each package imports only from those before it, and no two modules import each other."""
+"""Imports of packages and modules: no room uses a later one, no two modules use each other.
+
+A room is a folder of the package; ROOMS has their order.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Imports = Mapping[str, AbstractSet[str]]
 
 
 def imports() -> dict[str, set[str]]:
-    """Return the modules that each module of the package imports anywhere in its text."""
+    """Return the modules that each module of the suite's package imports anywhere, by module."""
     paths = {_name(path): path for path in PACKAGE.rglob("*.py")}
     return {
         name: {target for target in _targets(path, paths.keys()) if target != name}
@@ -35,11 +38,13 @@ def imports() -> dict[str, set[str]]:
 
 
 def _name(path: Path) -> str:
+    """Return the dotted name of a module within the package; empty for the package itself."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
+    """Yield the known modules of the package that a file imports."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -53,13 +58,16 @@ def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
 
 
 def room(module: str) -> str:
-    """Return the room that a module belongs to."""
+    """Return the room (folder of the package) that a module belongs to."""
     first = module.partition(".")[0]
     return first if first in ROOMS else ROOM_OF[first]
 
 
 def offences(modules: Imports) -> set[str]:
-    """Return the arrows between rooms that point upwards, and one of each cycle of modules."""
+    """Return the imports that point to a later room, and one import of each cycle of modules.
+
+    Each is a text, `module -> imported`.
+    """
     upwards = {
         f"{name} -> {target}"
         for name, targets in modules.items()
@@ -75,6 +83,7 @@ def offences(modules: Imports) -> set[str]:
 
 
 def _closing(modules: Imports) -> set[str]:
+    """Return one import of each cycle among the modules."""
     try:
         TopologicalSorter(modules).prepare()
     except CycleError as error:
@@ -88,7 +97,7 @@ def _closing(modules: Imports) -> set[str]:
 
 
 def test_no_arrow_points_upwards() -> None:
-    """No two modules import each other either, directly or through others."""
+    """No module imports from a later room, and no two import each other, directly or not."""
     upward = sorted(offences(imports()))
 
     assert upward == [], (
@@ -124,7 +133,7 @@ IN_FULL = {
 
 @pytest.mark.parametrize("package", IN_FULL)
 def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: str) -> None:
-    """Mutants import the reference, never the reverse, and neither the suite."""
+    """The reference imports none of our packages, the mutants import the reference alone."""
     top = PACKAGE.parents[1]
     folder = next(
         root for root in (top / "reference", top / "conformance") if (root / package).exists()
@@ -141,7 +150,7 @@ def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: s
 
 
 def test_every_module_has_a_room() -> None:
-    """The list of those outside of rooms names no module that is gone."""
+    """Each module lies in a room, or is listed as outside of one; the list names no others."""
     standing = {module.partition(".")[0] for module in imports()}
 
     assert {name for name in standing if name not in ROOMS} == ROOM_OF.keys()
@@ -156,12 +165,12 @@ def test_every_module_has_a_room() -> None:
     ],
 )
 def test_a_planted_arrow_is_seen(planted: Imports, arrow: str) -> None:
-    """That holds for any two rooms."""
+    """An import from an earlier room to a later one is returned as the only offence."""
     assert offences(planted) == {arrow}
 
 
 def test_a_planted_circle_is_seen() -> None:
-    """It is seen inside of one room, and through a third module."""
+    """Three modules of one room that import each other in a circle are one offence."""
     circle = {"wire.a": {"wire.b"}, "wire.b": {"wire.c"}, "wire.c": {"wire.a"}}
 
     assert len(offences(circle)) == 1

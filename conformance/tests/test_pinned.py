@@ -1,7 +1,7 @@
-"""Public names change only on purpose: today's are those of pinned.json.
+"""Pinned public names, in pinned.json: none may vanish or appear unnoticed.
 
-Every name may neither vanish nor appear unnoticed; members and words of JSON schemas may appear.
-After an intended change, rewrite the file with today's names:
+Members and words of JSON schemas may appear. After an intended change, rewrite the file with
+today's names:
 
     python conformance/tests/test_pinned.py > pinned.new
     mv pinned.new conformance/tests/pinned.json
@@ -42,7 +42,7 @@ Json = Any
 
 
 def today() -> Names:
-    """Return the present names."""
+    """Return today's public names by section, such as `clauses` or `commands`."""
     sections = _of_data() | _of_runs() | _of_commands() | _of_reports()
     for name in PROTOCOLS:
         sections |= _of_protocol(name)
@@ -50,7 +50,7 @@ def today() -> Names:
 
 
 def _of_data() -> dict[str, list[str]]:
-    """Return the names of requirements, checks and cases."""
+    """Return the ids of clauses (with level), profiles, checks, cases and interpretations."""
     return {
         "clauses": [f"{clause.id} {clause.level}" for clause in catalogue().clauses.values()],
         "profiles": [version.name for version in versions()],
@@ -61,7 +61,7 @@ def _of_data() -> dict[str, list[str]]:
 
 
 def _of_runs() -> dict[str, list[str]]:
-    """Return the plugin, its options, the names for checks of one's own, and the exit codes."""
+    """Return the plugin, its options, the names for one's own checks, and the exit codes."""
     codes = [
         f"{name} {code}"
         for name, code in vars(outcome).items()
@@ -99,7 +99,7 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
 
 
 def _options(command: click.Command) -> list[str]:
-    """Return the options of a command that are not hidden, as they are typed."""
+    """Return the options of a command that are not hidden, in all their spellings."""
     shown = [
         parameter
         for parameter in command.params
@@ -109,7 +109,7 @@ def _options(command: click.Command) -> list[str]:
 
 
 def _of_reports() -> dict[str, list[str]]:
-    """Return the format of a report, and its members."""
+    """Return the format of report.json, its members, and those of its clauses and results."""
     members = _schema("report")["properties"]
     return {
         "format of report.json": [FORMAT],
@@ -124,7 +124,10 @@ def _of_reports() -> dict[str, list[str]]:
 
 
 def _of_protocol(name: str) -> dict[str, list[str]]:
-    """Return the members of all messages of a protocol, and the words in them."""
+    """Return the members of all messages of a protocol, and the fixed words in them.
+
+    They are read from its JSON schema.
+    """
     nodes = list(_nodes(_schema(name)))
     words = [word for node in nodes for word in (node.get("const"), *node.get("enum", ()))]
     return {
@@ -136,12 +139,12 @@ def _of_protocol(name: str) -> dict[str, list[str]]:
 
 
 def _schema(name: str) -> Json:
-    """Read one schema."""
+    """Return the JSON schema of that name."""
     return json.loads((schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8"))
 
 
 def _nodes(node: Json) -> Iterator[dict[str, Json]]:
-    """Yield every object in a JSON document, itself included."""
+    """Yield every object in a JSON value, the value itself included."""
     if isinstance(node, dict):
         yield node
     parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -150,7 +153,7 @@ def _nodes(node: Json) -> Iterator[dict[str, Json]]:
 
 
 def differences(pinned: Names, current: Names) -> list[str]:
-    """Return a sentence for each name that is missing, or new where nothing may be added."""
+    """Return a sentence for each name that is missing, or that is new where none may be added."""
     sentences = []
     for title in sorted({*pinned, *current}):
         before, after = set(pinned.get(title, ())), set(current.get(title, ()))
@@ -161,31 +164,31 @@ def differences(pinned: Names, current: Names) -> list[str]:
 
 
 def written(names: Names) -> str:
-    """Return the text of the file: sections by title, their names in order, one per line."""
+    """Return the text of pinned.json for these names: in order, each on a line of its own."""
     ordered = {title: sorted(set(names[title])) for title in sorted(names)}
     return json.dumps(ordered, indent=2) + "\n"
 
 
 def pinned_names() -> Names:
-    """Return the names in the file."""
+    """Return the names in pinned.json by section."""
     names: Names = json.loads(PINNED.read_text(encoding="utf-8"))
     return names
 
 
 def test_no_public_name_changes_unnoticed() -> None:
-    """No name that users depend on has vanished, and none was added."""
+    """Today's names are those of pinned.json; the test fails with a sentence for each other one."""
     changes = differences(pinned_names(), today())
     if changes:
         pytest.fail("\n".join(changes), pytrace=False)
 
 
 def test_the_file_is_in_order() -> None:
-    """Its names are sorted, each once and on a line of its own, as the command writes them."""
+    """The text of pinned.json is the one that would be written: sorted, each name once."""
     assert PINNED.read_text(encoding="utf-8") == written(pinned_names())
 
 
 def test_no_section_of_today_is_empty_by_mistake() -> None:
-    """Only a command may have nothing to pin: groups, and commands with arguments only."""
+    """No section of names is empty but the options of commands that have none."""
     empty = [title for title, names in today().items() if not names]
 
     assert [title for title in empty if not title.startswith(f"options of {PROGRAM} ")] == []
@@ -214,14 +217,14 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
     ],
 )
 def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
-    """Each missing or new name has a sentence with the repair, and no other name has one."""
+    """Each missing or new name has a sentence; new words of schemas have none."""
     changes = differences(PLANTED, {**PLANTED, **changed})
 
     assert changes == [f"{sentence}; {MEANT}" for sentence in told]
 
 
 def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
-    """Each of its names is missing, those of a schema too."""
+    """If all sections are gone, each pinned name is missing, those of a schema too."""
     changes = differences(PLANTED, {})
 
     assert [change.partition(" is ")[0] for change in changes] == [
@@ -232,7 +235,7 @@ def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
 
 
 def test_each_name_of_today_is_missed() -> None:
-    """Any name removed from a section is reported, and a new one in those that do not grow."""
+    """Without its first name, each section of today reports that name and no other."""
     now = today()
     for title in (title for title, names in now.items() if names):
         fewer = {**now, title: now[title][1:]}

@@ -1,4 +1,7 @@
-"""No decision depends on the words of a reason: they are for people, and no code reads them."""
+"""A search of the source for decisions that depend on the words of a reason; there are none.
+
+Reasons are sentences for people; code decides by `cause`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ READS = frozenset({
 
 
 def is_reason(node: ast.AST) -> bool:
-    """Whether an expression is a reason: a member, an item or a variable of that name."""
+    """Whether an expression is a member, an item or a variable named `reason` or `why`."""
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name in WORDS
@@ -34,7 +37,11 @@ def is_reason(node: ast.AST) -> bool:
 
 
 def readings(tree: ast.AST) -> Iterator[int]:
-    """Yield the lines that read the words of a reason: by a method, a pattern or a comparison."""
+    """Yield the numbers of lines that read the words of a reason.
+
+    They do so by a method of texts, a pattern or a comparison; whether there is a reason may be
+    asked.
+    """
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=name), args=args):
@@ -48,12 +55,12 @@ def readings(tree: ast.AST) -> Iterator[int]:
 
 
 def _is_nothing(node: ast.AST) -> bool:
-    """Whether it is the empty text: asking if there is a reason at all is allowed."""
+    """Whether the expression is the empty text or None."""
     return isinstance(node, ast.Constant) and node.value in ("", None)
 
 
 def test_nothing_but_a_renderer_reads_a_reason() -> None:
-    """Each place is named; decisions use `cause`."""
+    """No module reads the words of a reason, but those that make sentences for people."""
     places = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -76,11 +83,11 @@ def test_nothing_but_a_renderer_reads_a_reason() -> None:
     ],
 )
 def test_each_way_of_reading_is_found(text: str) -> None:
-    """A planted one is named by its line."""
+    """A line of code that reads a reason, in each known way, is found."""
     assert list(readings(ast.parse(text))) == [1]
 
 
 @pytest.mark.parametrize("text", ["one.reason or 1", 'reason == ""', "reason is None", "f(reason)"])
 def test_what_reads_no_words_is_none(text: str) -> None:
-    """Passing a reason on, or asking whether there is one, is allowed."""
+    """Code that passes a reason on, or asks whether there is one, is not found."""
     assert list(readings(ast.parse(text))) == []

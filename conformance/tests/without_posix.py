@@ -1,8 +1,8 @@
-"""A Python without the POSIX parts of its library; then the command line, or every import.
+"""A Python without the POSIX parts of its library, to run the command line or every import.
 
-Modules that the standard library and other packages import are imported first, since these may
-look for POSIX. For imports `sys.platform` names Windows, too, and there are no local sockets; at
-run time the standard library of this system would miss them.
+Modules that the standard library and other packages import are imported first, since these may look
+for POSIX. For imports `sys.platform` names Windows, too, and there are no local sockets; at run
+time the standard library of this system would miss them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ LOST: dict[types.ModuleType, str] = {
 
 
 def lose() -> None:
-    """Remove the POSIX parts of the standard library."""
+    """Remove the POSIX modules and functions of the standard library from this process."""
     for name in MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for module, names in LOST.items():
@@ -85,7 +85,10 @@ def lose() -> None:
 
 
 def broken() -> dict[str, str]:
-    """Import every module of both packages; return those that fail, with the reason."""
+    """Import every module of suite and reference as if on Windows; return those that fail.
+
+    They are mapped to the error; this process is no longer usable for anything else.
+    """
     sys.platform = "win32"
     del socket.AF_UNIX
     failures: dict[str, str] = {}

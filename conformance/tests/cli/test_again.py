@@ -1,4 +1,4 @@
-"""The command line that reproduces a result: same target and options, one check, no credential."""
+"""The command line that reproduces one check of a run: same target and options, no credential."""
 
 from __future__ import annotations
 
@@ -21,21 +21,26 @@ AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
 
 
 def repeated(halves: tuple[str, str], name: str = NAME) -> str:
-    """Return the command that runs one check again, of a report of this command line."""
+    """Return the command that runs one check again, given the two halves of a run's command line.
+
+    The halves are what precedes and follows the place of the check.
+    """
     return again(name, typed(ONE | {"timing": {"command": list(halves)}}))
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """The commands that runs would print, and their options; nothing is judged."""
+    """Replace runs by nothing; return the list of commands that they would print, with options."""
     commands: list[tuple[str, Any]] = []
 
     def judge(kind: str | None, options: dict[str, Any]) -> int:
+        """Record the command that reproduces a check, and the run's options; return exit code 0."""
         line = repeated(command_line(click.get_current_context()))
         commands.append((line, (kind, options)))
         return 0
 
     def judge_live(endpoint: Any, options: dict[str, Any]) -> int:
+        """Record the same for a run on an endpoint, without its credentials; return exit code 0."""
         hidden = Redactor(endpoint.secrets).text
         halves = command_line(click.get_current_context(), hidden)
         commands.append((repeated(halves), options))
@@ -69,7 +74,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 def test_a_command_is_told_again(
     given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The line holds the kind and options of the target, quoted for a shell, and no selection."""
+    """A command is repeated with its target and options, quoted for a shell, and one check."""
     monkeypatch.chdir(tmp_path)
 
     done = CliRunner().invoke(main, shlex.split(given))
@@ -79,7 +84,7 @@ def test_a_command_is_told_again(
 
 
 def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: Any) -> None:
-    """The first look at a target has a result of its own, and no name that --check takes."""
+    """A result that is not of a check is repeated by the same command, without --check."""
     lines = []
     monkeypatch.chdir(tmp_path)
 
@@ -104,7 +109,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
 def test_what_is_told_again_means_the_same(
     given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """Run by a shell, the line yields the same options, and the check."""
+    """Run by a shell, the repeated command yields the first one's options, and the check."""
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, shlex.split(given))
     program, *words = shlex.split(told[0][0])

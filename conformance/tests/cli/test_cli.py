@@ -24,19 +24,19 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
 
 
 def invoke(*arguments: str) -> Result:
-    """Run a command in this process."""
+    """Run the command line in this process and return its result."""
     return CliRunner().invoke(main, arguments)
 
 
 def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user would."""
+    """Run the command line as a process in that folder and return its result."""
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=110
     )
 
 
 def test_the_reference_is_conformant(tmp_path: Path) -> None:
-    """Exit 0; every clause has a verdict, none is open; the report keeps to its schema."""
+    """A run on the reference exits with 0, no required clause open, and a valid report."""
     done = run_process("run", cwd=tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
@@ -56,7 +56,7 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
 def test_a_target_that_does_not_start_is_told_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 3, and the target's own output is shown."""
+    """A run whose target crashes at its start exits with 3 and prints the target's output."""
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
@@ -90,7 +90,7 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     ],
 )
 def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """The refusal is one sentence that names the option; nothing is started."""
+    """Each unusable command line exits with 2 and one line on standard error, nothing else."""
     done = run_process(*arguments, cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -99,7 +99,7 @@ def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None
 
 
 def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
-    """The refusal is one sentence that names the header."""
+    """A header with a character outside of HTTP's exits with 2 and a line that names the header."""
     words = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
 
     done = run_process("run", *words, cwd=tmp_path)
@@ -111,7 +111,7 @@ def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
 def test_a_check_that_breaks_is_a_fault_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 70, never blamed on the target."""
+    """A file of checks that cannot be imported ends the run with 70 and its error."""
     checks = tmp_path / "checks" / "discovery"
     checks.mkdir(parents=True)
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
@@ -128,7 +128,7 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
 def test_an_interrupted_run_ends_its_targets_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """Exit 130, a partial report, and no process of the run left."""
+    """A signal during a run ends it with 130, a partial report, and no process left."""
     run = subprocess.Popen(
         [*COMMAND, "run"],
         cwd=tmp_path,
@@ -151,7 +151,7 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
 
 
 def test_list_and_explain_tell_what_there_is() -> None:
-    """Clauses, checks and cases are listed; a clause has its source, checks and interpretation."""
+    """`list` names clauses, checks and cases; `explain` gives a clause's source and check."""
     listed = {what: invoke("list", what).output for what in ("clauses", "checks", "cases")}
     explained = invoke("explain", "FR-006.cap").output
 
@@ -163,7 +163,7 @@ def test_list_and_explain_tell_what_there_is() -> None:
 
 
 def test_help_names_the_exit_codes() -> None:
-    """--help lists every exit code that a user's gate needs."""
+    """--help lists every exit code of a run."""
     text = invoke("--help").output
 
     for code in ("0", "1", "2", "3", "4", "5", "70", "130"):

@@ -31,7 +31,7 @@ AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
 def started(
     *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """Start the command line as a process in a process group of its own."""
+    """Start the command line as a process in a session and process group of its own."""
     command = [*PROGRAM, *words]
     return subprocess.Popen(
         command, cwd=folder, text=True, start_new_session=True, stdout=stdout, stderr=stderr
@@ -39,7 +39,7 @@ def started(
 
 
 def left_of(group: int) -> list[str]:
-    """Return the processes of a session that still run after some seconds."""
+    """Return the processes of a session that still run; wait up to five seconds for none."""
     deadline = time.monotonic() + LEAVING_S
     while True:
         listing = subprocess.run(
@@ -60,7 +60,7 @@ def left_of(group: int) -> list[str]:
 def test_a_full_output_is_told_and_is_no_verdict(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence; a run's report is written nevertheless."""
+    """With a full standard output, exit 2 and one sentence; a run still writes its report."""
     with Path("/dev/full").open("w") as full:
         run = started(*words, folder=tmp_path, stdout=full.fileno())
         _, complaint = run.communicate(timeout=90)
@@ -71,7 +71,7 @@ def test_a_full_output_is_told_and_is_no_verdict(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
 def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
-    """The exit code is that of the run."""
+    """With a full standard error, a run that passes still exits with 0."""
     with Path("/dev/full").open("w") as full:
         run = started(*RUN, folder=tmp_path, stderr=full.fileno())
         printed, _ = run.communicate(timeout=90)
@@ -81,7 +81,7 @@ def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [1, 2])
 def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
-    """The run ends as usual, as under a service manager that closes streams."""
+    """With standard output or error closed, a run that passes exits with 0 and no traceback."""
     program = f"import os, sys; os.close({closed}); os.execv(sys.executable, sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", program, *PROGRAM, *RUN],
@@ -94,12 +94,13 @@ def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_not_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 2 names the report; no partial file is left."""
+    """If report.json cannot be written, exit 2 names it, and no partial file is left."""
     from click.testing import CliRunner  # noqa: PLC0415
 
     from mcp_proxy_conformance.cli import main  # noqa: PLC0415
 
     def full(path: Path, content: bytes) -> int:
+        """Write the content as usual, but fail in the middle of a new report."""
         if path.name == "report.new":
             with path.open("wb") as file:
                 file.write(content[:100])
@@ -118,7 +119,10 @@ def test_a_disk_that_is_full_is_not_the_target(
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path: Path) -> None:
-    """By Ctrl-C or SIGTERM, once or twice: 130, a whole report or none, no process left."""
+    """Interrupted once or twice at any time, a command exits with 130 and leaves no process.
+
+    Its report is whole or missing.
+    """
     chance = random.Random(f"{way} {seed}")  # noqa: S311 - a time, not a secret
     number = chance.choice([signal.SIGINT, signal.SIGTERM])
     run = started(*WAYS[way], folder=tmp_path)

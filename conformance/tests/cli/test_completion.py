@@ -1,4 +1,4 @@
-"""Completion in a shell: commands, options, ids of clauses, checks, cases and profiles."""
+"""Shell completion of commands, options, and ids of clauses, checks, cases and profiles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMPLETED = [
 
 
 def in_shell(*command: str) -> str:
-    """Return the output of a command in a shell that has the program on its path."""
+    """Return the output of a command that has the program on its path; it must succeed silently."""
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=60,
@@ -49,7 +49,7 @@ def in_shell(*command: str) -> str:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)
 def test_bash_completes(words: list[str], completed: set[str]) -> None:
-    """Exactly the words with that beginning are offered; a prefix of a long name is enough."""
+    """For the beginning of a word, bash offers the words that begin so, and no others."""
     output = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
 
     offered = set(output.split())
@@ -60,7 +60,7 @@ def test_bash_completes(words: list[str], completed: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
-    """The shell parses its script if it is installed; else the script names our program."""
+    """`completion SHELL` prints a script that the shell, if installed, can parse."""
     script = CliRunner().invoke(main, ["completion", shell]).stdout
 
     if shutil.which(shell) is not None:
@@ -70,7 +70,7 @@ def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
 
 
 def test_another_shell_is_refused() -> None:
-    """Exit 2, and the supported shells are listed."""
+    """`completion` for an unknown shell exits with 2 and lists the known ones."""
     done = CliRunner().invoke(main, ["completion", "tcsh"])
 
     assert (done.exit_code, "'bash', 'zsh', 'fish'" in done.output) == (2, True)

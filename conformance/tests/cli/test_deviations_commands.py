@@ -1,4 +1,4 @@
-"""Commands of known failures: create a file from a report, and validate one."""
+"""`deviations`: a file of known failures is begun from a report, and validated."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ KNOWN = Path("known.toml")
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a working folder of its own."""
+    """Run each test in a working folder of its own."""
     monkeypatch.chdir(tmp_path)
 
 
 def written(document: dict[str, Any]) -> str:
-    """Write the report to a file and return its name."""
+    """Write the report to report.json in the working folder and return that name."""
     Path("report.json").write_text(json.dumps(document), encoding="utf-8")
     return "report.json"
 
 
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
-    """There is an entry per clause, with a comment; each gap is named with its line."""
+    """A begun file has an entry for each failed clause; `check` names each gap with its line."""
     begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
                        "--expires", "2999-12-31")  # fmt: skip
     text = KNOWN.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
 
 
 def test_a_file_that_is_there_is_not_written_over() -> None:
-    """Exit 2, and the file is unchanged."""
+    """Beginning a file that exists exits with 2, and the file is unchanged."""
     write("FR-006.cap", name=str(KNOWN))
     before = KNOWN.read_bytes()
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_there_is_not_written_over() -> None:
 def test_nothing_is_begun_where_nothing_can_be(
     document: dict[str, Any], more: list[str], words: str
 ) -> None:
-    """Exit 2 and one sentence."""
+    """Without a failure to waive, or with an unusable option, exit 2, a sentence, and no file."""
     out = [] if "--out" in more else ["--out", str(KNOWN)]
     done = command("deviations", "init", written(document), *out, *more)
 
@@ -92,7 +92,7 @@ def test_nothing_is_begun_where_nothing_can_be(
     ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
 )
 def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> None:
-    """A file of another name is read only by runs that name it."""
+    """The printed line has the command for a run with that file; a usual name needs no option."""
     done = command("deviations", "init", written(report(result("fail"))), "--out", name)
 
     output = f"{name}: fill in each reason and issue, then run: mcp-proxy-conformance {line}\n"
@@ -100,7 +100,7 @@ def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> Non
 
 
 def test_what_a_target_said_stays_a_comment() -> None:
-    """No line break, control character or quote of the target escapes the comment."""
+    """Hostile words of a report stay inside the comments and texts of a begun file."""
     bad = typed(BAD)
     text = begun(broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE}, date(2026, 11, 22))
 
@@ -110,7 +110,7 @@ def test_what_a_target_said_stays_a_comment() -> None:
 
 
 def test_a_sound_file_is_counted() -> None:
-    """Exit 0, the number of entries, and the first date of expiry."""
+    """Checking a valid file exits with 0 and prints the number of entries and the first expiry."""
     write("FR-006.cap", name=str(KNOWN), expires="2999-01-02")
 
     done = command("deviations", "check", str(KNOWN))

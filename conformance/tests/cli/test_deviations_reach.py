@@ -1,4 +1,4 @@
-"""Reach of known failures: loaders, endpoints, plain pytest; the selftest heeds none."""
+"""Where known failures count: loaders, endpoints, plain pytest; but not in the selftest."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a working folder of its own."""
+    """Run each test in a working folder of its own."""
     monkeypatch.chdir(tmp_path)
 
 
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
-    """A loader that drops tools breaks one clause, which is waived, and nothing else."""
+    """A loader that drops tools has one failure waived; two entries that pass are stale, exit 5."""
     program = tmp_path / "loader.py"
     program.write_text(LOADER, encoding="utf-8")
     write("O3.loaded", "O3.own-tools", "O1.one-each")
@@ -57,12 +57,12 @@ for line in sys.stdin:
 
 
 def live_fault() -> Any:
-    """The reference with a fault that an endpoint shows."""
+    """Return a mutant of the reference whose fault shows at an endpoint."""
     return next(mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
 
 
 def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
-    """The known failure is waived; the headline differs from that of a clean run."""
+    """A faulty endpoint with a known failure exits with 0, and a trial of the selftest with 1."""
     target = embedded(live_fault(), settle_s=0.1)
     write("FR-006.cap")
     try:
@@ -83,7 +83,7 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
 
 
 def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
-    """A trial of the selftest convicts, whatever file is in the working folder."""
+    """A trial of the selftest finds the fault, though the working folder's file waives it."""
     write("ROB.flag")
     (fault,) = (mutant for mutant in mutants() if mutant.id == FLAG)
     target = embedded(fault, settle_s=0.1)
@@ -98,7 +98,7 @@ def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
 
 
 def test_the_selftest_does_not_read_the_file() -> None:
-    """The selftest ignores even a file that cannot be used."""
+    """The selftest passes and says nothing of an unusable file in the working folder."""
     write("nonsense")
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--only", FLAG],
@@ -109,7 +109,10 @@ def test_the_selftest_does_not_read_the_file() -> None:
 
 
 def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Plain pytest in the working folder, on a faulty reference that an adapter starts."""
+    """Run plain pytest with the suite's plugin in the working folder, on the reference.
+
+    The plugin `faulty_run` in that folder may give it faults.
+    """
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin", "-p", "faulty_run",
@@ -120,7 +123,7 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
-    """The exit code is 0, and each known failure is listed; an unknown one still fails."""
+    """Under pytest, a known failure is an xfail and the run passes; another failure fails it."""
     write("ROB.flag")
     plugin = Path("faulty_run.py")
     plugin.write_text(PLUGIN.format(tests=TESTS, names=[FLAG]), "utf-8")
@@ -145,7 +148,7 @@ kinds.REFERENCE = with_faults(*{names})
 
 
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
-    """The exit code is that of a failed strict xfail; a bad file is bad usage."""
+    """Under pytest, an entry whose clause passes fails the run; an unknown id is bad usage."""
     Path("faulty_run.py").write_text("", encoding="utf-8")
     write("ROB.flag")
     stale = pytest_run()

@@ -1,4 +1,4 @@
-"""Runs of a proxy with known failures, by the command line."""
+"""Runs of a proxy with known failures: waived, stale, expired or unknown ones; and --fail-on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a working folder of its own."""
+    """Run each test in a working folder of its own."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that gives the reference these faults."""
+    """Return a function that gives the reference these mutants, for runs of this test."""
 
     def give(*names: str) -> None:
         monkeypatch.setattr(kinds, "REFERENCE", with_faults(*names))
@@ -33,7 +33,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str, Any]]:
-    """Run the reference; return the printed result and the report, which is valid."""
+    """Run the reference; return the command's result and the valid report, empty without one."""
     Path("out", "report.json").unlink(missing_ok=True)
     words = ["run", "reference", "--profile", profile, "--out", "out", *arguments]
     done = command(*words)
@@ -41,14 +41,14 @@ def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str,
 
 
 def last(done: Result) -> str:
-    """The last line that was printed."""
+    """Return the last line on standard output."""
     return done.stdout.splitlines()[-1]
 
 
 def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant(
     broken: Any,
 ) -> None:
-    """Exit 0 under a headline of its own; the report lists the waivers that were used."""
+    """If all failures are known, exit 0 under another headline; the report lists the entries."""
     broken(FLAG, QUERY)
     write("ROB.flag", "test_any_text_can_be_a_query", "T1.timeout")
 
@@ -73,7 +73,7 @@ def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant
 
 
 def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
-    """Exit 1 for the failure that no entry names."""
+    """Of two failures one is known: exit 1 for the other."""
     broken(FLAG, QUERY)
     write("ROB.flag", name="known.toml")
 
@@ -84,7 +84,7 @@ def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
 
 
 def test_an_entry_that_names_what_passes_is_stale() -> None:
-    """Exit 5 with its line, once a whole run has seen it pass; a partial run does not suffice."""
+    """If a known clause passes in a whole run, exit 5 names the entry; a partial run does not."""
     write("ROB.query", "ROB.flag")
 
     whole, report = run()
@@ -106,7 +106,7 @@ def test_an_entry_that_names_what_passes_is_stale() -> None:
 def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
     text: str, exit_code: int, words: str
 ) -> None:
-    """One sentence, and no report of an earlier run is left."""
+    """An unusable file ends the run with one sentence, and removes an earlier report."""
     write(text)
     if exit_code == 2:
         Path(FILE).write_text(text, encoding="utf-8")
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
 def test_an_expired_entry_is_told_before_anything_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Exit 5 from the day after its last day."""
+    """On the day after an entry's last day, exit 5 names its line; nothing is started."""
     write("ROB.flag", expires="2026-11-22")
     monkeypatch.setattr(
         "mcp_proxy_conformance.verdict.deviations.reader.today", lambda: date(2026, 11, 23)
@@ -139,14 +139,14 @@ def test_an_expired_entry_is_told_before_anything_is_started(
 
 
 def test_a_file_that_is_named_must_be_there() -> None:
-    """Exit 2; without --deviations the file is optional."""
+    """--deviations with a missing file exits with 2 and names it."""
     done, _ = run("--deviations", "nowhere.toml")
 
     assert (done.exit_code, "nowhere.toml:1: cannot be read" in done.stderr) == (2, True)
 
 
 def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> None:
-    """Exit 5; the cases of a check are known once all are collected."""
+    """An entry for an unknown case exits with 5 and names the nearest; nothing is judged."""
     check = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
     write(f"{check}[99]")
 
@@ -158,7 +158,7 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
 
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
-    """The run passes once reasons and issues are filled in, and not before."""
+    """A file begun from a failed run is refused until it is filled in; then the run passes."""
     broken(FLAG, QUERY)
     failed, _ = run()
     begun = command("deviations", "init", "out/report.json")
@@ -190,7 +190,7 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     options: list[str], exit_code: int, line: str
 ) -> None:
-    """The report keeps the true exit code."""
+    """An incomplete run exits with 4, or 0 with --fail-on violated; its report has 4."""
     words = ["run", "loader", "--profile", "resilience", "--capabilities", "retries"]
     done = command(*words, "--examples", "1", "--out", "out", *options)
 
@@ -200,7 +200,7 @@ def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
 
 
 def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
-    """1, 2, 3 and 5 stay, whatever --fail-on says."""
+    """With --fail-on violated, exit codes 1, 2, 3 and 5 stay as they are."""
     soft = ["--fail-on", "violated"]
     write("ROB.query")
     stale, _ = run(*soft)
@@ -224,7 +224,7 @@ def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
     ],
 )
 def test_a_run_that_judged_nothing_passes_no_gate(options: tuple[str, ...]) -> None:
-    """Exit 4, also with `--fail-on violated`."""
+    """A run in which no check was judged exits with 4, even with `--fail-on violated`."""
     done, report = run(*options, "--fail-on", "violated")
 
     assert (done.exit_code, report["results"]) == (4, [])

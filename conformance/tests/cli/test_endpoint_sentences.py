@@ -1,4 +1,4 @@
-"""Sentences of `run endpoint`, one each: wrong path, transport or credential, poor listing."""
+"""Sentences that `run endpoint` ends with: wrong path, transport, credential, or poor listing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ REFUSAL = {"code": -32603, "message": "the upstream is away"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers with the value of `tell` for the HTTP method and the message."""
+    """Answers each request with what `tell` returns for its HTTP method and JSON-RPC message.
+
+    That is the status, the headers and the body.
+    """
 
     tell: ClassVar[Tell]
 
     def do_POST(self) -> None:
-        """Answer once."""
+        """Send one response as `tell` has it, with its Content-Length."""
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         status, headers, body = type(self).tell(self.command, message)
         self.send_response(status)
@@ -40,12 +43,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_DELETE = do_POST  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Discard the line."""
+        """Discard the line that the server would log."""
 
 
 @contextmanager
 def telling(tell: Tell) -> Iterator[str]:
-    """A web server."""
+    """Serve on a free port of the loopback what `tell` returns; yield the URL."""
     kind = type("Some", (Handler,), {"tell": staticmethod(tell)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -59,7 +62,10 @@ def telling(tell: Tell) -> Iterator[str]:
 
 
 def look(tell: Tell, *more: str) -> Result:
-    """Run the command against a web server, which must print one line; return its result."""
+    """Run `run endpoint` against such a server and return its result.
+
+    It must print one line of less than 1300 characters.
+    """
     with telling(tell) as url, tempfile.TemporaryDirectory() as out:
         command = ["run", "endpoint", "--url", url, "--out", out, *more]
         result = CliRunner().invoke(main, command)
@@ -74,7 +80,7 @@ def server(
     status: int = 200,
     acknowledged: int = 202,
 ) -> Tell:
-    """A server that shakes hands, and answers `tools/list` with these members."""
+    """Return a `tell`: an MCP server that answers `tools/list` with these members."""
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
     def tell(_: str, message: dict[str, Any]) -> Told:
@@ -89,17 +95,18 @@ def server(
 
 
 def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
+    """Return the response that answers the message with these members of JSON-RPC."""
     return status, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], **members}).encode()
 
 
 def old_stream(first: bytes) -> Tell:
-    """A server without POST at this path; a GET opens a stream."""
+    """Return a `tell`: POST is refused with 405; a GET opens an event stream that begins so."""
     return lambda method, _: (405, {}, b"") if method == "POST" else (200, STREAM, first)
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_missing_credentials_are_asked_for(status: int) -> None:
-    """The sentence names the option, with or without an error in the body."""
+    """A 401 or 403, with or without a JSON-RPC error, exits with 3 and names the option."""
     refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": REFUSAL}).encode()
     for answer in [(status, {}, b""), (status, JSON, refusal)]:
         result = look(lambda *_, answer=answer: answer)
@@ -110,7 +117,7 @@ def test_missing_credentials_are_asked_for(status: int) -> None:
 
 
 def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
-    """Some let anyone shake hands."""
+    """A server that refuses the listing alone with 401 exits with 3 and says that it rejects."""
     result = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
 
     assert (result.exit_code, "rejects this client (HTTP 401)" in result.stdout) == (3, True)
@@ -121,7 +128,7 @@ def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     [("/there", "/there "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
 )
 def test_a_redirect_is_named(location: str, shown: str) -> None:
-    """The whole URL to give instead is printed; a redirect loop is not followed."""
+    """A redirect exits with 3 and prints the whole URL that it leads to."""
     result = look(lambda *_: (307, {"Location": location}, b""))
 
     assert (result.exit_code, "redirects to http" in result.stdout) == (3, True)
@@ -130,7 +137,7 @@ def test_a_redirect_is_named(location: str, shown: str) -> None:
 
 
 def test_the_older_transport_is_named() -> None:
-    """A stream that begins with `endpoint`: there is an MCP server, only not for this client."""
+    """A stream that begins with the event `endpoint` exits with 3; HTTP+SSE is named."""
     result = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
     assert (result.exit_code, "the HTTP+SSE transport of 2024-11-05" in result.stdout) == (3, True)
@@ -139,14 +146,14 @@ def test_the_older_transport_is_named() -> None:
 
 @pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])
 def test_another_stream_is_no_older_transport(first: bytes) -> None:
-    """The path is wrong, and the sentence does not guess further."""
+    """A stream that begins otherwise exits with 3 and says that no MCP endpoint is there."""
     result = look(old_stream(first))
 
     assert (result.exit_code, "no MCP endpoint at" in result.stdout) == (3, True)
 
 
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
-    """The repair is printed instead of the page."""
+    """A 404 with an HTML page exits with 3 and a repair; the page is not printed."""
     result = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
 
     assert (result.exit_code, "html" in result.stdout) == (3, False)
@@ -154,7 +161,7 @@ def test_a_page_that_is_not_found_is_not_quoted() -> None:
 
 
 def test_a_refused_handshake_is_no_other_protocol() -> None:
-    """A proxy whose upstream is away still speaks MCP; its reason is shown."""
+    """A JSON-RPC error to initialize exits with 3 and prints the server's reason."""
     result = look(lambda _, message: _answer(message, {"error": REFUSAL}))
 
     assert (result.exit_code, "refuses the handshake" in result.stdout) == (3, True)
@@ -162,7 +169,7 @@ def test_a_refused_handshake_is_no_other_protocol() -> None:
 
 
 def test_a_session_lost_at_once_is_no_wrong_path() -> None:
-    """The handshake was answered there, so the path is right."""
+    """A 404 right after the handshake exits with 3 and names the session, not the path."""
     result = look(server({}, acknowledged=404))
 
     assert (result.exit_code, "the session that the target issued" in result.stdout) == (3, True)
@@ -170,7 +177,7 @@ def test_a_session_lost_at_once_is_no_wrong_path() -> None:
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
 def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
-    """The handshake was well, the listing was not."""
+    """If tools/list fails after a good handshake, exit 3 says that tools cannot be listed."""
     result = look(server(members, capabilities={"tools": {}}))
 
     assert (result.exit_code, "but its tools cannot be listed" in result.stdout) == (3, True)
@@ -178,7 +185,7 @@ def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_server_without_tools_has_none(status: int) -> None:
-    """One that declares no tools need not know `tools/list`."""
+    """A server that neither declares nor knows tools exits with 4 and `(tools: none)`."""
     unknown = {"error": {"code": -32601, "message": "Method not found"}}
 
     result = look(server(unknown, capabilities={"prompts": {}}, status=status))
@@ -187,14 +194,14 @@ def test_a_server_without_tools_has_none(status: int) -> None:
 
 
 def test_tools_that_were_not_declared_are_seen() -> None:
-    """The listing counts, not the declaration."""
+    """A tool that is listed without a declaration of tools is printed; exit 4."""
     result = look(server({"result": {"tools": [{"name": "add"}]}}))
 
     assert (result.exit_code, "(tools: add)" in result.stdout) == (4, True)
 
 
 def test_many_and_long_names_make_no_page() -> None:
-    """Some are named, the others counted; no name breaks the line."""
+    """Of many tools, some are named in one line, long names cut, and the others counted."""
     names = ["x" * 5000, "a\nb", *(f"tool_{i}" for i in range(10))]
     listing = {"result": {"tools": [{"name": name} for name in names]}}
 
@@ -206,7 +213,7 @@ def test_many_and_long_names_make_no_page() -> None:
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
 def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
-    """Any value in place of its properties is tolerated."""
+    """A discovery tool with an odd input schema is judged as one that does not name the flag."""
     listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
 
     result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")

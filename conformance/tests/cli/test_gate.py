@@ -1,4 +1,4 @@
-"""`gate`: the run that named inputs stand for, and the outputs and annotations of a job."""
+"""`gate`: the run that a CI job's inputs stand for, its outputs, annotations and summary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ QUICK = "--profile robustness"
     ],
 )
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
-    """The inputs that name a target decide the kind; each value stays one word."""
+    """Given inputs become the words of `run`; those that name a target decide its kind."""
     assert run_words(inputs, described=False) == words
 
 
@@ -69,7 +69,7 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
-    """The refusal names the inputs, and the repair."""
+    """Inputs that name no target, several, or unfit options raise BadInput with the repair."""
     with pytest.raises(BadInput, match=r".+; .+") as error:
         run_words(inputs, described=False)
 
@@ -77,7 +77,7 @@ def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None
 
 
 def test_the_folder_of_the_report_is_the_gates() -> None:
-    """Its folder holds whatever the options say, and comes before the adapter's own words."""
+    """The gate's --out follows the options' own, and precedes the words of the adapter."""
     words = run_words(Inputs(options="--out x", command="a --out y"), described=False)
 
     assert with_out(words, "/o") == [
@@ -86,13 +86,13 @@ def test_the_folder_of_the_report_is_the_gates() -> None:
 
 
 def test_a_target_file_that_lies_there_is_enough() -> None:
-    """The run reads the file without an input."""
+    """Without an input, but with a target file in the folder, `run` gets no words."""
     assert run_words(Inputs(), described=True) == []
 
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
 def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
-    """No line of a value ends the value."""
+    """Any texts written as a job's outputs are read back the same by a runner."""
     named = {f"n{at}": value for at, value in enumerate(outputs.values())}
     whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
 
@@ -100,7 +100,7 @@ def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
 
 
 def test_a_summary_is_never_longer_than_a_job_takes() -> None:
-    """The results are left out, and the summary says so."""
+    """Of a long report, the summary leaves results out and says so; of a short one, it does not."""
     long = report(*[result("fail", text=f"{HOSTILE} {'x' * 9000}")] * 60)
     long["results"][0]["evidence"] = ["y" * SUMMARY_MOST]
 
@@ -113,7 +113,7 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
 
 
 def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
-    """Without the variables of a job there are no annotations and no files beside the reports."""
+    """Without a job's variables, nothing is printed and no file is written."""
     job = Job.of({}, tmp_path)
 
     assert job.tell(1, typed(BAD), tmp_path) == ""
@@ -121,7 +121,7 @@ def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
 
 
 def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
-    """A summary that cannot be written changes the exit code."""
+    """If the summary cannot be written, an OSError is raised and no output is written."""
     files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
     job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
 
@@ -132,20 +132,20 @@ def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
 def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
-    """Paths are relative to the workspace, and left as they are outside of it."""
+    """The working folder is given relative to the workspace; empty if it lies outside."""
     environment = {"GITHUB_WORKSPACE": str(tmp_path / "w")}
 
     assert Job.of(environment, tmp_path / working).folder == folder
 
 
 def gated(out: Path, **environment: str) -> Result:
-    """Run the command in this process, by its environment alone."""
+    """Run `gate` in this process, with its inputs in the environment alone."""
     named = {PREFIX + name: value for name, value in environment.items()}
     return CliRunner().invoke(main, ["gate"], env={**named, f"{PREFIX}OUT": str(out)})
 
 
 def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
-    """All inputs of an action are in the environment, most of them empty."""
+    """With all inputs empty but two, `gate` judges the reference and writes every report."""
     empty = {name.upper(): "" for name in HELP}
 
     done = gated(tmp_path, **empty | {"TARGET": "reference", "OPTIONS": QUICK})
@@ -156,7 +156,7 @@ def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """Exit 2 and one sentence."""
+    """If the report's folder cannot be made, exit 2 and one line."""
     (tmp_path / "file").write_text("")
 
     done = gated(tmp_path / "file" / "out", TARGET="reference", OPTIONS=QUICK)

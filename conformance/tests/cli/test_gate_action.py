@@ -1,4 +1,4 @@
-"""The action for GitHub: its steps run as a runner runs them, whatever its inputs hold."""
+"""The action for GitHub, whose steps are run here as a runner runs them, with any inputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LINE = (
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The temporary folder of a runner on which the action has installed the suite."""
+    """Return a runner's temporary folder in which the action has installed the suite."""
     job = Job(
         workspace=tmp_path_factory.mktemp("elsewhere"),
         temporary=tmp_path_factory.mktemp("runner temp"),
@@ -52,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def job(installed: Path, tmp_path: Path) -> Job:
-    """A job in an empty workspace, with the suite installed."""
+    """Return a job in an empty workspace, with the suite installed."""
     workspace = tmp_path / "work space"
     workspace.mkdir()
     return Job(workspace=workspace, temporary=installed)
@@ -60,7 +60,7 @@ def job(installed: Path, tmp_path: Path) -> Job:
 
 @contextmanager
 def serving(changed: Changed) -> Iterator[str]:
-    """Yield the URL of the reference, changed in a way, with locks of every kind."""
+    """Serve the reference, changed in a way and with locks of every kind; yield its URL."""
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
         yield started.access.url
@@ -68,7 +68,7 @@ def serving(changed: Changed) -> Iterator[str]:
 
 
 def adapter(folder: Path) -> Path:
-    """Write an adapter that records its arguments and exits; return its path."""
+    """Write an adapter that records its arguments in argv.json and exits; return its path."""
     path = folder / "an adapter.py"
     path.write_text(
         "import json, pathlib, sys\n"
@@ -80,7 +80,7 @@ def adapter(folder: Path) -> Path:
 
 
 def test_no_input_stands_in_a_script() -> None:
-    """Expressions are in `env` and `with` alone, and nothing is evaluated twice."""
+    """No script of the action holds an expression, `eval` or `source`."""
     steps = action()["runs"]["steps"]
     scripts = [step["run"] for step in steps if "run" in step]
 
@@ -89,7 +89,7 @@ def test_no_input_stands_in_a_script() -> None:
 
 
 def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
-    """No input or output is declared without a use."""
+    """Each declared input is used by a step, and each output is one of the step `gate`."""
     document, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
 
     assert [name for name in document["inputs"] if f"inputs.{name}" not in text] == []
@@ -99,7 +99,7 @@ def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
 
 
 def test_it_is_valid() -> None:
-    """It fits the published schema of actions."""
+    """The action's file fits the published schema of actions."""
     command = [sys.executable, "-m", "check_jsonschema"]
     done = subprocess.run(
         [*command, "--builtin-schema", "vendor.github-actions", ACTION],
@@ -111,7 +111,7 @@ def test_it_is_valid() -> None:
 
 @pytest.mark.parametrize("step", ["install", "gate"])
 def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
-    """The script passes shellcheck as bash."""
+    """The script of each step passes shellcheck as bash."""
     (script,) = (entry["run"] for entry in action()["runs"]["steps"] if entry.get("id") == step)
     done = subprocess.run(
         [Path(sys.executable).parent / "shellcheck", "--shell=bash", "--norc", "-"],
@@ -122,7 +122,7 @@ def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
 
 
 def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
-    """Spaces, quotes, substitutions, line breaks and dashes: a shell runs none of them."""
+    """Hostile words of an adapter command reach it unchanged; no shell runs any of them."""
     words = [sys.executable, str(adapter(job.workspace)), *HOSTILE]
 
     job.uses({"command": shlex.join(words), "options": QUICK}, only="gate")
@@ -138,7 +138,7 @@ def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
     [*((name, LINE) for name in NAMES), *(("options", words) for words in ("--help", "'", "--"))],
 )
 def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
-    """No shell, no other option and no command of the runner comes of it; nothing is judged."""
+    """A hostile line in one input ends the job with an error; no shell or runner obeys it."""
     meant = {} if name in ("target", "url", "binary") else {"command": "false"}
     meant = {"url": "http://127.0.0.1:1/mcp"} if name == "headers" else meant
 
@@ -155,7 +155,7 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
 
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
-    """The installer refuses it as one word, and no check is run."""
+    """A hostile `version` makes the installation fail, and no check is run."""
     job = Job(workspace=tmp_path, temporary=tmp_path / "t")
     job.temporary.mkdir()
 
@@ -167,7 +167,7 @@ def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -
 
 
 def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
-    """Exit 0, the headline as verdict, a file for each format, the summary, and one notice."""
+    """On the reference the job passes, with all outputs, reports, the summary and one notice."""
     with serving(REFERENCE) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 
@@ -186,7 +186,7 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
 
 
 def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
-    """Exit 1, an error for the broken clause, and the report that says so."""
+    """On a mutant the job fails with an error for the broken clause; report and summary say so."""
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with serving(fault) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
@@ -200,7 +200,7 @@ def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> No
 
 
 def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> None:
-    """The file is that of the working folder, or the one that is named."""
+    """A mutant passes by the named file of known failures; the reference fails at its line."""
     entry = (
         '[[deviation]]\nid = "FR-006.cap"\nreason = "Known, and mended with the next index."\n'
         'issue = "https://example.com/issues/17"\nexpires = 9999-12-31\n'
@@ -221,7 +221,7 @@ def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> N
 
 
 def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: Job) -> None:
-    """The verdict is still the true one."""
+    """An incomplete run fails the job, unless `fail-on` is `violated`; its verdict stays."""
     inputs = {"target": "loader", "options": INCOMPLETE}
 
     codes = []
@@ -233,7 +233,7 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
 
 
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
-    """No other input is needed; its paths are relative to that folder."""
+    """The target file of the working folder needs no other input, and its paths are relative."""
     inner = job.workspace / "in ner"
     inner.mkdir()
     words = json.dumps([sys.executable, adapter(inner).name, "from the file"])
@@ -247,7 +247,7 @@ def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> 
 
 
 def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
-    """Even the bundled reference, which nobody named, is not judged; earlier outputs are gone."""
+    """Without any input, exit 2; earlier reports are gone and the summary says `no report`."""
     left = job.workspace / "mcp-proxy-conformance-out"
     left.mkdir()
     for name in ("report.json", "junit.xml"):

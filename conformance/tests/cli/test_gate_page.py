@@ -1,4 +1,4 @@
-"""The page on gates: its files are valid, and its commands work as described."""
+"""The page on CI gates, GATE.md: its files are valid and its commands work as described."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONG_S = 400
 
 
 def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run lines as a CI does, in a folder and an environment of their own."""
+    """Run lines in sh as a CI does, in a folder and an environment of their own."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         ["sh", "-e", "-c", script],
@@ -42,7 +42,7 @@ def shell(script: str, folder: Path, **environment: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with an adapter, as the page names it."""
+    """Return a folder like a user's repository, with the adapter that the page names."""
     folder = tmp_path_factory.mktemp("repository")
     (folder / "conformance").mkdir()
     shutil.copy(adapter.__file__, folder / "conformance" / "adapter.py")
@@ -50,7 +50,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
-    """Return the validator's exit code and its complaints about a file under a published schema."""
+    """Write the document to a file; return the validator's exit code and its complaints.
+
+    The schema is a published one, by name.
+    """
     path.write_text(yaml.safe_dump({("on" if k is True else k): v for k, v in document.items()}))
     done = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, path],
@@ -60,7 +63,7 @@ def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
 
 
 def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_path: Path) -> None:
-    """It fits the published schema of workflows; so does the step with a token."""
+    """The page's workflow fits the published schema; its inputs and outputs are the action's."""
     steps = [*ON_GITHUB["jobs"]["conformance"]["steps"], *WITH_TOKEN]
     whole = {**ON_GITHUB, "jobs": {"conformance": {"runs-on": "ubuntu-latest", "steps": steps}}}
     declared, text = action(), "".join(blocks(PAGE, "yaml"))
@@ -77,7 +80,7 @@ def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_p
 
 
 def test_the_page_lists_every_input_and_output() -> None:
-    """Each is listed by name."""
+    """Every input and output of the action is on the page."""
     declared = action()
     text = " ".join((TOP / ".github" / PAGE).read_text(encoding="utf-8").split())
 
@@ -87,13 +90,16 @@ def test_the_page_lists_every_input_and_output() -> None:
 
 
 def test_the_job_for_gitlab_is_valid(tmp_path: Path) -> None:
-    """It fits the published schema of GitLab CI."""
+    """The page's job for GitLab fits the published schema."""
     assert valid("vendor.gitlab-ci", ON_GITLAB, tmp_path / ".gitlab-ci.yml") == (0, "")
 
 
 @pytest.mark.timeout(LONG_S)
 def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace: Path) -> None:
-    """They start from nothing and reach the verdict of one check, with the files the job keeps."""
+    """The page's lines install and judge: exit 3 for a broken adapter, 0 for the reference.
+
+    The files that the job keeps are written.
+    """
     job = ON_GITLAB["conformance"]
     broken = workspace / "broken"
     (broken / "conformance").mkdir(parents=True)
@@ -113,7 +119,10 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
 
 
 def in_boxes(folder: Path, *options: str) -> int:
-    """Run the page's adapter with namespaces in place of containers; return the exit code."""
+    """Run the page's adapter with namespaces in place of containers; return the exit code.
+
+    Writes programs `docker` and `python3` into the folder's `bin` to that end.
+    """
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
     for name, words in {
@@ -145,7 +154,7 @@ NAMESPACES[1:1] = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["-
 
 
 def boxes_work() -> bool:
-    """Whether this machine allows network namespaces, bridges and mounts."""
+    """Whether this machine allows the network namespaces, bridges and mounts of boxes."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
     links = "ip link add name br9 type bridge && ip link add name v9 type veth peer name c9"
@@ -156,7 +165,7 @@ def boxes_work() -> bool:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
-    """The suite reaches it at its mapped port, and it reaches upstreams by another host name."""
+    """A target in a box is judged: a check passes over its mapped port and the host's name."""
     code = in_boxes(tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
@@ -166,7 +175,7 @@ def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) -> None:
-    """Upstreams are on the suite's loopback, which is not the target's: nothing passes."""
+    """If upstreams listen on the suite's loopback only, a target in a box passes nothing."""
     host = ["--upstream-host", "127.0.0.1", "--upstream-bind", "127.0.0.1", "--ready", "1"]
 
     code = in_boxes(tmp_path, *host)

@@ -1,4 +1,4 @@
-"""Help is true: it lists every command, pages name nothing else, and it imports little."""
+"""Help and pages: every command and option is explained, pages name only these, imports are few."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHERS = {
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command below a group, with the words that name it."""
+    """Yield every command below a group, with the words that name it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -49,14 +49,14 @@ EVERY = dict(commands(main))
 
 
 def options(command: click.Command) -> set[str]:
-    """Return the options of a command, as they are typed."""
+    """Return the options of a command that begin with two dashes."""
     return {
         word for parameter in command.params for word in parameter.opts if word.startswith("--")
     }
 
 
 def spans() -> list[str]:
-    """Return the command lines in README and the pages, from blocks and from sentences."""
+    """Return the command lines of ours in README and the pages, from blocks and sentences."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
@@ -67,7 +67,7 @@ def spans() -> list[str]:
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...]) -> None:
-    """Its first sentence stands alone, every option has a word of help, and examples follow."""
+    """The help of each command explains every option and has an example."""
     text = CliRunner().invoke(main, [*names, "--help"]).output
     flags = [parameter for parameter in EVERY[names].params if isinstance(parameter, click.Option)]
     silent = [flag.opts for flag in flags if not flag.help]
@@ -79,7 +79,7 @@ def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
-    """Each example is a command with options that it has."""
+    """Each example in a command's help consists of words that the command knows."""
     for line in (EVERY[names].epilog or "").splitlines():
         if "mcp-proxy-conformance" in line:
             assert unknown(line) == []
@@ -87,13 +87,13 @@ def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("line", spans())
 def test_pages_name_only_what_there_is(line: str) -> None:
-    """Every command line in a page is one of ours, with options that it has."""
+    """Each command line in the pages consists of commands and options that exist."""
     assert unknown(line) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_option_in_a_page_exists(page: Path) -> None:
-    """That includes sentences, where the command is not named."""
+    """Each option in a page belongs to a command, or is listed as another program's."""
     known = {word for command in EVERY.values() for word in options(command)}
     text = page.read_text(encoding="utf-8")
     words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in shlex_of(span)}
@@ -103,7 +103,7 @@ def test_every_option_in_a_page_exists(page: Path) -> None:
 
 
 def shlex_of(span: str) -> list[str]:
-    """Return the words of a span of code; none if it is not a command."""
+    """Return the words of a span of code, split as a shell does; none if that fails."""
     try:
         return shlex.split(span)
     except ValueError:
@@ -111,7 +111,7 @@ def shlex_of(span: str) -> list[str]:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the words of a command line of ours that no command knows."""
+    """Return the words of a command line of ours that are no command or option."""
     inner = line.partition("$(")[2].partition(")")[0] or line
     words = shlex.split(inner[inner.index("mcp-proxy-conformance") :])[1:]
     words = words[: words.index("--")] if "--" in words else words
@@ -129,12 +129,12 @@ def unknown(line: str) -> list[str]:
 
 
 def option(word: str) -> str:
-    """Return the option that a word sets; short ones are returned as they are."""
+    """Return the option that a word sets, without its value; for a short one, `--help`."""
     return word.partition("=")[0] if word.startswith("--") else "--help"
 
 
 def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
-    """The table in --help names every command."""
+    """--help has a sentence for each command, and `run --help` one for each kind of target."""
     text = CliRunner().invoke(main, ["--help"]).output
 
     assert set(COMMANDS) == {names[0] for names in EVERY}
@@ -147,7 +147,7 @@ def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
 
 @pytest.mark.parametrize("words", ["--help", "--version", "list", "list checks --json", "run -h"])
 def test_what_only_tells_something_imports_little(words: str) -> None:
-    """Such a command imports neither pytest nor modules that run a target or draw a page."""
+    """Commands that only print something import no heavy package, such as pytest."""
     code = f"""import sys
 sys.argv[1:] = {words.split()!r}
 from mcp_proxy_conformance.cli import main
@@ -164,7 +164,7 @@ finally:
 
 
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
-    """The output is three lines that identify the build in a bug report."""
+    """--version prints three lines: the suite, Python, and the profiles with versions."""
     lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
 
     assert lines[0] == f"mcp-proxy-conformance {version('mcp-proxy-conformance')}"

@@ -35,12 +35,13 @@ each_kind = pytest.mark.parametrize("kind", EXIT)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Runs on each kind of target that a test asks for, several at once."""
+    """Return the runs on each kind of hostile target that a selected test needs, by kind."""
     folder = tmp_path_factory.mktemp("driven")
     return runs_asked_for(request, EXIT, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> Came:
+    """Run the command on an adapter whose target is of that kind, and return its result."""
     adapter = (sys.executable, str(Path(hostile_adapter.__file__)), name)
     return came(folder, "run", "command", *OPTIONS, "--", *adapter, within_s=2 * MOST_S)
 
@@ -50,7 +51,7 @@ Runs = Mapping[str, Came]
 
 @each_kind
 def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run takes bounded time and memory, and never ends as a fault of the suite."""
+    """The run on each kind has its exit code, and takes bounded time and memory."""
     run = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -59,7 +60,7 @@ def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None
 
 @each_kind
 def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """No traceback and no control character is printed, and the report fits its schema."""
+    """The run on each kind prints no traceback or control character; its report fits the schema."""
     run = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
@@ -69,7 +70,7 @@ def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -
 
 @pytest.mark.parametrize("kind", GIVEN_UP)
 def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
-    """The run stops after a few checks, not after all of them, and says so."""
+    """A target that never answers calls is given up after five in a row; the reason says so."""
     run = runs[kind]
 
     waits = [result for result in run.document["results"] if result["verdict"] == "error"]

@@ -133,12 +133,13 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Runs on each kind of target that a test asks for, several at once."""
+    """Return the runs on each kind of hostile target that a selected test needs, by kind."""
     folder = tmp_path_factory.mktemp("hostile")
     return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> tuple[Came, int]:
+    """Run the command on an endpoint of that kind; return its result and the number of requests."""
     target = KINDS[name]()
     with serving(target) as url:
         header = f"Authorization: Bearer {CANARY}"
@@ -152,13 +153,13 @@ Runs = Mapping[str, tuple[Came, int]]
 
 
 def test_each_kind_has_its_exit_code() -> None:
-    """The table of exit codes is complete."""
+    """The table of exit codes has exactly the known kinds."""
     assert sorted(EXIT) == sorted(KINDS)
 
 
 @each_kind
 def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run takes bounded time, and never ends as a fault of the suite."""
+    """The run on each kind has its exit code and takes bounded time."""
     run, _ = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -166,7 +167,7 @@ def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
-    """The run takes at most 300 MiB, whatever the target sends."""
+    """The run on each kind takes at most 300 MiB, whatever the target sends."""
     run, _ = runs[kind]
 
     assert 0 < run.mib <= MOST_MIB
@@ -174,7 +175,7 @@ def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """No traceback, no control character, and no credential in what is printed."""
+    """The run on each kind prints no traceback, no control character, and no credential."""
     run, _ = runs[kind]
 
     assert run.active == set()
@@ -183,7 +184,7 @@ def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
-    """It fits its schema, gives its reason in one line, and no file holds a credential."""
+    """Each kind's report is valid, its reason one line; no written file has a credential."""
     run, _ = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
@@ -194,7 +195,7 @@ def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
 
 @pytest.mark.parametrize("kind", FEW_REQUESTS)
 def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
-    """After the second one nothing more is searched for."""
+    """A target whose answers are too large gets less than ten requests; the reason says why."""
     run, requests = runs[kind]
 
     assert requests < 10
@@ -203,7 +204,7 @@ def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs)
 
 @pytest.mark.parametrize("kind", ALL_UNREAD)
 def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
-    """The sentence shows the first fault, and lists no clauses."""
+    """If no answer can be read, the reason shows the first fault and lists no clauses."""
     run, _ = runs[kind]
 
     assert run.why.startswith("no answer of retrieve_tools can be read: expected ")

@@ -1,4 +1,4 @@
-"""`init`: a new target file, and the lines that pin texts a run left unread."""
+"""`init`: it writes a target file, with lines for texts that a run could not read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ TEXT = "ask the one who knows"
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """A report with one text that was not read."""
+    """Return the path of a report with one remediation text that was not read."""
     place = tmp_path / "report.json"
     place.write_text(json.dumps(OPEN), encoding="utf-8")
     return place
 
 
 def _init(*words: str | Path) -> Result:
+    """Run `init` with these words in this process."""
     return CliRunner().invoke(main, ["init", *map(str, words)])
 
 
 def _chosen(file: Path) -> dict[str, object]:
-    """Return the file's data once its added comments are uncommented."""
+    """Return the target file's data as if its added comments were uncommented."""
     before, head, added = file.read_text(encoding="utf-8").partition("# Texts that a run")
     assert head
     lines = [line.removeprefix("# ") for line in added.splitlines()[2:]]
@@ -37,7 +38,7 @@ def _chosen(file: Path) -> dict[str, object]:
 
 
 def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: Path) -> None:
-    """They are comments: a person decides what a text conveys."""
+    """A new file has the unread texts of a report at its end, as comments."""
     file = tmp_path / "new.toml"
 
     done = _init(file, "--from", report)
@@ -51,7 +52,7 @@ def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: P
 def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
     before: str, tmp_path: Path, report: Path
 ) -> None:
-    """A table that is open at the end of the file is continued."""
+    """A file that exists keeps its text; run twice, `init` adds each unread text once."""
     file = tmp_path / "own.toml"
     file.write_text(before, encoding="utf-8")
 
@@ -63,7 +64,7 @@ def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
 
 
 def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
-    """Not even a new file is written."""
+    """For a report whose texts were all read, exit 0 and no file."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     report.write_text(json.dumps(CLEAN), encoding="utf-8")
 
@@ -78,7 +79,7 @@ def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
 def test_what_is_no_report_is_told_and_nothing_is_written(
     content: bytes | None, why: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence."""
+    """A missing or invalid report exits with 2 and a sentence; no file is written."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     if content is not None:
         report.write_bytes(content)
@@ -89,7 +90,7 @@ def test_what_is_no_report_is_told_and_nothing_is_written(
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
-    """Nor is anything added to a file that is not text."""
+    """A file that exists, or is not text, is left unchanged; exit 2."""
     file, odd = tmp_path / "own.toml", tmp_path / "odd.toml"
     file.write_text("x", encoding="utf-8")
     odd.write_bytes(b"\xff")

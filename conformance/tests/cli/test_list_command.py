@@ -1,4 +1,4 @@
-"""`list`: what it prints for people, and as JSON with the members of its schema."""
+"""`list`: the same rows for people and as JSON, whose members are those of its schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(what: str) -> Any:
 
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
-    """Each row is in both, in the same order, with its id or name."""
+    """For each list, the JSON rows' names are in the printed lines, in the same order."""
     rows = listed(what)
     lines = iter(CliRunner().invoke(main, ["list", what]).stdout.splitlines())
 
@@ -37,7 +37,7 @@ def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
 
 
 def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
-    """It has its requirement, source, level, and the profiles that it is in."""
+    """A clause's row has its requirement, source, level and profiles."""
     (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
 
     assert (cap["requirement"], cap["level"]) == ("FR-006", "required")
@@ -46,7 +46,7 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
 
 
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
-    """Each has its kind; both can be named with --check."""
+    """Cases of proxies and of loaders are both listed, each with its kind."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}
 
     assert kinds["limits-11-at-10"] == "discovery"

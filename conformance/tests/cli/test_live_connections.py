@@ -1,4 +1,4 @@
-"""Connections to a live endpoint: redirects, certificates, proxies; scope of credentials."""
+"""Connections to a live endpoint: redirects, certificates, HTTP proxies, scope of credentials."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ class Web:
 
 @contextmanager
 def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> Iterator[Web]:
-    """Answer with the value of `tell` for a path and a message; a CONNECT tunnel leads nowhere."""
+    """Serve on the loopback what `tell` returns for a path and a message; yield the record.
+
+    A CONNECT request is answered like any other, so no tunnel is made.
+    """
     record = Web()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            """Record the request and send the response that `tell` returns."""
             record.seen.append((self.command, self.path, dict(self.headers.items())))
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
@@ -58,7 +62,7 @@ def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> It
         do_GET = do_DELETE = do_CONNECT = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Discard the line."""
+            """Discard the line that the server would log."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls:
@@ -77,7 +81,7 @@ def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> It
 
 
 def plain(_: str, message: dict[str, Any]) -> Told:
-    """A server that shakes hands and offers one tool."""
+    """Return the response of an MCP server that shakes hands and lists one tool."""
     if "id" not in message:
         return 202, {}, b""
     opening = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
@@ -87,14 +91,14 @@ def plain(_: str, message: dict[str, Any]) -> Told:
 
 
 def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Told]:
-    """Return a server that redirects every request to `place`, unless it is there already."""
+    """Return a `tell` that redirects each request to `place`, where it is an MCP server."""
     return lambda path, message: (
         plain(path, message) if path == place else (status, {"Location": place}, b"")
     )
 
 
 def look(url: str, *options: str) -> Result:
-    """Run the command with a credential."""
+    """Run `run endpoint` on the URL with a credential in a header; return its result."""
     with tempfile.TemporaryDirectory() as out:
         header = ["--header", f"X-Api-Key: {KEY}", "--rate", "10000"]
         command = ["run", "endpoint", "--url", url, "--out", out, *header, *options]
@@ -103,7 +107,7 @@ def look(url: str, *options: str) -> Result:
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
-    """The credential goes along, and later requests go straight there."""
+    """A redirect to another path is followed, and later requests go there, with the credential."""
     with web(to("/there/mcp?x=1", status)) as server:
         result = look(server.url)
 
@@ -114,7 +118,7 @@ def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
 
 
 def test_a_credential_never_goes_to_another_origin() -> None:
-    """The other server is not even asked; the redirect is reported."""
+    """A redirect to another server is reported, exit 3; that server gets no request."""
     with web(plain) as other, web(to(other.url)) as server:
         result = look(server.url)
 
@@ -124,7 +128,7 @@ def test_a_credential_never_goes_to_another_origin() -> None:
 
 @pytest.mark.parametrize("place", ["http://{}:1/mcp", "https://{}/mcp", "//evil.test/mcp"])
 def test_another_port_or_scheme_is_another_origin(place: str) -> None:
-    """Nothing else that the two have in common counts."""
+    """A redirect to another port, scheme or host is not followed; exit 3."""
     with web(to(place.format("127.0.0.1"))) as server:
         result = look(server.url)
 
@@ -133,7 +137,7 @@ def test_another_port_or_scheme_is_another_origin(place: str) -> None:
 
 
 def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
-    """A self-signed one is refused, accepted with --insecure, and trusted with --ca."""
+    """A self-signed certificate is refused with 3; --insecure and --ca accept it."""
     with web(plain, tls=True) as server:
         refused = look(server.url)
         taken = look(server.url, "--insecure")
@@ -147,7 +151,7 @@ def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
 
 
 def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
-    """Exit 2, before anything is sent."""
+    """--ca with a missing file or one without a certificate exits with 2."""
     (tmp_path / "none.pem").write_text("nothing", encoding="utf-8")
 
     results = [
@@ -159,10 +163,11 @@ def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
 
 
 def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One in the environment is ignored; its password is not printed."""
+    """An HTTP proxy of the environment is used with --use-proxy only; its password stays secret."""
     secret = base64.b64encode(b"me:canary-of-the-proxy").decode()
 
     def forward(path: str, message: dict[str, Any]) -> Told:
+        """Send the message on to the path's server and return its response."""
         parts = urlsplit(path)
         link = http.client.HTTPConnection(parts.hostname or "", parts.port or 80)
         link.request("POST", parts.path, json.dumps(message), JSON)
@@ -188,7 +193,7 @@ def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An https URL makes the client send a CONNECT."""
+    """A proxy that refuses a CONNECT exits with 3, and the sentence blames the proxy."""
     with web(lambda *_: (403, {}, b"")) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "")
@@ -204,7 +209,7 @@ def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The endpoint itself was not asked."""
+    """A proxy that answers with no HTTP exits with 3, and the sentence blames the proxy."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         threading.Thread(target=_greet, args=(proxy,), daemon=True).start()
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")

@@ -1,4 +1,4 @@
-"""Patience with a busy live endpoint: asked again when it says; redirects are sent nothing."""
+"""A busy live endpoint, which is asked again when it says; and no redirect with credentials."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S,
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run the command in this process, without a rate limit."""
+    """Run `run endpoint` on the URL with a credential and no rate limit, in this process."""
     header = f"Authorization: Bearer {CANARY}"
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--header", header]
     return CliRunner().invoke(main, [*command, "--rate", "10000", *options])
 
 
 def busy(times: int, status: str, *headers: str) -> Way:
-    """Refuse that many requests, then answer."""
+    """Return a way that refuses that many requests with this status, then answers."""
     left = [None] * times
 
     async def way(request: Asked) -> None:
@@ -55,18 +55,18 @@ def busy(times: int, status: str, *headers: str) -> Way:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
-    """A value that is neither means a second."""
+    """A Retry-After of seconds or a date yields the seconds to wait, anything else one second."""
     assert seconds_asked(told) == seconds
 
 
 def test_a_date_ahead_is_waited_for() -> None:
-    """Its distance is counted in whole seconds of the clock."""
+    """A Retry-After date one minute ahead yields about sixty seconds."""
     assert 50 < seconds_asked(formatdate(time.time() + 60, usegmt=True)) <= 61
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
-    """It is asked up to three times; the run is like any other."""
+    """An endpoint that is busy three times in a row is asked again, and the run ends as usual."""
     with serving(Hostile({"tools/call": busy(AGAIN, status, "Retry-After: 0")})) as url:
         done = look(url, tmp_path)
 
@@ -74,7 +74,7 @@ def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
 
 
 def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
-    """The same request is sent again after that second."""
+    """A 429 without Retry-After is asked again after a second, and the run ends as usual."""
     began = time.monotonic()
     with serving(Hostile({"tools/call": busy(1, "429 Too Many Requests")})) as url:
         done = look(url, tmp_path)
@@ -93,7 +93,7 @@ def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
 def test_patience_keeps_to_what_was_promised(
     options: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """Neither the deadline nor the number of requests is exceeded."""
+    """An endpoint that stays busy exceeds neither --timeout nor --max-requests; exit 4."""
     refusing = Hostile({"tools/call": busy(99, "429 Too Many Requests", "Retry-After: 30")})
     began = time.monotonic()
 
@@ -114,7 +114,7 @@ def test_patience_keeps_to_what_was_promised(
 def test_no_redirect_leads_credentials_away(
     method: str, form: str, status: str, tmp_path: Path
 ) -> None:
-    """Another port is another origin: it gets no request, with a credential or without."""
+    """A redirect to another port gets no request there, at whichever method it comes."""
     other = Hostile({})
     with serving(other):
         place = f"Location: {form.format(port=other.port)}"

@@ -1,4 +1,4 @@
-"""Promises before a live endpoint is asked: number of requests, duration, no call."""
+"""What a run on a live endpoint promises before it starts: requests, pace, time, calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ DISCOVERY = {
 
 
 class Counting:
-    """An MCP server that finds three tools for any query, and counts its requests."""
+    """An MCP server that finds three tools for any query, and counts requests and calls.
+
+    Each answer takes `slow_s` seconds.
+    """
 
     def __init__(self) -> None:
         """Answers at once, unless `slow_s` is set."""
@@ -42,7 +45,7 @@ class Counting:
         return self.seen.total()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of one request."""
+        """Return the result of one request, and count the tool that it calls."""
         time.sleep(self.slow_s)
         if message["method"] == "initialize":
             return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
@@ -56,7 +59,7 @@ class Counting:
 
 @pytest.fixture
 def counting() -> Iterator[tuple[Counting, str]]:
-    """Yield such a server's state and its URL."""
+    """Serve a `Counting` on the loopback; yield it with its URL."""
     state = Counting()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,6 +68,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
         wbufsize = -1
 
         def do_POST(self) -> None:
+            """Count the request and send the server's answer to it."""
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
             )
@@ -83,7 +87,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
         do_DELETE = do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Discard the line."""
+            """Discard the line that the server would log."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -95,7 +99,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run the command without a rate limit."""
+    """Run `run endpoint` on the URL without a rate limit, in this process."""
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--rate", "10000"]
     return CliRunner().invoke(main, [*command, *options])
 
@@ -104,7 +108,7 @@ def look(url: str, out: Path, *options: str) -> Result:
 def test_no_request_is_sent_beyond_the_number_promised(
     counting: tuple[Counting, str], most: int, tmp_path: Path
 ) -> None:
-    """The session is ended with the last of them; the run is incomplete and says why."""
+    """No more than --max-requests are sent, the session's end included; the run exits with 4."""
     state, url = counting
 
     result = look(url, tmp_path, "--max-requests", str(most))
@@ -117,7 +121,7 @@ def test_no_request_is_sent_beyond_the_number_promised(
 
 
 def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """Each kind of request stays within its number, and nothing but discovery is called."""
+    """The printed plan is the expected one; no more requests come, and only discovery is called."""
     state, url = counting
 
     result = look(url, tmp_path)
@@ -132,7 +136,7 @@ def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path
 
 
 def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
-    """It is printed even if nothing answers."""
+    """The plan is printed even if nothing listens at the URL; exit 3."""
     result = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
 
     assert result.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
@@ -140,7 +144,7 @@ def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
 
 
 def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """A slow endpoint gets no more requests after the deadline."""
+    """A slow endpoint gets no more requests after --timeout, and the run exits with 4."""
     state, url = counting
     state.slow_s = 0.2
 
@@ -152,7 +156,7 @@ def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) ->
 
 
 def test_requests_are_spaced_as_promised() -> None:
-    """Twenty a second are the most, whatever their kind."""
+    """Five requests at fifty a second take at least 0.08 s; a sixth raises OverBudget."""
     budget = Budget(most=5, per_second=50, within_s=5)
     ledger = Ledger(budget)
     began = time.monotonic()
@@ -169,7 +173,7 @@ def test_requests_are_spaced_as_promised() -> None:
 def test_a_gateway_that_turns_away_is_no_breach(
     counting: tuple[Counting, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Too many requests, or no server behind it: exit 3."""
+    """An endpoint whose connections break after thirty requests exits with 3."""
     state, url = counting
     monkeypatch.setattr(state, "answer", _tired(state))
 
@@ -179,6 +183,7 @@ def test_a_gateway_that_turns_away_is_no_breach(
 
 
 def _tired(state: Counting) -> Any:
+    """Return an `answer` that raises ConnectionError at calls after thirty requests."""
     whole = state.answer
 
     def answer(message: dict[str, Any]) -> dict[str, Any]:

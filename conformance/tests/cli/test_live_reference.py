@@ -1,4 +1,4 @@
-"""`run endpoint` in front of the reference, as a process whose operator has laid locks."""
+"""`run endpoint` on the reference as a process, in which an operator has set locks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """The reference as a process, with locks of four kinds."""
+    """Return the reference, started as a process with locks of four kinds."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -38,7 +38,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @pytest.fixture(scope="module")
 def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> list[str]:
-    """Return the options with which a user states everything that can be known."""
+    """Return options that state all locks, an agent and the calls that a run may make."""
     folder = tmp_path_factory.mktemp("knowledge")
     locks, file = folder / "locks.toml", folder / "target.toml"
     lines = [f'"{key}" = "{status}"' for key, status in EXPECTED.items()]
@@ -51,19 +51,19 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> lis
 
 
 def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
-    """Return the exit code, the report, and the printed text."""
+    """Run `run endpoint`; return the exit code, the report and the printed text."""
     done = CliRunner().invoke(main, ["run", "endpoint", *FAST, "--out", str(out), *options])
     report = json.loads((out / "report.json").read_bytes())
     return done.exit_code, report, done.output
 
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
-    """The verdict of every clause."""
+    """Return the verdict of every clause in the report."""
     return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
 def calls(started: Started) -> int:
-    """Return the number of calls that any upstream received."""
+    """Return the number of tool calls that the reference's upstreams received."""
     return sum(upstream.calls() for upstream in started.servers.values())
 
 
@@ -71,7 +71,7 @@ def calls(started: Started) -> int:
 def test_a_member_under_another_name_is_asked_for(
     started: Started, tmp_path: Path, member: str
 ) -> None:
-    """Exit 2, with the name that came and the key of the target file; nothing is convicted."""
+    """A target file that misnames a member exits with 2 and names its key; nothing is judged."""
     file = tmp_path / "target.toml"
     file.write_text(f'kind = "reference"\n[surface.members]\n{member} = "elsewhere"\n', "utf-8")
 
@@ -85,7 +85,7 @@ def test_a_member_under_another_name_is_asked_for(
 def test_every_clause_is_observed_within_the_budget(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """Exit 0; the headline claims no more than was observed; no upstream was called."""
+    """With all options, each clause passes within 300 requests and no upstream is called."""
     code, report, printed = run(tmp_path, "--url", started.access.url, *knowledge)
 
     assert (code, set(verdicts(report).values())) == (0, {"pass"})
@@ -102,7 +102,7 @@ def test_every_clause_is_observed_within_the_budget(
 def test_nothing_need_be_known_on_either_wire(
     started: Started, wire: str, spoken: str, tmp_path: Path
 ) -> None:
-    """Exit 0; each clause left open names the option that would settle it."""
+    """Without options, exit 0 on both wires; each open clause names an option that settles it."""
     code, report, printed = run(tmp_path, "--url", started.access.url, "--wire", wire)
 
     open_ = {
@@ -120,7 +120,7 @@ def test_nothing_need_be_known_on_either_wire(
 def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """It works from an empty folder without a warning; without a URL it names the variable."""
+    """A test file of one line judges the endpoint by pytest; without a URL it says so."""
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
@@ -144,7 +144,7 @@ def test_one_file_is_enough_for_pytest(
 
 
 def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:
-    """The same configuration over stdio."""
+    """The reference is judged over stdio with --stdio, and passes."""
     assert started.access.stdio is not None
     command = ["env", *(f"{k}={v}" for k, v in started.access.stdio_env.items())]
     program = shlex.join([*command, *started.access.stdio])
@@ -157,7 +157,7 @@ def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_pa
 
 
 def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
-    """Exit 4, and the sentence names the option."""
+    """A reference without locks exits with 4, and the sentence names --expect."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     try:
         bare = Started(target, world(server("forge", tool("list_repos"))), tmp_path / "target")
@@ -188,7 +188,7 @@ def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
 def test_what_its_operator_knows_becomes_a_verdict(
     started: Started, lock: str, exit_code: int, sentence: str, tmp_path: Path
 ) -> None:
-    """A lock that is not shown is a breach, unless the file may be wrong."""
+    """A lock given by --expect that is not shown is a breach (1), or open if it may be wrong."""
     file = tmp_path / "locks.toml"
     file.write_text(lock, encoding="utf-8")
 
@@ -198,7 +198,7 @@ def test_what_its_operator_knows_becomes_a_verdict(
 
 
 def test_a_call_of_an_unlocked_tool_is_not_made(started: Started, tmp_path: Path) -> None:
-    """The output says so instead; it also says if no call tool was named."""
+    """--call of a tool that is not locked, or without a known call tool, calls nothing; exit 4."""
     file = tmp_path / "target.toml"
     file.write_text('kind = "reference"\n', encoding="utf-8")
     options = ["--url", started.access.url, "--call", "forge:list_repos"]

@@ -1,4 +1,4 @@
-"""Secrets of a live endpoint, its credentials, are printed nowhere, whatever it does."""
+"""Credentials for a live endpoint, which are printed and written nowhere, whatever it answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_POST(self) -> None:
-        """Answer once."""
+        """Answer one request, with all credentials in the result."""
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         echoes = [form for secret in CANARIES for form in (*forms(secret), *cut(secret))]
         echoes += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
@@ -49,6 +49,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _answer(self, message: dict[str, Any], echoes: list[str]) -> dict[str, Any]:
+        """Return the JSON-RPC answer to the message, with the echoes in every place."""
         result: dict[str, Any] = {"tools": [{"name": "retrieve_tools", "description": DESCRIPTION}]}
         if message["method"] == "initialize":
             server = {"name": HEADER, "version": quote(PASSWORD)}
@@ -63,12 +64,12 @@ class Echo(http.server.BaseHTTPRequestHandler):
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     def log_message(self, *_: object) -> None:
-        """Discard the line."""
+        """Discard the line that the server would log."""
 
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    """Yield host and port of the server that repeats everything."""
+    """Serve an `Echo` on the loopback; yield its host and port."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -79,14 +80,14 @@ def place() -> Iterator[str]:
 
 
 def url(place: str) -> str:
-    """A URL with a password and a secret member."""
+    """Return the URL of that server with a password and a secret query member."""
     return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
 
 
 def test_no_credential_is_told_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Report, log, plan, verdicts and reproducing line have none, though the endpoint has all."""
+    """A run on an endpoint that echoes all credentials leaves none in its report, log or output."""
     monkeypatch.setenv("SOME_TOKEN", VARIABLE)
     headers = [f"X-Thing: {HEADER}", f"Cookie: session={COOKIE}; theme=dark"]
     options = [word for header in headers for word in ("--header", header)]
@@ -104,7 +105,7 @@ def test_no_credential_is_told_anywhere(
 
 
 def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
-    """Under plain pytest the environment brings them."""
+    """Under plain pytest, with credentials in the environment, the output and files hold none."""
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
@@ -134,14 +135,14 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
     ],
 )
 def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
-    """That holds for any bad option, and when nothing answers."""
+    """A bad option, or a URL where nothing answers, is reported without any credential."""
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
     assert (done.exit_code in (2, 3), told_in(tmp_path, CANARIES, done.output)) == (True, {})
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:
-    """So are the token of a scheme, the password of a pair and a cookie's value."""
+    """Of a URL and headers, tokens, passwords and cookie values are secret, other members not."""
     basic = base64.b64encode(b"me:open sesame").decode()
     headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
 
@@ -154,7 +155,7 @@ def test_the_parts_of_a_credential_are_secret_too() -> None:
 
 
 def test_the_suites_own_words_are_not_redacted() -> None:
-    """A credential that equals a verdict does not hide the verdict."""
+    """A credential equal to a verdict is redacted in a reason, not in the verdict."""
     document = Redactor(["pass", "fail"]).tree({"verdict": "pass", "reason": "pass word", "n": 1})
 
     assert document == {"verdict": "pass", "reason": f"{REDACTED} word", "n": 1}

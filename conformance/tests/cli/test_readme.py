@@ -1,4 +1,4 @@
-"""README and the pages: short, linked to what there is, and showing what a command prints."""
+"""README and pages: README is short, links lead somewhere, a shown failure is the real one."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ PAGES += [*sorted((ROOT / ".github").glob("*.md")), *sorted((ROOT / "schemas").g
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that the headings of a page get."""
+    """Return the anchors that GitHub makes of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
@@ -24,7 +24,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    """Each link leads to a file that exists, and to a heading in it."""
+    """Each relative link of a page leads to an existing file, and to a heading in it."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     dead = []
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -39,7 +39,7 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_in_the_contents() -> None:
-    """CONTENTS.md lists every page beside README."""
+    """CONTENTS.md has a link to every other page of its folder."""
     contents = (ROOT / ".github" / "CONTENTS.md").read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / ".github").glob("*.md")} - {"CONTENTS.md"}
 
@@ -47,12 +47,12 @@ def test_every_page_is_in_the_contents() -> None:
 
 
 def test_readme_is_short() -> None:
-    """README is one page; all else is a page by task."""
+    """README has at most 150 lines."""
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
-    """Each line of the block is printed, in that order."""
+    """README's command exits with 1 and prints each line of the shown failure, in that order."""
     section = README.read_text(encoding="utf-8").partition("## What a failure looks like")[2]
     command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)[:2]
     words = shlex.split(command)

@@ -1,4 +1,4 @@
-"""`run endpoint` at what is not an MCP server, or ignores the flag: one sentence and no pass."""
+"""`run endpoint` on what is not an MCP server, or has no feature: one sentence and no pass."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def look(url: str, *more: str) -> Result:
-    """Run the command in this process."""
+    """Run `run endpoint` on the URL in this process and return its result."""
     with tempfile.TemporaryDirectory() as out:
         return CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", out, *more])
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers every POST with the value of `body` for the request."""
+    """Answers every POST with what `body` returns for the bytes of the request."""
 
     body: ClassVar[Any]
 
     def do_POST(self) -> None:
-        """Answer once."""
+        """Send one response with status 200 and that body."""
         request = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = type(self).body(request)
         self.send_response(200)
@@ -41,12 +41,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
-        """Discard the line."""
+        """Discard the line that the server would log."""
 
 
 @contextmanager
 def answering(body: Any) -> Iterator[str]:
-    """Run a web server that is not an MCP server; yield its URL."""
+    """Serve on the loopback what `body` returns for each request; yield the URL."""
     kind = type("Some", (Handler,), {"body": staticmethod(body)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -60,7 +60,7 @@ def answering(body: Any) -> Iterator[str]:
 
 
 def test_a_closed_port_answers_nothing() -> None:
-    """Exit 3, and the sentence says that nothing answers."""
+    """A URL with a closed port exits with 3 and says that nothing answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -84,7 +84,7 @@ def test_a_closed_port_answers_nothing() -> None:
     ids=["echo", "empty", "html", "noise", "empty results"],
 )
 def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
-    """An echo, empty objects, a page, noise: exit 3 and one sentence."""
+    """A server that echoes, sends noise or empty results exits with 3 and one line."""
     with answering(body) as url:
         result = look(url)
 
@@ -102,7 +102,7 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
     tool: UpstreamTool, exit_code: int
 ) -> None:
-    """Exit 4 without it, exit 1 if it does not name the flag; neither server gets a call."""
+    """A server without the discovery tool exits with 4, without the flag with 1, uncalled."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
         result = look(server.url)
@@ -112,7 +112,7 @@ def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
 
 
 def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() -> None:
-    """The flag reveals nothing, which is reported; without a --query the tool is not called."""
+    """With --query, a tool that does not name the flag is called; its lack of locks is told."""
     tool = UpstreamTool(name="retrieve_tools", description="Find tools.")
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
@@ -123,7 +123,7 @@ def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() ->
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
-    """It is the one tool that is called, and its answers are not discovery answers."""
+    """A tool that names the flag and answers otherwise is called alone; exit 4."""
     tools = [
         UpstreamTool(name="retrieve_tools", description="Takes include_disabled."),
         UpstreamTool(name="delete_all"),
@@ -138,7 +138,7 @@ def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
 
 @pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])
 def test_bad_options_are_told_in_one_sentence(arguments: tuple[str, ...]) -> None:
-    """Exit 2 before anything is sent."""
+    """An unusable URL or header exits with 2 and one line."""
     result = look(*arguments)
 
     assert (result.exit_code, result.output.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""The second implementation, in another language and with another surface, through `command`."""
+"""A second proxy, in another language and with another surface, judged by `run command`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 def run(
     out: Path, program: Path, *options: str, target: Path = TARGET
 ) -> tuple[int, dict[str, Any]]:
-    """Return the exit code and the report of a run."""
+    """Run the command on the proxy's program; return the exit code and the report."""
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
         [*command, "--examples=1", "--target-file", target, "--out", out, "--", NODE, program],
@@ -35,7 +35,7 @@ def run(
 
 
 def test_it_is_conformant(tmp_path: Path) -> None:
-    """No check depends on one product's names, order, search or wording."""
+    """A run on the second proxy passes with no clause open."""
     code, report = run(tmp_path, PROXY)
 
     unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
@@ -64,7 +64,7 @@ def test_it_is_conformant(tmp_path: Path) -> None:
 def test_a_fault_in_it_is_found(
     tmp_path: Path, old: str, new: str, check: str, clause: str
 ) -> None:
-    """The same checks tell it apart from copies with a fault."""
+    """A copy of the proxy with one fault fails the check for it, and no other clause."""
     text = PROXY.read_text(encoding="utf-8")
     assert text.count(old) == 1
     faulty = tmp_path / "faulty.mjs"
@@ -79,7 +79,7 @@ def test_a_fault_in_it_is_found(
 
 
 def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
-    """Neither its texts nor its answers know the flag: one finding, no other clause judged."""
+    """A copy without the flag is convicted of that at the first look; no other clause is judged."""
     text = PROXY.read_text(encoding="utf-8")
     without = tmp_path / "without.mjs"
     without.write_text(text.replace("include_disabled", "include_hidden"), encoding="utf-8")
@@ -94,7 +94,7 @@ def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None:
-    """No world can be set up on it, and none is tried: the first look convicts."""
+    """A copy that requires the flag is convicted at the first look, of that clause alone."""
     text = PROXY.read_text(encoding="utf-8")
     needs = tmp_path / "needs.mjs"
     needs.write_text(
@@ -115,7 +115,7 @@ def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None
 
 
 def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:
-    """The sentence names the tools that it has."""
+    """A target file with a wrong tool name exits with 2, the real names, and the key to set."""
     surface = TARGET.read_text(encoding="utf-8")
     target = tmp_path / "target.toml"
     target.write_text(surface.replace("find_capability", "find_it"), encoding="utf-8")
@@ -137,7 +137,7 @@ NEEDED = {
 
 @pytest.mark.parametrize("word", sorted(NEEDED.intersection(DECLARED)))
 def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """Every clause of an undeclared capability does not apply, whatever checks cite it."""
+    """Without one declared capability, each clause that needs it does not apply."""
     own = [clause.id for clause in catalogue().clauses.values() if word in clause.capability]
     text = TARGET.read_text(encoding="utf-8")
     kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]

@@ -1,4 +1,4 @@
-"""Secrets that adapters and loaders were given are printed nowhere, whatever they do."""
+"""Secrets in commands and environments of adapters and loaders, which are printed nowhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
-    """Return the exit code, and the traces of canaries by place."""
+    """Run the command with secrets in its environment; return the exit code and leaked pieces.
+
+    The pieces are listed by place; there are none if no secret leaked.
+    """
     environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]
     done = subprocess.run(
@@ -33,7 +36,7 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
 def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
-    """It echoes them on standard error, in an answer, an address, a bad line, its last output."""
+    """An adapter that echoes its secrets in some way exits with 3; none is printed or kept."""
     program = (sys.executable, ECHOING, how, *HANDED)
 
     code, leaks = ran(tmp_path, "command", "--out", "out", "--check", ONE_CHECK, "--", *program)
@@ -46,7 +49,7 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("how", "comes_to"), [("loads", 1), ("strange", 3), ("error", 3)])
 def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
-    """The loader names its tools so for every server, or answers with an invalid outcome."""
+    """A loader that echoes its secrets in some way gets its exit code; none is printed or kept."""
     words = shlex.join([sys.executable, ECHOING, how, *HANDED])
     wanted = ("--examples", "5", "--out", "out")
 
@@ -57,7 +60,7 @@ def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_p
 
 
 def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_path: Path) -> None:
-    """No scratch folder is left."""
+    """After a run on a loader, its log is kept, and no scratch folder is left."""
     words = shlex.join([sys.executable, ECHOING, "error"])
 
     ran(tmp_path, "loader", "--command", words, "--out", "out")

@@ -1,4 +1,4 @@
-"""Strangers, published proxies of other authors: none knows the flag, each gets a clear verdict."""
+"""Published proxies of other authors without the feature: each gets a clear verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Stranger(strangers.Running):
     """A running proxy, to be examined by the command."""
 
     def look(self, path: str, *options: str) -> str:
-        """Return the command's output and its exit code; it takes a bounded time."""
+        """Run `run endpoint` on a path of the proxy; return its output and exit code as a text.
+
+        It must take less than 15 s.
+        """
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as out:
             place = ["--url", self.origin + path, "--out", out]
@@ -36,13 +39,13 @@ class Stranger(strangers.Running):
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[UpstreamServer]:
-    """The server behind every stranger."""
+    """Serve an MCP server with two tools, which is behind every proxy."""
     with Upstreams(Transcript()) as upstreams:
         yield upstreams.add(UpstreamServer("plain", strangers.TOOLS))
 
 
 class Strangers:
-    """The running proxies, each started on first use."""
+    """The running proxies by name, each started on first use."""
 
     def __init__(self, upstream: UpstreamServer, folder: Path, stack: ExitStack) -> None:
         self._upstream, self._folder, self._stack = upstream, folder, stack
@@ -50,7 +53,7 @@ class Strangers:
         self._running: dict[str, Stranger] = {}
 
     def __getitem__(self, name: str) -> Stranger:
-        """The proxy of that name."""
+        """Return the proxy of that name; start it, and wait for its installation, on first use."""
         if name not in self._running:
             folder = self._folder if name == "fastmcp" else self._installing.wait()
             log = self._folder / f"{name}.log"
@@ -64,7 +67,7 @@ class Strangers:
 def others(
     upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Strangers]:
-    """Yield every stranger by name; installations start at once."""
+    """Yield the proxies by name; installations start at once, proxies end with the file's tests."""
     with ExitStack() as stack:
         yield Strangers(upstream, tmp_path_factory.mktemp("strangers"), stack)
 
@@ -73,7 +76,10 @@ def others(
 def test_a_proxy_without_the_feature_is_incomplete_or_violated(
     name: str, upstream: UpstreamServer, others: Strangers
 ) -> None:
-    """Exit 4 without the discovery tool; 1 with a tool that ignores the flag; nothing is called."""
+    """A proxy exits with 4 without the discovery tool, with 1 if a named tool has no flag.
+
+    No upstream tool is called.
+    """
     stranger = others[name]
     lists = upstream.lists
 
@@ -90,7 +96,7 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 
 @pytest.mark.parametrize("name", ["pypi-mcp-proxy", "npm-mcp-proxy", "supergateway-sse"])
 def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -> None:
-    """Exit 3, whether a POST is answered with 404 or 405."""
+    """A proxy's HTTP+SSE path exits with 3, and the sentence names that transport."""
     stranger = others[name]
 
     output = stranger.look("/sse", *stranger.options)
@@ -101,12 +107,12 @@ def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -
 
 
 def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:
-    """The redirect stays at its origin: the verdict is that of the right path."""
+    """A path with a slash too many is redirected, and ends as the right path does."""
     assert others["fastmcp"].look("/mcp/") == others["fastmcp"].look("/mcp")
 
 
 def test_a_missing_key_is_told(others: Strangers) -> None:
-    """Exit 3, and the option that takes it."""
+    """A proxy that wants a key exits with 3, and the sentence names --header."""
     proxy = others["npm-mcp-proxy"]
 
     output = proxy.look("/mcp")
@@ -117,7 +123,7 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
 
 
 def test_a_wrong_path_is_told(others: Strangers) -> None:
-    """Exit 3, and no page is quoted."""
+    """A path where the proxy has nothing exits with 3, and the sentence asks for the URL."""
     proxy = others["supergateway-sse"]
 
     output = proxy.look("/mcp")

@@ -1,4 +1,4 @@
-"""The exchange that a failure quotes: that of its finding, whatever the check asked afterwards."""
+"""The exchange (request and answer) that a failure quotes: the one that its finding is about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_proxy_conformance.verdict.result import Finding, Result
 
 
 def message(direction: Direction, body: str) -> ReportedMessage:
-    """Return a message on the client's edge."""
+    """Return a message between suite and target in that direction, with that body."""
     note = "POST /mcp tools/call"
     return ReportedMessage(
         edge="client", direction=direction, peer="", note=note, headers={}, body=body, cut=0
@@ -22,7 +22,7 @@ def message(direction: Direction, body: str) -> ReportedMessage:
 
 
 def exchanges(*calls: tuple[dict[str, Any], str]) -> dict[str, ReportedMessage]:
-    """Return requests with these arguments and answers with these texts, by place from s/1 on."""
+    """Return messages by place, `s/1` on: calls with these arguments, each with its answer."""
     messages = list[ReportedMessage]()
     for arguments, text in calls:
         body = json.dumps({"params": {"name": "retrieve_tools", "arguments": arguments}})
@@ -54,7 +54,7 @@ ASKED_LAST = exchanges(
 
 
 def test_the_answer_that_was_compared_is_quoted() -> None:
-    """A control that asks last is not what the finding is about."""
+    """A finding that names its message quotes that, not the last answer."""
     found = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
 
     assert quoted(ASKED_LAST, found) == ["s/2"]
@@ -72,12 +72,12 @@ def test_the_answer_that_was_compared_is_quoted() -> None:
 def test_else_the_exchange_that_fits_the_place_is_quoted(
     path: str, clause: str, place: str
 ) -> None:
-    """The flag of the request is as the clause has it; words and numbers are those of the place."""
+    """Else the answer is quoted whose request fits the place's words and the clause's flag."""
     assert quoted(ASKED_LAST, Finding(path=path, clauses=(clause,))) == [place]
 
 
 def test_a_query_of_another_tool_is_not_quoted() -> None:
-    """The word of the place is looked for in requests before answers."""
+    """The answer to a query of the place's word is quoted, not a later one that mentions it."""
     messages = exchanges(({"query": "mobegup"}, "none"), ({"query": "takifero"}, "see mobegup"))
 
     assert quoted(messages, Finding(path="mobegup", clauses=("FR-009.note",))) == ["s/2"]

@@ -1,4 +1,4 @@
-"""The page of several runs in a real browser: its own scroll area, its links, its filter."""
+"""The page that compares runs, in a real browser: its own scroll area, links, filter and keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETS: dict[str, list[tuple[str, Json]]] = {
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", SETS)
 def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
-    """In a narrow window it makes no request and logs no error."""
+    """In a narrow window the table scrolls in its area, and the page is not too wide."""
     page = looking.at(
         side_by_side.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
     )
@@ -36,7 +36,7 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
-    """That holds for rows that differ as well."""
+    """In light and dark, each verdict's contrast to its ground is 4.5 or more."""
     page = looking.at(side_by_side.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
 
     contrasts = page.evaluate(CONTRASTS)
@@ -45,7 +45,7 @@ def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking)
 
 
 def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
-    """The name of the clause there leads to its row."""
+    """A click on a verdict leads to its reason, and one on the clause there back to the row."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     page.get_by_role("row", name="FR-006.cap").get_by_role("link", name="fail").first.click()
@@ -60,7 +60,7 @@ def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
-    """Differing rows are marked by a sign, not by colour alone."""
+    """Unchecking equal rows leaves the differing one, which a sign marks, even without scripts."""
     page = looking.at(side_by_side.html(several(SETS["two"])), java_script_enabled=script)
 
     page.get_by_label("with the same verdict in all columns: 3").uncheck()
@@ -72,7 +72,7 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
 
 
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
-    """The way past it comes first; each stop can be seen."""
+    """By Tab, the first stops are in order and visible; arrow keys scroll the table."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     stops = []
@@ -88,7 +88,7 @@ def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
 
 
 def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
-    """The names of clauses at the left, those of targets above."""
+    """If the table is scrolled, the names of clauses stay at the left."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
     area = page.locator(".scroll")
 
@@ -100,7 +100,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
 
 
 def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
-    """They are words of targets and of files."""
+    """Hostile words of targets and file names add no element to the page."""
     page = looking.at(side_by_side.html(several(SETS["hostile"])))
 
     assert page.locator("script").count() == 1

@@ -1,4 +1,4 @@
-"""Unread texts, as the lines that a target file takes."""
+"""Remediation texts that a run left unread, as the lines that pin them in a target file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
 
 
 def _report(*texts: tuple[str, str], level: str = "required", **members: object) -> Report:
+    """Return a report of one open result, with these unread texts and their statuses."""
     unread = [{"status": status, "text": text} for status, text in texts]
     result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
                 level=level, unread=unread, **members)  # fmt: skip
@@ -23,7 +24,7 @@ def _report(*texts: tuple[str, str], level: str = "required", **members: object)
 
 
 def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
-    """Its other statuses follow it, for the person who chooses."""
+    """A text given for two statuses is pinned once, under one; a comment names the other."""
     lines = pins(_report((USER, "b"), (CONFIG, "a"), (CONFIG, "b"), (USER, "b"), (USER, ODD)))
 
     assert tomllib.loads("\n".join(lines)) == {"pins": {CONFIG: ["a"], USER: ["b", ODD]}}
@@ -34,19 +35,19 @@ def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
 
 @pytest.mark.parametrize("text", [ODD, "", "'''", "\t\x00"])
 def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str) -> None:
-    """The printed text stays on one line."""
+    """Any quoted text is one printable line, from which TOML reads the same text."""
     assert tomllib.loads(f"a = {quoted(text)}") == {"a": text}
     assert quoted(text).isprintable()
 
 
 def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
-    """Advisory checks use wider word lists; texts that they leave open count for nothing."""
+    """Without unread texts, or with those of advisory checks alone, there are no lines."""
     assert pins(_report()) == []
     assert pins(_report((USER, "b"), level="advisory")) == []
 
 
 def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
-    """It is listed once for all results."""
+    """A text that was read by its pins is listed once, with all of its statuses."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 
     assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']

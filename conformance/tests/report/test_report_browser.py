@@ -1,4 +1,4 @@
-"""The page of a run in a real browser: found by links, keys and filters, wide and narrow."""
+"""The page of a run in a real browser: links, keys, filters, contrasts, copying, widths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_CLIPBOARD = """
 
 
 def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason names the missing program; a browser that was named is required."""
+    """Without a browser a test is skipped with a reason; one that is named is always used."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.delenv(BROWSER, raising=False)
     with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
@@ -37,7 +37,7 @@ def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking: Looking) -> None:
-    """That holds unfolded, with endless words; the page makes no request and logs no error."""
+    """Each page, all unfolded, fits a narrow window, with and without scripts."""
     page = looking.at(html.render(typed(PAGES[name])), viewport=NARROW, java_script_enabled=script)
 
     assert page.evaluate(TOO_WIDE) == 0
@@ -46,7 +46,7 @@ def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["one", "waived", "all verdicts"])
 def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: Looking) -> None:
-    """The contrast is 4.5 to 1 at least, verdicts and marks included."""
+    """In light and dark, each text's contrast to its ground is 4.5 or more."""
     words = ("pass", "fail", "inconclusive", "error", "not_applicable", "waived")
     document = report(*(result(word) for word in words))
     document["clauses"] = [
@@ -65,7 +65,7 @@ def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: 
 
 
 def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None:
-    """Dark ink on a light ground, and the reverse."""
+    """The page's ground is light or dark, as the browser's preference says."""
     grounds = [
         looking.at(html.render(typed(ONE)), color_scheme=scheme).evaluate(
             "getComputedStyle(document.body).backgroundColor"
@@ -77,7 +77,7 @@ def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None
 
 
 def test_a_clause_is_found_by_its_link(looking: Looking) -> None:
-    """Its address is that of the page with the clause's id."""
+    """A click on a clause in the list shows its section, and the address names it."""
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
     section = page.locator("[id='clause-FR-010.inspect']")
     expect(section).not_to_be_in_viewport()
@@ -90,14 +90,14 @@ def test_a_clause_is_found_by_its_link(looking: Looking) -> None:
 
 
 def shown(page: Page) -> set[str | None]:
-    """Return the places of the clauses that can be seen."""
+    """Return the ids of the sections of clauses that can be seen."""
     sections = page.locator("section.clause").all()
     return {section.get_attribute("id") for section in sections if section.is_visible()}
 
 
 @pytest.mark.parametrize("script", [True, False])
 def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None:
-    """It works in the list and below it, and without a script."""
+    """Unchecking a verdict hides its clauses, checking it shows them, even without scripts."""
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
     all_places = shown(page)
 
@@ -115,7 +115,7 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
-    """The focus ring is visible; the first key leads past the lists."""
+    """By Tab, all stops are reached in the page's order, each with a visible ring."""
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
@@ -138,7 +138,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
 
 
 def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
-    """The next stop after it is in them."""
+    """Tab and Enter skip the lists: the next stop is among the clauses."""
     page = looking.at(html.render(typed(ONE)))
 
     page.keyboard.press("Tab")
@@ -150,7 +150,7 @@ def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
-    """The same key closes it."""
+    """Enter or Space folds an open part, and the same key unfolds it."""
     page = looking.at(html.render(typed(ONE)))
     folded = page.locator("article details details")
     folded.locator("summary").first.focus()
@@ -164,7 +164,7 @@ def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
 
 
 def test_of_forty_failures_the_first_is_unfolded(looking: Looking) -> None:
-    """The others are one line each."""
+    """On a page of forty failures, only the first is unfolded."""
     page = looking.at(html.render(typed(FORTY)))
 
     opened = page.locator("article > details").evaluate_all("(all) => all.map((one) => one.open)")
@@ -172,7 +172,7 @@ def test_of_forty_failures_the_first_is_unfolded(looking: Looking) -> None:
 
 
 def test_hostile_words_stay_words(looking: Looking) -> None:
-    """There is no script but ours, and no element that a target named."""
+    """Hostile words of a report add no script or other element to the page."""
     page = looking.at(html.render(typed(BAD)))
 
     page.evaluate(TOO_WIDE)
@@ -182,7 +182,7 @@ def test_hostile_words_stay_words(looking: Looking) -> None:
 
 
 def test_the_request_is_copied(looking: Looking) -> None:
-    """The copy is complete and exact."""
+    """The button copies the curl command that the page shows, and says so."""
     page = looking.at(html.render(typed(ONE)))
     page.context.grant_permissions(COPIED["permissions"])
     button, command = page.get_by_role("button"), page.locator("pre.command")
@@ -200,7 +200,7 @@ def test_the_request_is_copied(looking: Looking) -> None:
 def test_without_a_clipboard_the_request_is_selected(
     works: str, told: str, looking: Looking
 ) -> None:
-    """It is so where a page may not write to the clipboard, as on plain HTTP."""
+    """Without a clipboard the button selects the command, and says if it was copied."""
     page = looking.at(html.render(typed(ONE)))
     page.evaluate(NO_CLIPBOARD.replace("WORKS", works))
 
@@ -212,7 +212,7 @@ def test_without_a_clipboard_the_request_is_selected(
 
 
 def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) -> None:
-    """All words are there, and folded parts open."""
+    """Without scripts the page has all texts, folded parts open, and no button."""
     page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
 
     page.locator("summary", has_text="How to read this page").click()

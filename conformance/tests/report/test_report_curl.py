@@ -1,4 +1,4 @@
-"""The request of a failure as a shell command: it sends the exact bytes."""
+"""The request of a failure as a curl command, which sends exactly the same bytes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def heard() -> Iterator[Heard]:
-    """A server that records all requests."""
+    """Serve on the loopback, and return the record of all received requests."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            """Record the request's body, headers and path, and answer with 204."""
             length = int(self.headers["Content-Length"])
             record.bodies.append(self.rfile.read(length))
             record.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -43,6 +44,7 @@ def heard() -> Iterator[Heard]:
             self.end_headers()
 
         def log_message(self, *words: object) -> None:
+            """Discard the line that the server would log."""
             del words
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -55,7 +57,10 @@ def heard() -> Iterator[Heard]:
 
 
 def run(line: str) -> None:
-    """Run a line as if pasted into a shell."""
+    """Run a line in sh; it must succeed without output.
+
+    The test is skipped if there is no curl.
+    """
     if shutil.which("curl") is None:
         pytest.skip("there is no curl; Debian's package is `curl`")
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False, timeout=30)
@@ -63,7 +68,7 @@ def run(line: str) -> None:
 
 
 def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
-    """Return a request of a report to that server."""
+    """Return a report's message of a request to that server, with this body, path and headers."""
     own = {"Content-Type": "application/json", **headers}
     document = message_of("sent", body) | {"peer": heard.url + path, "headers": own}
     return msgspec.convert(document, ReportedMessage)
@@ -92,7 +97,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
-    """It is one line, and unchanged by making it inert."""
+    """For each odd body, the command is one printable line that sends just its bytes."""
     line = curl(sent(heard, BODIES[name]))
 
     run(line)
@@ -103,7 +108,7 @@ def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
 
 
 def test_headers_come_as_they_were(heard: Heard) -> None:
-    """Headers that change an answer are sent exactly, also the empty one."""
+    """Odd and empty headers are sent exactly; Host is the server's own."""
     odd = """a'b "c" $(id) %s \\ @x"""
     request = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
 
@@ -119,14 +124,14 @@ def test_headers_come_as_they_were(heard: Heard) -> None:
     "path", ["/mcp", "/mcp?a=1&b=$(x)", "/m[1-3]c{p,q}", "/it's", "/mcp?q=%7B#part"]
 )
 def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
-    """Neither the shell nor curl expands anything in it."""
+    """Neither the shell nor curl expands anything in an odd path."""
     run(curl(sent(heard, "{}", path)))
 
     assert heard.paths[-1] == path.partition("#")[0]
 
 
 def test_a_word_with_a_control_character_is_one_word() -> None:
-    """It is written in ASCII, and decodes to the same word."""
+    """A text with control characters is quoted in ASCII, and the shell yields the same text."""
     text = "a\u202e b%s\x1b"
     line = f"printf %s {word(text)}"
 
@@ -138,5 +143,5 @@ def test_a_word_with_a_control_character_is_one_word() -> None:
 
 @pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
 def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
-    """The report lacks the end of a long body, and bytes that are not text."""
+    """For a body that was cut, or is not text, there is no command."""
     assert curl(msgspec.convert(message_of("sent", "{}") | lost, ReportedMessage)) == ""

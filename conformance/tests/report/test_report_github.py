@@ -1,4 +1,4 @@
-"""A run as annotations: one per clause that convicts; no other text acts as a command."""
+"""A run as annotations of a GitHub job: one for each broken clause; no other text is a command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STALE = {
 
 
 def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
-    """It is titled by the clause; the advisory one beside it is left out."""
+    """A broken required clause is an error with its sentence, difference and command."""
     [(level, properties, text)] = commands(github.render(typed(ONE)))
 
     assert (level, properties) == ("error", {"title": "FR-006.cap"})
@@ -43,7 +43,7 @@ def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
 
 
 def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
-    """The file has its name in the repository."""
+    """With a target file, the error is at the line of its command, by its repository path."""
     lines = {"kind": 2, "command": 5, "capabilities": 9}
     target = ONE["target"] | {"file": "mcp-proxy-conformance.toml", "lines": lines}
 
@@ -58,19 +58,19 @@ def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )
 def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
-    """A run that is merely incomplete is not an error."""
+    """A run without a broken clause has one annotation: its headline, at the exit code's level."""
     document = CLEAN | {"exit": exit_code, "headline": "a headline"}
 
     assert commands(github.render(typed(document))) == [(level, {"title": "a headline"}, "plain")]
 
 
 def test_one_clause_is_told_once_however_many_results_break_it() -> None:
-    """The annotation is that of the first result."""
+    """If many results break one clause, it has one annotation."""
     assert len(commands(github.render(typed(MANY)))) == 1
 
 
 def test_no_more_are_told_than_a_job_shows() -> None:
-    """There are ten, and the last gives the number of the rest."""
+    """Of fourteen broken clauses, nine are annotations, and a tenth counts the rest."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
     results = [result("fail") | {"clauses": [name]} for name in names]
     document = report(*results) | {"clauses": [clause(name, "required", "fail") for name in names]}
@@ -83,7 +83,7 @@ def test_no_more_are_told_than_a_job_shows() -> None:
 
 @pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
 def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
-    """The file has its name in the repository; a used deviation is left out."""
+    """A stale deviation is an error at its line of the file; a used one is left out."""
     waivers = [STALE, STALE | {"state": "used"}]
 
     [(level, properties, text)] = commands(
@@ -100,7 +100,7 @@ def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
 
 @pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
 def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
-    """The graver outcome comes first."""
+    """For graver exit codes, the headline's annotation precedes the stale deviation's."""
     document = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
 
     printed = commands(github.render(typed(document)))
@@ -112,7 +112,7 @@ def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> No
 
 
 def test_hostile_words_are_one_command() -> None:
-    """Line breaks and percent signs of a target survive the encoding."""
+    """A report of hostile words has one annotation, on one line."""
     [(level, _, text)] = commands(github.render(typed(BAD)))
 
     assert level == "error"
@@ -122,7 +122,7 @@ def test_hostile_words_are_one_command() -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_line_that_reads_as_what_it_was(text: str, title: str) -> None:
-    """That holds for the message and a property; only active characters differ."""
+    """Any text and title as an annotation are read back by a runner, made inert."""
     line = github.annotation("error", text, title=title)
 
     assert commands(f"{line}\n") == [("error", {"title": inert(title)}, inert(text))]

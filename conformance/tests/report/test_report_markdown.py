@@ -10,14 +10,14 @@ from mcp_proxy_conformance.report import markdown
 
 
 def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
-    """Without the code, no link, image, mention, heading or HTML of a target is left."""
+    """Outside of code, the Markdown of hostile words has none of them."""
     left = outside_code(markdown.render(typed(BAD)))
 
     assert re.findall(r"tick|fence|script|evil|javascript|@nobody|heading|~~~|127\.0", left) == []
 
 
 def test_markdown_tables_keep_their_columns() -> None:
-    """A bar in a reason does not open another cell."""
+    """The table of a hostile report has the same number of columns in each row."""
     rows = [line for line in markdown.render(typed(BAD)).split("\n") if line.startswith("|")]
 
     assert len(rows) == 5
@@ -25,7 +25,7 @@ def test_markdown_tables_keep_their_columns() -> None:
 
 
 def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
-    """It has the clause, sentence, observed and allowed values, and the command."""
+    """A failure has its clause, sentence, observed and allowed values, and the command."""
     text = markdown.render(typed(ONE))
 
     assert "## fail: `test_cap[11]`" in text
@@ -35,7 +35,7 @@ def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> N
 
 
 def test_markdown_of_many_failures_ends() -> None:
-    """Fifty are shown, the rest are counted."""
+    """Of ninety-one failures, fifty are shown and the rest counted."""
     text = markdown.render(typed(MANY))
 
     assert text.count("\n## ") == 50

@@ -1,4 +1,4 @@
-"""The matrix of several reports: the clauses they judge, and where and why they differ."""
+"""The matrix of several reports: which clauses each judges, and where and why they differ."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
 
 
 def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) -> Result:
-    """Run the command on these reports, in this process."""
+    """Write these reports to files and run `report --compare` on them in this process."""
     files = []
     for number, document in enumerate(reports):
         file = tmp_path / f"{number}.json"
@@ -46,7 +46,7 @@ def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) 
 
 
 def test_rows_are_the_clauses_of_all_profiles() -> None:
-    """They are in the order of the catalogue, unknown ones last; one not asked for says so."""
+    """Rows are the clauses of all reports in catalogue order; a clause not asked for says why."""
     table = matrix(several(REPORTS))
 
     words = {row.clause: [cell.word for cell in row.cells] for row in table.rows}
@@ -65,12 +65,12 @@ def test_rows_are_the_clauses_of_all_profiles() -> None:
 
 
 def test_equal_reports_do_not_differ() -> None:
-    """That holds whatever their verdicts are."""
+    """Two equal reports have no differing row, whatever their verdicts."""
     assert matrix(several([("a", MANY), ("b", MANY)])).differing == 0
 
 
 def test_a_cell_names_the_checks_that_are_not_settled() -> None:
-    """The first are named, and the rest are counted."""
+    """A cell names the first failing or open checks of its clause and counts the rest."""
     (row,) = (
         candidate
         for candidate in matrix(several([("a", MANY), ("b", ONE)])).rows
@@ -82,7 +82,7 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
 
 
 def test_markdown_is_a_table_and_its_reasons() -> None:
-    """The text is exact."""
+    """Two reports yield exactly this table, with the reasons of verdicts below."""
     text = side_by_side.markdown(several(REPORTS[:2]))
 
     assert text == (
@@ -117,7 +117,7 @@ def test_markdown_is_a_table_and_its_reasons() -> None:
 
 
 def test_markdown_keeps_hostile_words_in_code() -> None:
-    """Names of files are in code, too; the table keeps its columns."""
+    """Hostile words and file names stay in code, and the table keeps its columns."""
     text = side_by_side.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
 
     left = outside_code(text)
@@ -129,7 +129,7 @@ def test_markdown_keeps_hostile_words_in_code() -> None:
 
 @pytest.mark.parametrize("wanted", [(), ("--format", "html"), ("--format", "markdown")])
 def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: Path) -> None:
-    """They are equal on standard output and in a file."""
+    """Run twice in each format, standard output and --out get the same bytes."""
     out = tmp_path / "told"
 
     first = compare(tmp_path, CLEAN, ONE, WAIVED, more=wanted)
@@ -156,7 +156,7 @@ def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: P
 def test_what_cannot_be_compared_is_refused_in_one_sentence(
     reports: tuple[Json | bytes, ...], more: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2, one line, nothing on standard output."""
+    """Too few, invalid or missing reports exit with 2 and one line, nothing on standard output."""
     done = compare(tmp_path, *reports, more=more)
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -172,7 +172,7 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     ],
 )
 def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
-    """The format has to be named."""
+    """`report` without a file, with two, or without a format exits with 2 and one line."""
     done = CliRunner().invoke(main, ["report", *arguments])
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -180,7 +180,7 @@ def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -
 
 
 def test_a_clause_of_a_stranger_has_a_place() -> None:
-    """Some ids cannot be part of a link, and one occurs twice."""
+    """Odd and repeated clause ids get different anchors without spaces."""
     odd = CLEAN | {
         "clauses": [clause(name, "required", "pass") for name in ("a b", "<i>", "x", "x")]
     }

@@ -1,4 +1,4 @@
-"""A run as an HTML page: well-formed, self-contained, and made of our elements only."""
+"""A run as an HTML page: well-formed, self-contained, complete, and of our elements only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.report import html
 
 
 class Page(HTMLParser):
-    """The elements of a page, in order, its texts, and whether each element was closed."""
+    """The parsed page: its elements in order, attributes, texts, and elements left open."""
 
     VOID = ("meta", "input")
 
@@ -30,28 +30,28 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
+        """Note an element that begins, with its attributes."""
         self.tags.append(tag)
         self.attributes += attrs
         self.open += [] if tag in self.VOID else [tag]
 
     def handle_endtag(self, tag: str) -> None:
-        """The innermost element ends."""
+        """Close the innermost open element, which must be this one."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Words between elements."""
+        """Note the text; that of a style or script also by its element."""
         self.texts.append(data)
         if self.open and self.open[-1] in ("style", "script"):
             self.owned[self.open[-1]] = data
 
     @property
     def words(self) -> str:
-        """Its texts, with single spaces between words."""
+        """The texts of the page, with single spaces between words."""
         return " ".join("".join(self.texts).split())
 
     def values(self, attribute: str) -> list[str | None]:
-        """Return every value of an attribute."""
+        """Return every value of that attribute on the page."""
         return [value for key, value in self.attributes if key == attribute]
 
 
@@ -67,7 +67,7 @@ RUNS = REPORTS | PAGES
 
 @pytest.mark.parametrize("name", RUNS)
 def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
-    """Each element is closed in its turn; one script, no picture or frame; no handler."""
+    """Each page closes its elements in turn, with one script and no foreign element."""
     page = Page(html.render(typed(RUNS[name])))
 
     assert page.open == []
@@ -81,7 +81,7 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_links_lead_to_places_that_are_there_once(name: str) -> None:
-    """That holds whatever the ids of clauses; links to issues lead elsewhere."""
+    """On each page ids are unique, and links within it lead to one of them."""
     page = Page(html.render(typed(RUNS[name])))
 
     places = page.values("id")
@@ -91,7 +91,7 @@ def test_links_lead_to_places_that_are_there_once(name: str) -> None:
 
 
 def test_html_allows_its_own_style_and_script_alone() -> None:
-    """The policy on the page names their digests, and forbids all else."""
+    """The page's content policy names the digests of its style and script, and forbids all else."""
     page = Page(html.render(typed(ONE)))
 
     digests = {
@@ -105,7 +105,7 @@ def test_html_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
-    """It has sentence, source, interpretation, both sides, messages, and both ways to repeat it."""
+    """A failure has sentence, source, both sides, messages and commands, in that order."""
     words = Page(html.render(typed(ONE))).words
 
     told_of = [
@@ -129,7 +129,7 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
 
 
 def test_each_difference_has_its_place_and_both_sides() -> None:
-    """A line that does not come from a finding is shown as it is."""
+    """A finding shows place, allowed and observed value; other evidence is shown as it is."""
     found = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
     members = {"findings": found, "evidence": ["a world of two tools"]}
     page = unescape(html.render(typed(failing_report(message_of("received", "{}"), **members))))
@@ -141,7 +141,7 @@ def test_each_difference_has_its_place_and_both_sides() -> None:
 
 
 def test_the_message_that_holds_what_was_observed_is_marked() -> None:
-    """JSON inside of JSON is searched too; its request is the one to copy."""
+    """The message that holds the observed text is marked; its request is the curl command."""
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
     found = [finding('ask the "user"', None, "map")]
@@ -157,7 +157,7 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 
 
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
-    """A little of the body before it is shown, and the rest after it."""
+    """A text in the middle of a long body is shown with a little before it and some after."""
     body = "x" * 9000 + "ask the user" + "y" * 9000
     found = [finding("ask the user", None, "map")]
     page = html.render(typed(failing_report(message_of("received", body), findings=found)))
@@ -167,7 +167,7 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
 
 
 def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
-    """The edge behind the target has its own words."""
+    """A message that reached an upstream is headed `target → upstream`."""
     sent, reached = message_of("sent", "{}"), message_of("received", '{"call":1}', "upstream")
     words = Page(html.render(typed(failing_report(sent, reached, findings=[], evidence=[])))).words
 
@@ -175,7 +175,7 @@ def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
 
 
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
-    """The others are counted."""
+    """Of a hundred messages, the finding's and the last are shown, the others counted."""
     many = [message_of("received", f'"word {number}"') for number in range(100)]
     found = [finding('word 7"', None, "x")]
     words = Page(html.render(typed(failing_report(*many, findings=found)))).words
@@ -187,7 +187,7 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
 
 
 def test_a_waived_failure_is_told_with_its_deviation() -> None:
-    """Reason, place, issue and date are given; a stale one is in the list of the file only."""
+    """A waived failure shows its deviation; a stale deviation is in the list of the file only."""
     page = Page(html.render(typed(WAIVED)))
 
     assert page.words.count("Eleven entries until the next major release.") == 3
@@ -200,7 +200,7 @@ def test_a_waived_failure_is_told_with_its_deviation() -> None:
     "issue", ["javascript:alert(1)", "//evil.invalid/", "", "data:text/html,x"]
 )
 def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
-    """Any other issue is plain text."""
+    """A deviation whose issue is not a web address adds no link."""
     bent = WAIVED | {"waivers": [DEVIATION | {"issue": issue}]}
     page = Page(html.render(typed(bent)))
 
@@ -208,7 +208,7 @@ def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
 
 
 def test_html_shows_hostile_words_as_they_are() -> None:
-    """Markup is text, templates are not filled in."""
+    """Markup and templates in hostile words are shown as text."""
     text = "".join(Page(html.render(typed(BAD))).texts)
 
     assert "<script>alert(1)</script>" in text
@@ -216,7 +216,7 @@ def test_html_shows_hostile_words_as_they_are() -> None:
 
 
 def test_long_bodies_end() -> None:
-    """A cut body says that it is cut."""
+    """A long body is cut and says so; the page of endless words stays small."""
     words = Page(
         html.render(
             typed(failing_report(message_of("sent", "b" * 5000), message_of("received", "short")))
@@ -228,7 +228,7 @@ def test_long_bodies_end() -> None:
 
 
 def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
-    """They have a section of their own."""
+    """A result of an unknown clause is shown in a section of its own."""
     stranger = report(result("fail") | {"clauses": ["FR-000.gone"]}, text="a")
     words = Page(html.render(typed(stranger))).words
 

@@ -1,4 +1,4 @@
-"""Places that a report points at: the target file and its lines, and the deviation that waives."""
+"""Places that a report points at: lines of the target file and of the file of known failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LINES = {
 
 
 def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
-    """Words in comments and in values are not members."""
+    """Each member of a target file has its line; words in comments and values are none."""
     file = tmp_path / "proxy.toml"
     file.write_text(TEXT, encoding="utf-8")
 
@@ -61,7 +61,7 @@ def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\x00", "kind = "])
 def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
-    """A file that is gone has no line either."""
+    """A target file that is empty, not TOML or gone has no lines."""
     file = tmp_path / "proxy.toml"
     file.write_text(text, encoding="utf-8")
 
@@ -73,7 +73,7 @@ def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> 
 def test_a_file_is_named_from_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name is relative to that folder, and absolute outside of it."""
+    """A target file's path is relative to the working folder, or absolute outside of it."""
     inside = tmp_path / "here" / "ci"
     inside.mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
@@ -85,7 +85,7 @@ def test_a_file_is_named_from_the_working_folder(
 
 
 def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run without a file says that there is none."""
+    """The report of a run has the target file and its lines, or null and none without one."""
     monkeypatch.chdir(tmp_path)
     Path("ci").mkdir()
     Path("ci/p.toml").write_text('# ours\nkind = "reference"\n', encoding="utf-8")
@@ -107,7 +107,7 @@ def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every format names it, from the file that the run was given."""
+    """After a run with a waived failure, every format names the deviation's file and line."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
     entry = 'id = "ROB.flag"\nreason = "Since the rewrite."\nissue = "https://issues.example/1"\n'
@@ -135,14 +135,14 @@ def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
 
 
 def found_in(document: Json) -> Json:
-    """Return the one result of a report as SARIF."""
+    """Return the only result of a report as SARIF has it."""
     (run,) = json.loads(sarif.render(typed(document)))["runs"]
     (found_result,) = run["results"]
     return dict(found_result)
 
 
 def described(document: Json, file: str | None = "ci/p.toml") -> Json:
-    """Return the report with its target described by a file."""
+    """Return the report with its target described by that file; None for no file."""
     place = Written(file, LINES) if file else None
     target = document["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
     return document | {"target": target}
@@ -157,7 +157,7 @@ def described(document: Json, file: str | None = "ci/p.toml") -> Json:
     ],
 )
 def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line: int) -> None:
-    """The path stays relative."""
+    """A result of a clause points at the target file's line about it, or at its command."""
     document = report(result("fail") | {"clauses": [clause_id]})
 
     place = found_in(described(document))["locations"][0]["physicalLocation"]
@@ -178,14 +178,14 @@ def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line:
     ],
 )
 def test_a_path_is_a_reference_that_can_be_followed(file: str, uri: str) -> None:
-    """Any character in it is encoded."""
+    """An odd path of a target file is percent-encoded in SARIF."""
     place = found_in(described(ONE, file))["locations"][0]["physicalLocation"]
 
     assert place["artifactLocation"] == {"uri": uri}
 
 
 def test_a_target_without_a_file_has_its_name_alone() -> None:
-    """That holds for an earlier report, too, which lacks the member."""
+    """Without a target file, a result's location has the target's name only."""
     for document in (described(ONE, None), ONE):
         assert [sorted(location) for location in found_in(document)["locations"]] == [
             ["logicalLocations"]
@@ -193,7 +193,7 @@ def test_a_target_without_a_file_has_its_name_alone() -> None:
 
 
 def test_without_a_line_it_is_the_first() -> None:
-    """The file was too long to be searched."""
+    """A target file of which no line is known is pointed at in its first line."""
     document = described(ONE) | {"target": ONE["target"] | {"file": "p.toml"}}
 
     place = found_in(document)["locations"][0]["physicalLocation"]
@@ -202,7 +202,7 @@ def test_without_a_line_it_is_the_first() -> None:
 
 
 def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
-    """It has kind, justification, file and line."""
+    """A waived result is suppressed in SARIF, with the deviation's reason, file and line."""
     sarif_result = found_in(described(WAIVED))
 
     assert sarif_result["suppressions"] == [
@@ -222,21 +222,21 @@ def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
 
 @pytest.mark.parametrize("named", ["FR-006.cap", "test_cap", "test_cap[11]", "11"])
 def test_a_deviation_names_a_clause_a_check_or_a_case(named: str) -> None:
-    """Each of these waives."""
+    """A deviation that names the clause, the check or the case is the one pointed at."""
     document = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
 
     assert found_in(document)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
 def test_a_failure_that_no_deviation_waives_is_not_suppressed() -> None:
-    """That holds even if the file has an entry for its clause."""
+    """A failed result is not suppressed, even if the file has an entry for its clause."""
     document = ONE | {"waivers": [DEVIATION]}
 
     assert "suppressions" not in found_in(document)
 
 
 def test_junit_tells_the_deviation_that_waives() -> None:
-    """The message of the skipped case names it."""
+    """A waived result is a skipped case whose message names the deviation."""
     root = ET.fromstring(junit.render(typed(WAIVED)))  # noqa: S314 - it is ours
 
     (skipped,) = root.iter("skipped")
@@ -247,7 +247,7 @@ def test_junit_tells_the_deviation_that_waives() -> None:
 
 
 def test_markdown_lists_every_deviation_in_code() -> None:
-    """Each has its state, place, date and reason."""
+    """Markdown lists each deviation with state, place, date and reason; without any, no list."""
     text = markdown.render(typed(WAIVED))
 
     assert (
@@ -259,7 +259,7 @@ def test_markdown_lists_every_deviation_in_code() -> None:
 
 
 def test_a_hostile_deviation_is_inert() -> None:
-    """It comes from a file, like all other input."""
+    """Hostile words in a deviation leave no control character in any format."""
     bent = DEVIATION | dict.fromkeys(("reason", "issue", "expires", "file"), HOSTILE)
     document = WAIVED | {"waivers": [bent]}
 
@@ -269,7 +269,7 @@ def test_a_hostile_deviation_is_inert() -> None:
 
 
 def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
-    """Its colour differs, and its words are those of the headline."""
+    """The badge of a run with deviations has their headline and a colour of its own."""
     document = json.loads(badge.render(typed(WAIVED)))
 
     assert (document["message"], document["color"]) == ("passes with 1 deviation", "yellowgreen")

@@ -1,4 +1,4 @@
-"""Tables of results for CIs, JUnit XML and SARIF: the form of each verdict, well-formedness."""
+"""Results as JUnit XML and SARIF for CIs: the form of each verdict, and valid files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cases(document: Json) -> list[ET.Element]:
     ],
 )
 def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
-    """Unsettled firm ones fail; advisory ones pass, with their text beside."""
+    """Each verdict has its element: required ones that are open fail, advisory ones pass."""
     (case,) = cases(report(told))
 
     children = [(child.tag, child.get("type")) for child in case if child.tag != "properties"]
@@ -40,7 +40,7 @@ def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None)
 
 
 def test_junit_counts_what_it_holds() -> None:
-    """The sums of a suite are those of its cases."""
+    """The numbers of a test suite are the sums over its cases."""
     root = ET.fromstring(junit.render(typed(MANY)))[0]  # noqa: S314 - it is ours
 
     sums = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
@@ -50,7 +50,7 @@ def test_junit_counts_what_it_holds() -> None:
 
 
 def test_junit_names_clause_check_case_and_time() -> None:
-    """Test viewers show them so; every clause is in the group."""
+    """A case has the first clause as its class, check and case as name, and its seconds."""
     failed = result("fail") | {"clauses": ["FR-006.cap", "FR-006.odd-limits"]}
     (case,) = cases(report(failed))
 
@@ -63,7 +63,7 @@ def test_junit_names_clause_check_case_and_time() -> None:
 
 
 def test_junit_carries_hostile_words_as_words() -> None:
-    """Characters that XML cannot carry become visible escapes; markup of a target is text."""
+    """Hostile words are text in JUnit XML, and characters that it forbids are escapes."""
     failed = [failure for case in cases(BAD) for failure in case.iter("failure")]
 
     assert [list(failure) for failure in failed] == [[], []]
@@ -73,7 +73,7 @@ def test_junit_carries_hostile_words_as_words() -> None:
 
 @pytest.mark.parametrize("spent", [None, "x", True, -1, 1e300, 10**400, float("nan")])
 def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
-    """Without a usable number the time is zero."""
+    """A time in the report that is no usable number is written as zero."""
     timing = {"seconds": spent, "results": {"test_cap[11]": {"seconds": spent}}}
     (case,) = cases(ONE | {"timing": timing})
 
@@ -82,14 +82,14 @@ def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
 
 @pytest.mark.parametrize("timing", [{}, {"results": []}, {"results": {"test_cap[11]": 1}}])
 def test_junit_needs_no_timing(timing: Json) -> None:
-    """The member has no fixed form, and may be empty."""
+    """A report without usable timing has a case of zero seconds."""
     (case,) = cases(ONE | {"timing": timing})
 
     assert case.get("time") == "0.000"
 
 
 def test_junit_of_a_run_that_broke_is_not_green() -> None:
-    """If no result fails and the run is not conformant, a case of its own gives the reason."""
+    """A broken run without results has one case, an error with the reason."""
     (case,) = cases(report(text="it did not start") | {"exit": 3, "headline": "target broke"})
 
     assert [(child.tag, child.attrib) for child in case] == [
@@ -98,7 +98,7 @@ def test_junit_of_a_run_that_broke_is_not_green() -> None:
 
 
 def sarif_run(document: Json) -> Json:
-    """Return the one run of a report as SARIF."""
+    """Return the only run of a report as SARIF."""
     log = json.loads(sarif.render(typed(document)))
     (run,) = log["runs"]
     assert (log["version"], sorted(log)) == ("2.1.0", ["$schema", "runs", "version"])
@@ -107,7 +107,7 @@ def sarif_run(document: Json) -> Json:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
-    """Names, messages with a text, rules once each, and results that point at their rule."""
+    """Each report has a tool, unique rules, and results that point at their rule with a text."""
     run = sarif_run(REPORTS[name])
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
 
@@ -121,7 +121,7 @@ def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
 def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
-    """Advisory, unsettled and broken ones are not results; the latter two are notifications."""
+    """Required failures are results; open and broken checks are notifications instead."""
     run = sarif_run(REPORTS[name])
 
     notifications = run["invocations"][0]["toolExecutionNotifications"]
@@ -132,7 +132,7 @@ def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int)
 
 
 def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
-    """The words are those of the catalogue."""
+    """A rule has its clause's sentence and source; an advisory one is a note."""
     rules = {rule["id"]: rule for rule in sarif_run(ONE)["tool"]["driver"]["rules"]}
 
     assert rules["FR-006.cap"]["shortDescription"]["text"].startswith("An answer has at most")
@@ -141,7 +141,7 @@ def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
 
 
 def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
-    """`[words](place)` of a target is not a link, and `{0}` is not filled in."""
+    """Hostile words in a SARIF message are no link, and their braces are doubled."""
     (sarif_result,) = sarif_run(BAD)["results"]
 
     assert "](" not in sarif_result["message"]["text"]
@@ -149,7 +149,7 @@ def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
 
 
 def test_sarif_of_a_run_that_broke_says_so() -> None:
-    """There are no results, and the execution was not successful."""
+    """A broken run has no results, and its execution was not successful."""
     run = sarif_run(report(text="it did not start") | {"exit": 3})
 
     assert run["results"] == []

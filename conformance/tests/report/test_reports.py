@@ -1,4 +1,4 @@
-"""Reports rendered again: the same bytes, inert words of the target; unusable ones are refused."""
+"""`report`: a saved report in each format, with the same bytes; unusable ones are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of one check on the reference."""
+    """Return the path of the report of one check on the reference, run once."""
     out = tmp_path_factory.mktemp("real")
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference"]
     words = [*command, "--check", REAL, "--out", str(out)]
@@ -50,13 +50,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tell(path: Path, wanted: str, *more: str) -> Result:
-    """Run the command in this process."""
+    """Run `report` on the file in that format, in this process."""
     return CliRunner().invoke(main, ["report", str(path), "--format", wanted, *more])
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_reports_of_these_tests_are_valid(name: str) -> None:
-    """They keep to the schema of reports."""
+    """The hand-written reports fit the schema of reports."""
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(REPORTS[name], schema, cls=jsonschema.Draft202012Validator)
 
@@ -65,7 +65,7 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
 def test_a_real_run_is_told_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path
 ) -> None:
-    """Standard output and --out get the same bytes, each time."""
+    """In each format, a report is rendered to the same bytes, on standard output and with --out."""
     out = tmp_path / "told"
 
     first, second = tell(real, wanted), tell(real, wanted, "--out", str(out))
@@ -78,7 +78,7 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
 @pytest.mark.parametrize("wanted", FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
-    """Characters that steer a terminal or reverse a line are shown as escapes."""
+    """In each format, no report yields a control or direction character."""
     text = FORMATS[wanted](typed(REPORTS[name]))
 
     assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e\ufffe]", text) == []
@@ -106,7 +106,7 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
 
 @pytest.mark.parametrize("place", OBJECTS)
 def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
-    """It has each member, and no other; times of results are in `timing`."""
+    """The schema of reports has the members of each type that renderers take, and no other."""
     node = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     for step in filter(None, place.split("/")):
         node = node["properties"].get(step) if "properties" in node else node[step]
@@ -142,7 +142,7 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
 def test_what_is_no_report_is_refused_in_one_sentence(
     wanted: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
-    """Exit 2, one line, no traceback, nothing on standard output."""
+    """A missing, invalid or edited report exits with 2 and one line, in each format."""
     path = tmp_path / "report.json"
     if content is not None:
         path.write_bytes(content)
@@ -154,7 +154,7 @@ def test_what_is_no_report_is_refused_in_one_sentence(
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """Exit 2; the sentence names the place."""
+    """--out to a missing folder exits with 2 and one line."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(ONE), encoding="utf-8")
 
@@ -164,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_clause_of_another_version_is_still_told() -> None:
-    """A report that cites an unknown clause is rendered nevertheless."""
+    """A report with an unknown clause is rendered in each format."""
     stranger = result("fail") | {"clauses": ["FR-000.gone"]}
 
     texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
@@ -180,7 +180,7 @@ def test_a_clause_of_another_version_is_still_told() -> None:
     ],
 )  # fmt: skip
 def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
-    """It has profile, headline and colour, and no other member."""
+    """The badge has the profile, the headline, and the colour of the exit code."""
     document = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
 
     assert document == {
@@ -192,7 +192,7 @@ def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> Non
 
 
 def test_a_badge_is_one_short_line() -> None:
-    """That holds for any headline."""
+    """The badge of a hostile headline is printable and at most 60 characters long."""
     document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE})))
 
     assert len(document["message"]) <= 60
@@ -200,7 +200,7 @@ def test_a_badge_is_one_short_line() -> None:
 
 
 def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:
-    """`judgement` F and A are the levels required and advisory."""
+    """A report in format 1, with `judgement` F and A, reads as one with required and advisory."""
     document = json.loads(json.dumps(CLEAN))
     for row in (*document["clauses"], *document["results"]):
         row["judgement"] = {"required": "F", "advisory": "A"}[row.pop("level")]

@@ -1,4 +1,4 @@
-"""The output of a run, pinned; and inert words of the target on a terminal."""
+"""The output of a run on a terminal, pinned by snapshots, with a target's words made inert."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
 def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = False) -> str:
-    """Return the output of a run that was started with `run reference`."""
+    """Return what a run with this report prints, as if started by `run reference`."""
     timing = {"timing": report["timing"] | {"command": ["run", ""]}}
     return render(typed(report | timing), PATH, detail=detail, colour=colour)
 
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
-    """It has failures by clause, open clauses, requirements, and a last line that stands alone."""
+    """The usual output of each hand-written ending is the pinned one."""
     assert text(ENDINGS[name]) == snapshot
 
 
@@ -45,13 +45,13 @@ def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertio
 def test_less_and_more_of_a_report_is_as_pinned(
     name: str, detail: Detail, snapshot: SnapshotAssertion
 ) -> None:
-    """Quiet prints failures and the last line; verbose also checks, worlds and advisory clauses."""
+    """The output of some endings with --quiet and --verbose is the pinned one."""
     assert text(ENDINGS[name], detail) == snapshot
 
 
 @pytest.mark.parametrize("name", [name for name in ENDINGS if name != "waived"])
 def test_the_pinned_reports_are_valid(name: str) -> None:
-    """They keep to the schema of reports."""
+    """The hand-written reports whose output is pinned fit the schema of reports."""
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
 
     jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
@@ -59,7 +59,7 @@ def test_the_pinned_reports_are_valid(name: str) -> None:
 
 @pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
 def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
-    """These hold its clause, its evidence and the command that reproduces it."""
+    """Each failure, long and hostile ones too, takes at most 25 lines with its command."""
     lines = text(told, "quiet").splitlines()
     ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
 
@@ -69,7 +69,7 @@ def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
 
 
 def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
-    """The clause is printed once, with three of its failures and the number of the rest."""
+    """Of forty failures of a clause, three are printed and the rest counted."""
     output = text(FORTY, "quiet")
 
     assert output.count("FAIL  FR-006.cap") == 1
@@ -79,7 +79,7 @@ def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
 
 
 def test_nothing_that_moves_a_terminal_is_printed() -> None:
-    """Escape sequences and direction marks of a target are shown, not obeyed."""
+    """Escape sequences and direction marks of a target are printed as escapes, in any detail."""
     for detail in ("quiet", "usual", "verbose"):
         output = text(BAD, detail, colour=True)
 
@@ -87,7 +87,7 @@ def test_nothing_that_moves_a_terminal_is_printed() -> None:
 
 
 def test_a_target_cannot_write_a_line_of_ours() -> None:
-    """Its words are indented whatever line breaks they hold; the last line is ours."""
+    """Lines that a target forges are indented, and the last line is ours."""
     forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
     document = report(result("fail", text=forged), result("error", text=forged), text=forged)
 
@@ -98,7 +98,7 @@ def test_a_target_cannot_write_a_line_of_ours() -> None:
 
 
 def test_colours_only_help() -> None:
-    """Without them the text is the same, and has the verdict's word."""
+    """The output with colours is the plain one plus colour codes."""
     for document in (ONE, OPEN, TIMED):
         plain, coloured = text(document, "verbose"), text(document, "verbose", colour=True)
 
@@ -109,7 +109,7 @@ class Terminal(io.StringIO):
     """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """Return True."""
+        """Return True, as a terminal does."""
         return True
 
 
@@ -131,18 +131,18 @@ class Terminal(io.StringIO):
 def test_colours_are_for_terminals(
     stream: io.StringIO, environment: dict[str, str], coloured: bool
 ) -> None:
-    """A NO_COLOR that is not empty forbids them; FORCE_COLOR enables them elsewhere."""
+    """Colours are used on terminals, unless NO_COLOR is set; FORCE_COLOR sets them elsewhere."""
     assert wanted(stream, environment) is coloured
 
 
 def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
-    """Its result has no hint of its own."""
+    """The advice on open clauses names `explain` for one; without any, to run again."""
     assert "explain FR-006.cap" in settling(["FR-006.cap"])
     assert settling([]) == "run the suite again"
 
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:
-    """A cause that nothing gives has no use for a hint."""
+    """Each cause that has a hint occurs in the suite's source."""
     files = checks_dir().parent.rglob("*.py")
     source = " ".join(path.read_text(encoding="utf-8") for path in files if path.stem != "verdict")
 
@@ -154,12 +154,12 @@ def test_every_cause_with_a_hint_is_given_somewhere() -> None:
     [("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\u2028", "\\u2028"), ("é漢", "é漢")],
 )
 def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
-    """Line breaks, tabs and letters stay."""
+    """Control characters become escapes; line breaks, tabs and letters stay."""
     assert inert(raw) == shown
 
 
 def test_a_difference_names_its_path() -> None:
-    """Each differing place has its observed and its allowed value."""
+    """Two unequal objects yield a line for each differing member, with both values."""
     sides = ("==", {"a": {"b": 1, "c": "x y"}}, {"a": {"b": 2, "c": "x"}})
 
     lines = sentences(of_sides(sides, ("FR-006.cap",)))
@@ -172,7 +172,7 @@ COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[tas
 
 @pytest.mark.parametrize("told", COMMANDS)
 def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
-    """That holds for a terminal and for Markdown, which jobs print as well."""
+    """Words that a CI would obey as a command do not begin a line on a terminal or in Markdown."""
     spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
 
     texts = [render(typed(spoken), Path("report.json")), markdown.render(typed(spoken))]
