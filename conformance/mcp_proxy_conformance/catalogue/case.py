@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import case_files
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
-from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.catalogue.world import ToolKey, World, key
 
 if TYPE_CHECKING:
     import pytest
@@ -130,6 +130,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     given: Given
     when: When
     then: Then
+
+    def tools(self) -> frozenset[ToolKey]:
+        """Return the tools of its stage that it is about: those that it names or asks for."""
+        named = [*(self.then.disabled or ()), *self.then.withheld, *self.then.described]
+        named += [self.when.tool] if self.when.tool is not None else []
+        if named:
+            return frozenset(map(key, named))
+        query = self.when.query
+        known = stage(self.given.stage).tools()
+        return frozenset(name for name, tool in known.items() if query and tool.holds(query))
 
 
 class CitingCase(Protocol):

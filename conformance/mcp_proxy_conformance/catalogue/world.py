@@ -201,6 +201,18 @@ class ToolState:
         """Whether no lock applies to the tool."""
         return self == ToolState()
 
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """Its locks in words: config, user, pending or changed, quarantined, server_off."""
+        words = {
+            "config": self.config,
+            "user": self.user,
+            self.approval: self.approval is not None,
+            "quarantined": self.quarantined,
+            "server_off": self.server_off,
+        }
+        return tuple(word for word, applies in words.items() if word is not None and applies)
+
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
     """Return each tool's locks at start: `config` where an operator's list excludes the tool."""

@@ -36,6 +36,9 @@ FILES = {
     "interpretations.toml": "interpretation",
     "proofs.toml": "proofs",
     "frozen.toml": "frozen",
+    "pictures/endpoint.toml": "picture",
+    "pictures/loads.toml": "picture",
+    "pictures/locks.toml": "picture",
     "sentences.toml": "sentences",
 }
 NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.grid import Grid
 from mcp_proxy_conformance.catalogue.interpretation import Interpretations
 from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
@@ -69,6 +70,8 @@ SENTENCES = Kind(
 )
 FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
 
+PICTURE = Kind("picture", "picture", "pictures/*.toml", frozenset({"column", "cells"}), Grid)
+
 KINDS = (
     CASE,
     LOAD_CASE,
@@ -80,4 +83,5 @@ KINDS = (
     PROFILE,
     SENTENCES,
     FROZEN,
+    PICTURE,
 )

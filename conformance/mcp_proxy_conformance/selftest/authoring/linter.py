@@ -26,15 +26,17 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     INTERPRETATIONS,
     KINDS,
     LOAD_CASE,
+    PICTURE,
     PROFILE,
     REQUIREMENTS,
     SENTENCES,
     STAGE,
 )
 from mcp_proxy_conformance.selftest.authoring.load_rules import load_findings
+from mcp_proxy_conformance.selftest.authoring.picture_rules import picture_findings
 from mcp_proxy_conformance.selftest.authoring.stage_rules import stage_findings
 
-NAMED = (CASE, LOAD_CASE, STAGE)
+NAMED = (CASE, LOAD_CASE, STAGE, PICTURE)
 """Kinds whose id is the file's name."""
 SUFFIXES = frozenset(kind.suffix for kind in KINDS)
 
@@ -129,6 +131,8 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
         yield from sentence_findings(document, known)
     elif kind is FROZEN:
         yield from frozen_findings(document, known)
+    elif kind is PICTURE:
+        yield from picture_findings(document, known)
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:

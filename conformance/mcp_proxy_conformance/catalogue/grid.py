@@ -1,0 +1,111 @@
+"""Grids, the data of a report's picture: rows, columns, and the clauses that each cell rests on."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import BESIDE
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+
+class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row or a column: its short name, and what it is about as the end of a sentence.
+
+    `states` are words for the state of a tool or server by which it belongs to a row: the one lock
+    on a tool, or a behaviour of a server; `several`: a tool with more than one lock belongs to it.
+    """
+
+    id: str
+    name: str
+    text: str
+    states: tuple[str, ...] = ()
+    several: bool = False
+
+
+class Basis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The clauses that a cell rests on.
+
+    With `checks` or `stages` it rests on results of these alone, which then count in no cell of the
+    same clause that names neither.
+    """
+
+    clauses: tuple[str, ...]
+    checks: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether only the results of certain checks or stages count."""
+        return bool(self.checks or self.stages)
+
+
+class Cells(Basis, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The basis of the cells of each of these rows with each of these columns."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class Beside(Basis, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The basis of a cell beside the grid, by its name; entries of one name are one cell."""
+
+    name: str
+
+
+class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Required clauses that the picture leaves out, and why."""
+
+    clauses: tuple[str, ...]
+    why: str
+
+
+class Grid(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"rows": "row", "columns": "column"},
+):
+    """One picture, for the profiles that it names."""
+
+    id: str
+    title: str
+    profiles: tuple[str, ...]
+    rows: tuple[Heading, ...]
+    columns: tuple[Heading, ...]
+    cells: tuple[Cells, ...]
+    beside: tuple[Beside, ...] = ()
+    outside: tuple[Outside, ...] = ()
+
+    def rows_of(self, state: tuple[str, ...]) -> frozenset[str]:
+        """Return the ids of the rows to which a tool or server in that state belongs."""
+        several = [row.id for row in self.rows if row.several]
+        if several and len(state) > 1:
+            return frozenset(several)
+        return frozenset(row.id for row in self.rows if not set(state).isdisjoint(row.states))
+
+    @property
+    def clauses(self) -> frozenset[str]:
+        """Every clause that a cell rests on, or that is left out with a reason."""
+        left_out = (clause for row in self.outside for clause in row.clauses)
+        return frozenset((*(clause for basis in self.every for clause in basis.clauses), *left_out))
+
+    @property
+    def every(self) -> tuple[Basis, ...]:
+        """The basis of every cell, inside the grid and beside it."""
+        return (*self.cells, *self.beside)
+
+
+@cache
+def grids() -> tuple[Grid, ...]:
+    """Return the grids of fixtures/pictures, in order of file name."""
+    files = sorted((fixtures_dir() / "pictures").glob("*.toml"))
+    return tuple(msgspec.toml.decode(file.read_bytes(), type=Grid) for file in files)
+
+
+def grid_of(profile_id: str) -> Grid | None:
+    """Return the grid of a profile, of several joined by `+` that of the first; None without."""
+    first = profile_id.split(BESIDE, maxsplit=1)[0].partition("@")[0]
+    return next((grid for grid in grids() if first in grid.profiles), None)

@@ -1,0 +1,205 @@
+"""The picture of a report: a verdict for each cell of its profile's grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import Literal
+
+from mcp_proxy_conformance.catalogue.case import cases
+from mcp_proxy_conformance.catalogue.grid import Basis, Grid, Heading, grid_of
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.catalogue.world import final
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.verdict.result import Result, Verdict
+
+CellVerdict = Verdict | Literal["not_asked"]
+WORST_FIRST: tuple[CellVerdict, ...] = (
+    "fail", "error", "inconclusive", "waived", "pass", "not_applicable", "not_asked",
+)  # fmt: skip
+NOT_ASKED = ("not_asked", "left_out")
+"""Causes of a clause that the run was not asked to judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell that something is demanded of: its verdict, and what that rests on.
+
+    `clauses` are those with this verdict, `results` those results of them that did not pass.
+    """
+
+    name: str
+    verdict: CellVerdict
+    clauses: tuple[str, ...]
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A grid with its verdicts: the rows and columns in which something was judged.
+
+    `cells` maps (row id, column id) to a cell; blank ones are not in it. `beside` are the cells
+    beside the grid.
+    """
+
+    title: str
+    rows: tuple[Heading, ...]
+    columns: tuple[Heading, ...]
+    cells: Mapping[tuple[str, str], Cell]
+    beside: tuple[Cell, ...]
+
+    @property
+    def verdicts(self) -> tuple[CellVerdict, ...]:
+        """The verdicts that occur in it, worst first."""
+        own = {cell.verdict for cell in (*self.cells.values(), *self.beside)}
+        return tuple(verdict for verdict in WORST_FIRST if verdict in own)
+
+    @property
+    def every(self) -> tuple[Cell, ...]:
+        """All cells: those of the grid row by row, then those beside it."""
+        places = ((row.id, column.id) for row in self.rows for column in self.columns)
+        inside = (self.cells[place] for place in places if place in self.cells)
+        return (*inside, *self.beside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The verdict on one clause in one cell, and the results behind it."""
+
+    clause: str
+    verdict: CellVerdict
+    results: tuple[Result, ...]
+
+
+def picture(report: Report) -> Picture | None:
+    """Return the picture of a report; None if its profile has none, or no cell was judged."""
+    grid = grid_of(report.profile.id)
+    if grid is None:
+        return None
+    evidence = _Evidence(grid, report)
+    cells: dict[tuple[str, str], Cell] = {}
+    for row in grid.rows:
+        for column in grid.columns:
+            basis = [e for e in grid.cells if row.id in e.rows and column.id in e.columns]
+            cell = evidence.cell(f"{row.name}, {column.name}", basis, row.id)
+            if cell is not None:
+                cells[row.id, column.id] = cell
+    names = dict.fromkeys(entry.name for entry in grid.beside)
+    around = [evidence.cell(name, [e for e in grid.beside if e.name == name]) for name in names]
+    judged = {place for place, cell in cells.items() if cell.verdict != "not_asked"}
+    beside = tuple(cell for cell in around if cell is not None)
+    if not judged and all(cell.verdict == "not_asked" for cell in beside):
+        return None
+    return Picture(
+        title=grid.title,
+        rows=tuple(row for row in grid.rows if any(row.id == place[0] for place in judged)),
+        columns=tuple(c for c in grid.columns if any(c.id == place[1] for place in judged)),
+        cells=cells,
+        beside=beside,
+    )
+
+
+class _Evidence:
+    """What a report has for the cells of a grid: its clauses, and the results on each."""
+
+    def __init__(self, grid: Grid, report: Report) -> None:
+        self._grid = grid
+        self._clauses = {clause.id: clause for clause in report.clauses}
+        self._results: dict[str, list[Result]] = {}
+        for result in report.results:
+            for clause in dict.fromkeys((*result.clauses, *result.observed)):
+                self._results.setdefault(clause, []).append(result)
+        self._narrow: dict[str, list[Basis]] = {}
+        for basis in grid.every:
+            if basis.is_narrow:
+                for clause in basis.clauses:
+                    self._narrow.setdefault(clause, []).append(basis)
+
+    def cell(self, name: str, every: Sequence[Basis], row: str = "") -> Cell | None:
+        """Return the cell that rests on all these bases; None if nothing is demanded of it."""
+        found = [
+            judged
+            for basis in every
+            for clause in basis.clauses
+            if (judged := self._judged(clause, basis, row)) is not None
+        ]
+        if not found:
+            return None
+        verdict = min((judged.verdict for judged in found), key=WORST_FIRST.index)
+        worst = [judged for judged in found if judged.verdict == verdict]
+        results = {result.name: result for judged in worst for result in judged.results}
+        return Cell(
+            name=name,
+            verdict=verdict,
+            clauses=tuple(dict.fromkeys(judged.clause for judged in worst)),
+            results=tuple(results.values()),
+        )
+
+    def _judged(self, clause_id: str, basis: Basis, row: str) -> _Judged | None:
+        """Return what the results of a basis say of a clause in a row; None if nothing."""
+        clause = self._clauses.get(clause_id)
+        if clause is None or clause.cause == "untested":
+            return None
+        if clause.cause in NOT_ASKED:
+            return _Judged(clause_id, "not_asked", ())
+        verdicts = [
+            (verdict, result)
+            for result in self._results.get(clause_id, ())
+            if self._counts(result, basis, clause_id, row)
+            and (verdict := _verdict(result, clause_id)) is not None
+        ]
+        if not verdicts:
+            unseen = not basis.is_narrow and clause_id not in self._results
+            return _Judged(clause_id, clause.verdict, ()) if unseen else None
+        verdict = min((verdict for verdict, _ in verdicts), key=WORST_FIRST.index)
+        behind = tuple(result for each, result in verdicts if each == verdict != "pass")
+        return _Judged(clause_id, verdict, behind)
+
+    def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
+        """Whether a basis takes that result on a clause, and it is about the row, or about none."""
+        if basis.is_narrow:
+            return _takes(basis, result)
+        if any(_takes(narrow, result) for narrow in self._narrow.get(clause, ())):
+            return False
+        rows = self._rows(result)
+        return not row or not rows or row in rows
+
+    def _rows(self, result: Result) -> frozenset[str]:
+        """Return the rows of the tools that a result's case is about; empty if not known."""
+        states = _states_of_case(result.case or "")
+        return frozenset(row for state in states for row in self._grid.rows_of(state))
+
+
+def _takes(basis: Basis, result: Result) -> bool:
+    return result.check in basis.checks or result.stage in basis.stages
+
+
+def _verdict(result: Result, clause: str) -> CellVerdict | None:
+    verdict = result.of(clause)
+    return "not_asked" if verdict == "not_applicable" and result.cause in NOT_ASKED else verdict
+
+
+@cache
+def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
+    """Return the locks of each locked tool that a case is about; empty for an unknown case."""
+    case = next((case for case in cases() if case.id == case_id), None)
+    if case is None:
+        return frozenset()
+    states = final(stage(case.given.stage))
+    return frozenset(states[name].locks for name in case.tools() if name in states) - {()}
+
+
+Change = tuple[str, tuple[CellVerdict | None, ...]]
+"""A cell's name, and its verdict in each of several pictures; None where it is blank."""
+
+
+def changes(pictures: Sequence[Picture | None]) -> tuple[Change, ...]:
+    """Return each cell whose verdicts differ between the pictures."""
+    known = [
+        {cell.name: cell.verdict for cell in shown.every} if shown else {} for shown in pictures
+    ]
+    names = dict.fromkeys(chain.from_iterable(known))
+    rows = [(name, tuple(cells.get(name) for cells in known)) for name in names]
+    return tuple((name, verdicts) for name, verdicts in rows if len(set(verdicts)) > 1)

@@ -1,0 +1,74 @@
+"""Lint rules for pictures: names that are there, and every required clause in its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from mcp_proxy_conformance.catalogue.grid import Basis, Grid
+from mcp_proxy_conformance.catalogue.requirement import unknown
+from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
+from mcp_proxy_conformance.selftest.authoring.documents import Document
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
+
+Place = tuple[str | int, ...]
+
+
+def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
+    """Yield the findings on a picture that is valid under its schema."""
+    grid: Grid = document.value
+    for noun, headings in (("row", grid.rows), ("column", grid.columns)):
+        for name, count in Counter(heading.id for heading in headings).items():
+            if count > 1:
+                yield document.found((noun,), f"the {noun} {name} is there twice", "rename one")
+    rows, columns = ({heading.id for heading in part} for part in (grid.rows, grid.columns))
+    for number, cells in enumerate(grid.cells):
+        at: Place = ("cells", number)
+        yield from _names(document, (*at, "rows"), "row", cells.rows, rows)
+        yield from _names(document, (*at, "columns"), "column", cells.columns, columns)
+        yield from _entry(document, at, cells, known)
+    for number, beside in enumerate(grid.beside):
+        yield from _entry(document, ("beside", number), beside, known)
+    for number, outside in enumerate(grid.outside):
+        at = ("outside", number, "clauses")
+        yield from _names(document, at, "clause", outside.clauses, known.catalogue.clauses)
+    yield from _absent(document, grid, known)
+
+
+def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterator[LintFinding]:
+    """Yield what a basis names that does not exist, and checks that cite none of its clauses."""
+    clauses = known.catalogue.clauses
+    yield from _names(document, (*at, "clauses"), "clause", basis.clauses, clauses)
+    yield from _names(document, (*at, "stages"), "stage", basis.stages, known.stages)
+    checks = {check.name: set(check.clauses) for check in known.shipped.checks}
+    yield from _names(document, (*at, "checks"), "check", basis.checks, checks)
+    for name in basis.checks:
+        if name in checks and checks[name].isdisjoint(basis.clauses):
+            fault = f"{name} cites none of the clauses of these cells"
+            yield document.found((*at, "checks", name), fault, "name one of its clauses")
+
+
+def _names(
+    document: Document, at: Place, noun: str, names: Iterable[str], known: Iterable[str]
+) -> Iterator[LintFinding]:
+    there = set(known)
+    for name in names:
+        if name not in there:
+            fault = unknown(noun, name, sorted(there))
+            yield document.found((*at, name), fault, f"name an existing {noun}")
+
+
+def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFinding]:
+    """Yield the profiles that do not exist, and their required clauses that are nowhere."""
+    clauses = known.catalogue.clauses
+    for name in grid.profiles:
+        at: Place = ("profiles", name)
+        if name not in known.newest:
+            yield document.found(at, unknown("profile", name, known.newest), "name one that exists")
+            continue
+        for clause in known.newest[name].clauses:
+            required = clause in clauses and clauses[clause].level == "required"
+            if required and clause not in grid.clauses:
+                fault = f"{clause} of {name} has no place in the picture"
+                repair = "name it in `cells` or `beside`, or in `outside` with the reason"
+                yield document.found(at, fault, repair)
