@@ -153,9 +153,9 @@ class _Evidence:
         if not verdicts:
             unseen = not basis.is_narrow and clause_id not in self._results
             return _Judged(clause_id, clause.verdict, ()) if unseen else None
-        verdict = min((verdict for verdict, _ in verdicts), key=WORST_FIRST.index)
-        behind = tuple(result for each, result in verdicts if each == verdict != "pass")
-        return _Judged(clause_id, verdict, behind)
+        worst = min((each for each, _ in verdicts), key=WORST_FIRST.index)
+        behind = tuple(result for each, result in verdicts if each == worst != "pass")
+        return _Judged(clause_id, worst, behind)
 
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
         """Whether a basis takes that result on a clause, and it is about the row, or about none."""

@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Command:
         else:
             shutil.copy(source, tmp_path / part)
     fixtures, mutants = tmp_path / "fixtures", tmp_path / "conformance/mcp_proxy_mutants"
-    for name in ("sentences.toml", "requirements/discovery.toml"):
+    for name in ("sentences.toml", "requirements/discovery.toml", "pictures/locks.toml"):
         edit(fixtures / name, r"\Z", "\n" + block("toml", f"# fixtures/{name}"))
     case = block("json", NEW)
     named = re.search('"id": "(.*)"', case)

@@ -98,6 +98,30 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "test_a_block_names_nothing, listed with block-has-an-example, which breaks FR-010",
         ),
         ("proofs.toml", "[kills]", "[kills", "it is not TOML"),
+        (
+            "pictures/locks.toml",
+            'clauses = ["FR-006.callables"]',
+            'clauses = ["FR-006.cap"]',
+            "FR-006.callables of discovery has no place in the picture; name it in `cells` or",
+        ),
+        (
+            "pictures/locks.toml",
+            'columns = ["remediation"]',
+            'columns = ["remediations"]',
+            "There is no column 'remediations'; the nearest is 'remediation'",
+        ),
+        (
+            "pictures/locks.toml",
+            '["test_no_withheld_tool_beyond_the_scope_is_told"]',
+            '["test_every_status_is_one_of_six_words"]',
+            "test_every_status_is_one_of_six_words cites none of the clauses of these cells",
+        ),
+        (
+            "pictures/locks.toml",
+            'stages = ["combos"]',
+            'stages = ["combs"]',
+            "There is no stage 'combs'; the nearest is 'combos'",
+        ),
     ],
 )
 def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
