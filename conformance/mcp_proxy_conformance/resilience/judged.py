@@ -256,7 +256,11 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
 
 
 def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
-    """Return the clauses that an allowed status shows to hold."""
+    """Return the clauses that an allowed status shows to hold.
+
+    They are those of the server's behaviour, and those cited by the case that concern no other
+    server.
+    """
     most = case.given.max_attempts
     held = [
         clause_id
@@ -404,7 +408,7 @@ def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
-    """Compare the error of a failed server: one line of text, without words of the server."""
+    """Compare the error of a failed server: one line of text, without long words of the server."""
     if outcome.status == "available":
         return
     name, error = outcome.server_id, outcome.error

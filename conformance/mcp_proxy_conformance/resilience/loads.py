@@ -320,6 +320,7 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
     over, began = threading.Event(), time.monotonic()
 
     def open_later() -> None:
+        """Wait until all other servers got a request, and longer; then open the closed ports."""
         while not all(map(servers.log, others)):
             if over.wait(LOOK_S):
                 return

@@ -325,7 +325,7 @@ def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending; if the target has ended meanwhile, its log's end is in the reason."""
+    """Return the ending; if the network is blamed and the target has ended, with its log's end."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()

@@ -79,7 +79,10 @@ def _part(name: str, report: Report) -> Part:
 
 
 def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
-    """Raise BadReport for parts of several runs, of another version, or given twice."""
+    """Raise BadReport for parts of several runs, given twice, or made by another version.
+
+    That is a version of the suite other than the one that merges.
+    """
     (first, reference), *others = parts.items()
     for what, of in ALIKE.items():
         for name, other in others:

@@ -80,4 +80,5 @@ def late_ending(error: BaseException) -> Ending:
 
 
 def _raise(error: BaseException) -> None:
+    """Raise the error, as a check that ends by it."""
     raise error

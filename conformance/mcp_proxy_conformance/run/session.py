@@ -92,7 +92,7 @@ class RunSession:
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
-        """Probe the target; on failure set `state.stopped` to the run's outcome."""
+        """Probe the target, and add what it finds to `state`; on failure also `state.stopped`."""
         over = self.overdue()
         try:
             with within(self.left_s, over):

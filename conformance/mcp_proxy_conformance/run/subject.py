@@ -69,7 +69,10 @@ class Subject:
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
-        """Note how many checks use each place: after the last one its target ends."""
+        """Note how many checks use each place: after the last one its target ends.
+
+        By default nothing.
+        """
 
     def soon(self, places: Sequence[Place]) -> None:
         """Start the targets of the next checks; by default nothing."""

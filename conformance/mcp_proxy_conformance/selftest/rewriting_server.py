@@ -149,6 +149,8 @@ def _handler(
     """Return the HTTP handler of a rewriting server: it passes requests on and changes answers."""
 
     class Handler(BaseHTTPRequestHandler):
+        """Passes each request on, by one kept connection to the target for each of the client's."""
+
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
         wbufsize = -1

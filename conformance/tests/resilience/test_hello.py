@@ -217,7 +217,7 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
 def test_the_profile_follows_what_is_declared(
     declared: list[str], options: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    """The profile of a loader is chosen by its capabilities: from hello, else from the option.
+    """The profile of a loader follows its capabilities: by hello or, overriding that, the option.
 
     --profile overrides both; one line of standard error says which it is, and why.
     """

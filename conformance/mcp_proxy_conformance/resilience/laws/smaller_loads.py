@@ -33,7 +33,10 @@ def size(case: LoadCase) -> tuple[int, int, int]:
 
 
 def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]]:
-    """Yield, by round, the servers of smaller loads; those that leave out most come first."""
+    """Yield, by round, the servers of smaller loads; those that leave out most come first.
+
+    In the last round no server is left out, but one has a simpler script.
+    """
     count = len(servers)
     if count > 1:
         yield [[server] for server in servers]

@@ -67,7 +67,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-        """Make the example's loads twice more, while no other load runs; return both trials."""
+        """Make the example's loads twice more, while no other load runs; return both trials.
+
+        An example that was not answered is loaded once more only: a hang was tried twice before.
+        """
         self._loads.settle()
         times = CONFIRMED if self._loads.of(example).is_answered else 1  # a hang was tried twice
         return [self._tried(law, example, self._loads.anew) for _ in range(times)]

@@ -146,7 +146,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Send SIGTERM to workers that still run, and wait up to 30 s for their end."""
+        """Send SIGTERM to workers that still run, again every 12 s, and wait up to 30 s for all."""
         now = due = time.monotonic()
         deadline = now + PATIENCE_S
         while (growing := self._growing()) and now < deadline:

@@ -34,7 +34,7 @@ class Alone:
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start the targets that these checks need first, and probe the target."""
+        """Start the first targets and probe the target, unless the run is stopped already."""
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])

@@ -23,7 +23,7 @@ def bundled(name: str) -> dict[str, Any]:
 
 
 def text_of(schema: dict[str, Any]) -> str:
-    """Return the text of a schema's file."""
+    """Return a schema as its file has it: JSON, indented by two, ending with a line break."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -62,7 +62,7 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
 
 
 def _touched(case: Case, world: World) -> set[ToolKey]:
-    """Return the tools that the request should find, and those that the case names."""
+    """Return the tools of the stage that the request should find, and those that the case names."""
     when, then = case.when, case.then
     named = {*(then.disabled or ()), *then.withheld, *then.described}
     if then.tools is not None:

@@ -63,7 +63,11 @@ class StagedCase:
 
 
 def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a case whose data are valid under the schema."""
+    """Yield the findings on a case whose data are valid under the schema.
+
+    They are on names that its stage lacks; without these, on expectations that the source does not
+    allow, on interpretations that are missing or needless, and on a title that contradicts it.
+    """
     case: Case = document.value
     world = known.stages.get(case.given.stage)
     if world is None:

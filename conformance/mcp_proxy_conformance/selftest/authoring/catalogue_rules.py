@@ -26,7 +26,11 @@ _NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")
 
 
 def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a file of requirements that is valid under its schema."""
+    """Yield the findings on a file of requirements that is valid under its schema.
+
+    They are on wrong places of the source, clauses misnamed or in no profile, wrong `proved_by`,
+    and advisory clauses that no interpretation names.
+    """
     value: Catalogue = document.value
     explained = {name for row in known.shipped.interpretations for name in row.clauses}
     for number, row in enumerate(value.requirements):
@@ -89,7 +93,10 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
 
 
 def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a list of sentences that is valid under its schema."""
+    """Yield the findings on a list of sentences that is valid under its schema.
+
+    They are on unknown clauses and requirements, and on clauses that no sentence names.
+    """
     clauses = known.catalogue.clauses
     requirements = {row.id for row in known.catalogue.requirements}
     listed = {name for row in document.value.rows for name in row.clauses}
@@ -110,7 +117,10 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
 def interpretation_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield the findings on interpretations that are valid under their schema."""
+    """Yield the findings on interpretations that are valid under their schema.
+
+    They are on unknown clauses, and on wrong places of the source.
+    """
     for number, row in enumerate(rows):
         at: Place = ("interpretation", number)
         yield from _source(document, at, row.source, known)
@@ -121,7 +131,11 @@ def interpretation_findings(
 
 
 def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a profile that is valid under its schema."""
+    """Yield the findings on a profile that is valid under its schema.
+
+    They are on the file's name, on unknown or untested clauses, on a floor that cannot be asked
+    for, and on a frozen version that was changed.
+    """
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
         fault = f"the profile is {value.name}, but the file is {document.path.name}"

@@ -25,7 +25,11 @@ SLOW, TIMELY = 2.0, 0.5
 
 
 def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a load case whose data are valid under the schema."""
+    """Yield the findings on a load case whose data are valid under the schema.
+
+    They are on parts that do not fit together; without these, on the id, on outcomes that the
+    source does not allow, and on servers that cannot show what the case is about.
+    """
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
     for sentence in broken:

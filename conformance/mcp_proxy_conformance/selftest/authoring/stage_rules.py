@@ -23,7 +23,11 @@ SHORT = 3
 
 
 def stage_findings(document: Document) -> Iterator[LintFinding]:
-    """Yield the findings on a stage whose data are valid under the schema."""
+    """Yield the findings on a stage whose data are valid under the schema.
+
+    They are on unknown names in steps and scopes; if steps have none, on words that are too
+    similar, and on tools whose texts have the wrong words.
+    """
     world: World = document.value
     strangers = [
         (n, fault) for n, step in enumerate(world.steps) if (fault := _stranger(world, step))
@@ -85,7 +89,10 @@ def texts(tool: Tool) -> set[str]:
 
 
 def unlike(world: World) -> Iterator[str]:
-    """Yield a fault for each pair of words too similar, and for endings that stemmers drop."""
+    """Yield a fault for each query word, server name or canary that is too like another word.
+
+    Canaries are words of texts that must be withheld. Endings that stemmers drop are faults too.
+    """
     tools = world.tools().values()
     canaries = [canary for tool in tools for canary in tool.canaries]
     made = [*world.queries(), *(server.name for server in world.servers), *canaries]
