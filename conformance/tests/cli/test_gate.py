@@ -92,7 +92,7 @@ def test_a_target_file_that_lies_there_is_enough() -> None:
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
 def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
-    """Any texts written as a job's outputs are read back the same by a runner."""
+    """Any texts written as outputs are read back by a runner, line breaks made alike."""
     named = {f"n{at}": value for at, value in enumerate(outputs.values())}
     whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
 

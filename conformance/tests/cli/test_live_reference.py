@@ -58,7 +58,7 @@ def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
 
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
-    """Return the verdict of every clause in the report."""
+    """Return the verdict of every clause in the report, by the clause's id."""
     return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 

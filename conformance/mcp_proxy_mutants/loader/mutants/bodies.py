@@ -42,7 +42,10 @@ def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether a timeout, cut or 5xx meets a word of denials in the id, URL or headers sent."""
+    """Whether the signal is a timeout, cut or 5xx, and the text sent has a word of denials.
+
+    The text sent is the server's id, its URL and the header values.
+    """
     del attempts
     words = ("403", "401", "forbidden", "unauthorized", "denied")
     may_pass = signal.kind in ("http_5xx", "reset", "timeout")
@@ -50,13 +53,16 @@ def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
 
 
 def _text_misses(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether a cut or 5xx meets the number 404 in the id, URL or headers sent."""
+    """Whether the signal is a cut or 5xx, and the text sent (id, URL, headers) contains 404."""
     del attempts
     return signal.kind in ("http_5xx", "reset") and "404" in sends(connection)
 
 
 def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether a 404, closed port or unknown name meets a word of timeouts in the text sent."""
+    """Whether the signal is a 404, closed port or unknown name, and the text sent excuses it.
+
+    It does if it (id, URL, header values) has a word of timeouts.
+    """
     del attempts
     lasting = signal.kind in ("http_404", "refused", "dns")
     return lasting and any(word in sends(connection) for word in TIMELY)

@@ -62,9 +62,9 @@ def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], 
 
 
 def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision that points tools that `when` selects to nothing.
+    """Return a `rejection` decision that drops the pointer to discovery for tools `when` selects.
 
-    The usual text points to discovery.
+    Other tools are rejected as usual.
     """
 
     def rejection(facts: Facts, texts: Texts) -> str:

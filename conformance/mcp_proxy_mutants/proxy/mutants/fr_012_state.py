@@ -178,7 +178,7 @@ def _counted_by_entry(gateway: Gateway) -> None:
 
 
 def _agents_uncounted(gateway: Gateway) -> None:
-    """Count only the administrator's flagged requests as opt-ins, not those of other agents."""
+    """Count only the administrator's flagged requests as opt-ins, not those of scoped agents."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins -= request.flag and request.agent.servers is not None
@@ -262,7 +262,7 @@ def _written_at_exit(gateway: Gateway) -> None:
 
 
 def _counted_beside_locks(gateway: Gateway) -> None:
-    """Store the opt-in counter with each user lock, and continue from it after a restart."""
+    """Store the opt-in counter with each change of a user lock; start from it after a restart."""
     uri = f"{gateway.store.path.absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows:
         gateway.opt_ins = rows.execute("select max(number) from uses").fetchone()[0] or 0

@@ -20,12 +20,12 @@ def cleaned(entry: Json) -> Json:
 
 
 def cleaned_callable(hit: Match) -> Json:
-    """Return the cleaned entry of a callable tool."""
+    """Return a callable tool's entry without control characters and markup in its description."""
     return cleaned(callable_entry(hit))
 
 
 def cleaned_locked(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the cleaned entry of a locked tool."""
+    """Return a locked tool's entry without control characters and markup in its description."""
     return cleaned(locked_entry(facts, status, withheld))
 
 
