@@ -85,7 +85,7 @@ class Answer:
         return tuple(entry.key for entry in self.tools)
 
     def statuses(self) -> dict[ToolKey, Any]:
-        """Return the status of each locked entry."""
+        """Return the status of each locked entry, by tool."""
         return {entry.key: entry.status for entry in self.disabled}
 
     def status(self, key: ToolKey) -> str:

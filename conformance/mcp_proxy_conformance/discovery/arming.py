@@ -214,7 +214,7 @@ class Stepper:
     """
 
     def __init__(self, prover: Prover) -> None:
-        """Steps are taken on the prover's target."""
+        """Keep the prover, on whose target steps are taken and whose results they extend."""
         self.prover = prover
         self.started = prover.started
         self.armed = prover.armed

@@ -48,7 +48,7 @@ class Bench:
         endpoint: str = "",
         wire: Way = "auto",
     ) -> None:
-        """Created by the plugin, once for each check."""
+        """Keep the target, its proven locks, and the agent, endpoint and wire of requests."""
         self.started = started
         self.armed = armed
         self.agent = agent
@@ -67,12 +67,12 @@ class Bench:
 
     @property
     def tools(self) -> dict[ToolKey, Tool]:
-        """Every tool of the world."""
+        """Every tool of the world, by its key."""
         return self.started.tools
 
     @property
     def states(self) -> dict[ToolKey, ToolState]:
-        """The locks on each tool, as accepted by the operator side."""
+        """The locks on each tool, by its key, as accepted by the operator side."""
         return self.armed.states
 
     def as_agent(self, name: str | None) -> Bench:
@@ -180,7 +180,8 @@ class Bench:
     ) -> Called:
         """Call a tool of an upstream once through the proxy, C in the clause tables.
 
-        A refusal that breaches its schema is reported.
+        `surface` is the number of the declared way to call a tool. A refusal that breaches its
+        schema is reported.
         """
         called = call(
             self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire
@@ -189,7 +190,10 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Report breaches of the schema in a refusal, if the tool's locks allow one status only."""
+        """Report breaches of its schema in a refusal to the administrator.
+
+        Only if the tool's locks allow one status, which its text is then for.
+        """
         state = self.states.get(called.key)
         if state is None or called.reached or self.agent is not None:
             return

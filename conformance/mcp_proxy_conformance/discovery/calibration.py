@@ -48,7 +48,7 @@ class Exact:
         return cls(result=reply.frame, text=reply.document)
 
     def parts(self) -> tuple[tuple[str, bytes], ...]:
-        """Return both byte strings under their names in paths."""
+        """Return both byte strings, each with its name, `text` and `result`."""
         return (("text", self.text), ("result", self.result))
 
 
@@ -74,6 +74,7 @@ class ByteDifference:
         return f"{self.at} near byte {self.offset}"
 
     def __repr__(self) -> str:
+        """Render the place, the bytes there, and the usual ones."""
         usual, here = (text.decode("utf-8", "replace") for text in (self.usual, self.actual))
         return f"in {self.at} from byte {self.offset} on: {here}; usually: {usual}"
 

@@ -140,7 +140,11 @@ def _placed(
     tool: ToolKey, allowed: Iterable[str], answer: Answer, bench: Bench, compared: Comparison,
     *, flag: bool,
 ) -> None:  # fmt: skip
-    """Compare where an answer has a tool: its status, `callable` if listed so, or `absent`."""
+    """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
+
+    The number of its entries is compared, too. Of a tool beyond the agent's scope only
+    FR-007.hidden is judged.
+    """
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))
     place = listed if state.callable else answer.status(tool)
@@ -633,7 +637,7 @@ def _no_remedy_of_users(
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
-    """Return this target's own texts for tools with that lock alone (section 10, layer 1)."""
+    """Return this target's texts for tools with that lock alone, names masked (section 10)."""
     pure: dict[str, tuple[dict[str, Any], ...]] = {
         "disabled_by_config": ({"config": True},),
         "disabled_by_user": ({"user": True},),

@@ -50,7 +50,7 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
 
 
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
-    """Return the answers that owe a note: no callable tool, yet the flag reveals a relevant one.
+    """Return, by query, the answers that owe a note: no callable tool, yet a relevant one revealed.
 
     Not applicable where callable tools answer every query, Inconclusive where nothing is owed.
     """

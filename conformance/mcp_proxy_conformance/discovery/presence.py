@@ -223,7 +223,7 @@ def _has_section(answer: Answer) -> bool:
 def breach(
     why: str, stage: str, messages: tuple[str, ...] = (), clause: str = "FR-014.described"
 ) -> Result:
-    """Make the finding of the probe: a flag that is named nowhere, or that each call requires."""
+    """Return the failed result of the probe: a flag named nowhere, or required by each call."""
     return Result(
         check="presence",
         case=None,

@@ -181,7 +181,10 @@ def _of_config(read: Reading) -> bool:
 
 
 def _of_user(read: Reading) -> bool:
-    """Whether the text conveys a user's lock: the user turned the tool off and can turn it on."""
+    """Whether the text conveys a user's lock: it orders only to enable, and names the user.
+
+    It must not deny that to the user, nor describe a lock of an operator or a server.
+    """
     return (
         read.tells_only(ENABLE, "user|someone|nobody")
         and read.says(r"\b(?:user|someone|place)\b")

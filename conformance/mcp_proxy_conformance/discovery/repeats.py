@@ -22,7 +22,7 @@ class Document(dict[str, Any]):
 
 
 def loads(text: str) -> Any:
-    """Parse as `json.loads`; an outermost object is a `Document`. Raises as `json.loads`."""
+    """Parse as `json.loads`; an outermost object is a `Document`, which notes repeated names."""
     met = False
 
     def taken(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

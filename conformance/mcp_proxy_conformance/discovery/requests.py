@@ -22,6 +22,7 @@ class _Absent:
     """Type of ABSENT, the value of an argument that is not sent at all."""
 
     def __repr__(self) -> str:
+        """Return the name of the value."""
         return "ABSENT"
 
 

@@ -156,7 +156,7 @@ def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[
 
 
 def _wrong_remedies(bench: Bench) -> Wrong:
-    """Return the texts of answers that give a config lock a user's remedy.
+    """Return, by tool and reason, the texts of answers that give a config lock a user's remedy.
 
     Inconclusive if there are none, but a text could not be read.
     """
@@ -169,7 +169,7 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 
 
 def _wrong_rejections(bench: Bench) -> Wrong:
-    """Return the rejections of config-denied tools that give a user's remedy.
+    """Return, by tool and reason, rejections of config-denied tools that give a user's remedy.
 
     Inconclusive if there are none, but a text could not be read.
     """
@@ -269,7 +269,10 @@ def _texts_for_both(bench: Bench) -> set[str]:
 
 
 def _texts_in_discovery(bench: Bench) -> Texts:
-    """Return the map's texts for each config-denied tool, under config's or a user's status."""
+    """Return the map's texts for config-denied tools, under config's or a user's status.
+
+    Keys are tool and masked text, values the texts as sent.
+    """
     texts: Texts = {}
     for key, answer in every_answer(bench, _denied_on_enabled(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
@@ -279,7 +282,7 @@ def _texts_in_discovery(bench: Bench) -> Texts:
 
 
 def _texts_in_extras(bench: Bench) -> Texts:
-    """Return further texts of config-denied tools' entries, in which a user's remedy may hide."""
+    """Return texts in unusual members of config-denied tools' entries, by tool and masked text."""
     entries = every_entry(bench, _denied_on_enabled(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
     texts = [(k, text) for k, values in extras for text in strings(values)]
@@ -292,13 +295,13 @@ def _denied_on_enabled(bench: Bench) -> list[ToolKey]:
 
 
 def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
-    """Return the texts of the refused calls of these tools."""
+    """Return the texts of the refused calls of these tools, by tool and masked text."""
     texts = {key: bench.refusal(key) for key in keys}
     return {(str(key), masked(bench, text, key)): text for key, text in texts.items()}
 
 
 def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
-    """Return those of the texts for a config lock that are a user's, with the reason."""
+    """Return, by tool and reason, those of the texts for a config lock that are a user's."""
     reasons = [(name, _why_wrong(bench, text, users), own) for (name, text), own in texts.items()]
     return _by_reason(reason for reason in reasons if reason[1])
 

@@ -38,7 +38,7 @@ class Listed(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """The tool, and its name where that is spelt otherwise."""
+        """Return `TOOL as NAME`, or the name alone if it equals the tool's key."""
         return self.name if self.name == str(self.key) else f"{self.key} as {self.name}"
 
 

@@ -106,7 +106,7 @@ def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
 @requirement("FR-004.follows-state")
 @on(YARD, needs=("approval", "refresh"))
 def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
-    """A changed tool is not listed as callable, and an approved one is not listed as locked."""
+    """A changed tool, once refused, is not listed as callable; once approved, not as locked."""
     bench.operator.unlock("approval", "yard", [SEND.tool])
     bench.require(bench.reached(SEND), "the tool could not be called after its first approval")
 
@@ -331,7 +331,10 @@ def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -
 
 
 def _compare_note(bench: Bench, compared: Comparison) -> None:
-    """Compare the number of a note, due for a tool that is gone and one that is not, to entries."""
+    """Compare a note's number with the locked entries, while one of two tools asked for is gone.
+
+    Nothing is compared if a callable tool is listed, or the note has no number.
+    """
     answer, flagged = bench.discover(BOTH), bench.discover(BOTH, include_disabled=True)
     numbers = numbers_in(answer.note or "")
     if answer.tools or not numbers or not flagged.disabled:

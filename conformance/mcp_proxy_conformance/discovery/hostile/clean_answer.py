@@ -37,7 +37,7 @@ def uncleanly(
 
     Keys are the request's name and where the fault is: in the answer, the connection, a stack
     trace, or the next ordinary call, which `works` makes. Values are a text of it. A refusal by
-    HTTP is clean; a target that keeps silent is not asked further.
+    HTTP is clean; after two requests without an answer no more are sent.
     """
     faults: dict[tuple[str, str], str] = {}
     silent = 0

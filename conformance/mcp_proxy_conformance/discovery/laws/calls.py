@@ -161,7 +161,7 @@ def unlike_users(look: Look, findings: Findings) -> None:
 
 
 def distinct(look: Look, findings: Findings) -> None:
-    """Law: no refusal for other locks has the words of one for config alone."""
+    """Law: no refusal of a tool that config does not deny has the words of one for config alone."""
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     states = {key: look.bench.states[key] for key in look.keys}
     others = [key for key, state in states.items() if not (state.config or state.server_off)]

@@ -90,7 +90,7 @@ def descriptions(look: Look, findings: Findings) -> None:
 
 
 def canaries(look: Look, findings: Findings) -> None:
-    """Law: no answer contains a canary of an unapproved or quarantined text."""
+    """Law: no answer contains a canary, a word planted in an unapproved or quarantined text."""
     planted = {word: key for key in look.proven
                if look.is_own(key) and is_hidden(look.bench.states[key])
                for word in look.bench.tools[key].canaries}  # fmt: skip
@@ -104,7 +104,10 @@ def canaries(look: Look, findings: Findings) -> None:
 
 
 def texts_of_map(look: Look, findings: Findings) -> None:
-    """Law: each text of the map is not blank, fits its status, and is not repeated in an entry."""
+    """Law: each text of the map is not blank, fits its status, and is not repeated in an entry.
+
+    There is no second map, and no entry has a text that tells the user what to do.
+    """
     texts = _texts(look)
     for exchange in look.every(True):
         maps = other_maps(exchange.answer, look.bench.surface.members.remediation)

@@ -62,7 +62,7 @@ class DiscoveryExchange:
 
     @property
     def limit(self) -> float | None:
-        """The limit, None if none was sent."""
+        """The limit of the request; None if it has none, or one that is not a number."""
         return self.request.limit if isinstance(self.request.limit, (int, float)) else None
 
 
@@ -109,9 +109,9 @@ class Look:
 
     @cached_property
     def keys(self) -> list[ToolKey]:
-        """The locked tools that laws look at: one of each combination of locks, one per server.
+        """The locked tools that laws look at: one for each server and combination of locks.
 
-        Of several with equal locks another one is taken in each look.
+        Twelve at most; of several with equal locks on one server another one in each look.
         """
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
@@ -178,7 +178,10 @@ class Look:
     def own(
         self, key: ToolKey, *, flag: Any = True, agent: str | None = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the tool's own query, with the flag at the largest limit."""
+        """Return the exchange of the tool's own query: with the flag, at the largest limit.
+
+        In another form of the flag no limit is sent. None if the answer is misshapen.
+        """
         limit = SHOW_LIMIT if flag is True else ABSENT
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
@@ -193,7 +196,7 @@ class Look:
                     yield exchange
 
     def every(self, flag: Any) -> list[DiscoveryExchange]:
-        """Return the exchanges of the world's requests and the tools' own queries; no errors."""
+        """Return the exchanges of the world's requests and tools' own queries, except errors."""
         own = [exchange for key in self.keys if (exchange := self.own(key, flag=flag)) is not None]
         return [
             *self.requests(flag),
@@ -208,7 +211,7 @@ class Look:
     def same(
         self, exchange: DiscoveryExchange, *, flag: Any, limit: Any = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the same request with another flag; None on an error."""
+        """Return the exchange of the same request with another flag, or limit; None on an error."""
         wanted = exchange.limit if limit is None else limit
         query = exchange.request.query or ""
         wanted = ABSENT if wanted is None else wanted

@@ -132,7 +132,10 @@ def _fits_server(states: States, step: Step) -> bool:
 
 
 def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
-    """Whether a lock by config or user can be laid on such a tool, or lifted from it."""
+    """Whether a lock by config or user can be laid on such a tool, or lifted from it.
+
+    One by the user can be neither where config denies the tool.
+    """
     if kind == "user":
         return state.user is lift and not state.config
     return state.config if lift else not state.config

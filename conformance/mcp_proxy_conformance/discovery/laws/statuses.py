@@ -132,7 +132,10 @@ def steady(look: Look, findings: Findings) -> None:
 
 
 def undetermined(look: Look, findings: Findings) -> None:
-    """Law: while the reason of a lock cannot be determined, the status is the unknown one."""
+    """Law: while the reason of a lock cannot be determined, the status is the unknown one.
+
+    Calls stay refused, and the remediation is not that of another lock.
+    """
     bench = look.bench
     if "indeterminate" not in bench.started.target.capabilities:
         raise NotApplicable("indeterminate is not declared", cause="not_declared")

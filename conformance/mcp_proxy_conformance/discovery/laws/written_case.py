@@ -71,7 +71,7 @@ def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -
 
 
 def shows(path: Path, target: Target, scratch: Path) -> bool:
-    """Whether the written case fails on a fresh target by itself."""
+    """Whether the written case fails on a fresh target; false where it cannot be judged."""
     case, world = read_own(path)
     started = Started(target, world, scratch)
     try:

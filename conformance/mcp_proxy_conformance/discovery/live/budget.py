@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Number of requests that may still be sent."""
+        """Number of requests that may still be sent, without those kept for ending sessions."""
         return self.most - self.spent - (0 if self.closing else self.kept)
 
     @property
@@ -98,7 +98,7 @@ class Ledger(Transcript):
     """
 
     def __init__(self, budget: Budget) -> None:
-        """Nothing is spent yet."""
+        """Keep the budget that messages will spend."""
         super().__init__()
         self._budget = budget
         self.hurried: list[Callable[[], None]] = []

@@ -86,7 +86,7 @@ def _is_old(talk: Talk) -> bool:
 
 
 def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
-    """Explain a failed handshake, and name its repair."""
+    """Return a sentence that explains a failed handshake, with its repair."""
     status = fault.status
     if status in FORBIDDEN:
         return (

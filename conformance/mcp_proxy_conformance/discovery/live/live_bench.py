@@ -35,12 +35,12 @@ class LiveBench:
         survey: Survey,
         rejected: Mapping[ToolKey, Rejected],
     ) -> None:
-        """Created by the run; `tool` is the discovery tool as tools/list shows it."""
+        """Keep what a run has collected; `tool` is the discovery tool as tools/list shows it."""
         self.endpoint, self.tool, self.survey, self.rejected = endpoint, tool, survey, rejected
 
     @property
     def surface(self) -> Surface:
-        """The target's names."""
+        """The endpoint's own names of tools, arguments and members."""
         return self.endpoint.surface
 
     @cached_property
@@ -57,7 +57,7 @@ class LiveBench:
         return tuple(map(self.key, answer.tools))
 
     def statuses(self, answer: Answer) -> dict[ToolKey, str]:
-        """Return the status of each locked entry."""
+        """Return the status of each locked entry, by tool."""
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
@@ -140,7 +140,10 @@ class LiveBench:
                 yield entries, between
 
     def listings(self) -> list[Listing]:
-        """Return the server listings; not applicable when no listing tool was named."""
+        """Return the server listings, two or more; not applicable when no listing tool was named.
+
+        Inconclusive if the servers could not be listed, or not twice.
+        """
         if not self.endpoint.listing:
             raise NotApplicable(
                 "no listing tool was named; name it with --listing or in a target file",

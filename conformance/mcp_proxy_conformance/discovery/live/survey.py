@@ -202,7 +202,7 @@ def _names(main: Talk, record: Survey) -> list[ToolKey]:
 
 
 def _tighten(main: Talk, record: Survey) -> None:
-    """Ask the most revealing query again at small limits."""
+    """Ask the most revealing query again at limits 1 and 3, if the tool takes a limit."""
     fullest = max(
         (look for look in record.searched if look.answer is not None),
         key=lambda look: len(look.answer.disabled) if look.answer else 0,

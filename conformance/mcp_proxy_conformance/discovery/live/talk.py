@@ -218,7 +218,7 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
-        """Set the timeout of an answer to its usual length, or to the time that is left."""
+        """Set the timeout of an answer to its usual length, or to the time left if shorter."""
         self.conversation.timeout = max(
             LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
         )

@@ -34,7 +34,10 @@ class WordQueue:
         self._given: set[str] = set()
 
     def hear(self, *texts: Any) -> None:
-        """Take words from these texts; other values are ignored."""
+        """Queue the words of these texts, in lower case; values that are not texts are ignored.
+
+        Words without meaning, such as `the`, and very short or long ones are left out.
+        """
         for text in texts:
             if isinstance(text, str):
                 words = (word.lower() for word in WORD.findall(text[:1000]))
