@@ -229,11 +229,11 @@ def _free_tool(bench: Bench) -> ToolKey:
 
 
 def _counts(bench: Bench) -> dict[str, Any]:
-    """Map each listed server to the number that it counts as callable; None without a block."""
+    """Map each listed server to the number that it counts as callable; 0 if it gives none."""
     listing = bench.list()
     blocks = {name: listing.counts(name) for name in listing.servers}
     return {
-        k: block.get("callable") if isinstance(block, dict) else block
+        k: (block.get("callable") if isinstance(block, dict) else block) or 0
         for k, block in blocks.items()
     }
 

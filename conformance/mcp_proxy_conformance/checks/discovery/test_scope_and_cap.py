@@ -84,6 +84,12 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
 
     bench.require(bench.refused(others[0]), "the quarantine of ward had no effect", "no_effect")
     both = bench.settled(lambda: _own_locked(keeper, own), alone)
+    if both != alone:
+        bench.operator.unlock("quarantine", "ward")
+        bench.require(
+            bench.settled(lambda: _own_locked(keeper, own), alone) == alone,
+            "the agent saw fewer of its own also after ward was released from quarantine",
+        )
     assert {("agent keeper", WORD): both} == {("agent keeper", WORD): alone}
 
 
