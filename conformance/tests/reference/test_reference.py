@@ -14,7 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_proxy_reference import Policy, Proxy
+from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.proxy import Proxy
 
 Json = dict[str, Any]
 FLAG: Json = {"include_disabled": True}
