@@ -16,12 +16,25 @@ WIDEST = 400
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a line, from one place to another, in the colour of a verdict."""
+
+    start: int
+    end: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """A terminal line; `verdict` colours its first word, and a `whole` line is never cut."""
+    """A terminal line; `verdict` colours its first word, and a `whole` line is never cut.
+
+    `spans` are further coloured parts, in order, of a line that holds our own words only.
+    """
 
     text: str = ""
     verdict: str = ""
     whole: bool = False
+    spans: tuple[Span, ...] = ()
 
 
 def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
@@ -56,8 +69,16 @@ def short(text: str, most: int = WIDEST) -> str:
 def _painted(line: Line, *, colour: bool) -> str:
     text = disarmed(inert(line.text).replace("\n", "\\n").rstrip())
     text = text if line.whole else short(text)
-    code = COLOURS.get(line.verdict)
-    if not colour or code is None:
+    if not colour:
         return text
+    for span in reversed(line.spans):
+        part = tinted(text[span.start : span.end], span.verdict)
+        text = f"{text[: span.start]}{part}{text[span.end :]}"
     word, space, rest = text.partition(" ")
-    return f"\x1b[{code}m{word}\x1b[0m{space}{rest}"
+    return f"{tinted(word, line.verdict)}{space}{rest}"
+
+
+def tinted(text: str, verdict: str) -> str:
+    """Return the text in the colour of a verdict; unchanged if that has none."""
+    code = COLOURS.get(verdict)
+    return text if code is None else f"\x1b[{code}m{text}\x1b[0m"

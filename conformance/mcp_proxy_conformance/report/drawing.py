@@ -1,0 +1,141 @@
+"""Drawings of a picture: lines for a terminal, a Markdown table, and the places of an SVG."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mcp_proxy_conformance.report.colour import Line, Span
+from mcp_proxy_conformance.report.picture import Cell, CellVerdict, Picture
+
+WORDS: dict[CellVerdict, str] = {
+    "pass": "ok", "fail": "FAIL", "error": "ERR", "inconclusive": "open", "waived": "known",
+    "not_applicable": "-", "not_asked": ".",
+}  # fmt: skip
+"""The word for each verdict in a terminal."""
+SIGNS: dict[CellVerdict, str] = {
+    "pass": "✓", "fail": "✗", "error": "!", "inconclusive": "?", "waived": "~",
+    "not_applicable": "–", "not_asked": "·",
+}  # fmt: skip
+"""The sign for each verdict on a page, where its colour alone would not do."""
+MEANINGS: dict[CellVerdict, str] = {
+    "pass": "holds",
+    "fail": "does not hold",
+    "error": "broke before it could be seen",
+    "inconclusive": "could not be seen",
+    "waived": "does not hold: known",
+    "not_applicable": "does not apply",
+    "not_asked": "not asked for",
+}
+PLAIN = ("pass", "fail", "inconclusive")
+"""Verdicts whose words in a terminal need no legend."""
+COLUMNS = 79
+"""Characters of a line in a terminal."""
+
+
+def lines(shown: Picture) -> list[Line]:
+    """Return the picture as lines of at most COLUMNS characters: grid, cells beside it, legend."""
+    head = max((len(row.name) for row in shown.rows), default=0)
+    widths = [max(len(column.name), 4) for column in shown.columns]
+    heads = [f"{column.name:>{width}}" for column, width in zip(shown.columns, widths, strict=True)]
+    grid = [Line(f"{'':{head}} {' '.join(heads)}")] if shown.rows else []
+    for row in shown.rows:
+        text, spans = f"{row.name:{head}}", []
+        for column, width in zip(shown.columns, widths, strict=True):
+            cell = shown.cells.get((row.id, column.id))
+            word = WORDS[cell.verdict][:width] if cell else ""
+            text += f" {word:>{width}}"
+            spans += [Span(len(text) - len(word), len(text), cell.verdict)] if cell else []
+        grid.append(Line(text, spans=tuple(spans)))
+    return [*grid, *_beside(shown.beside), *_legend(shown)]
+
+
+def _beside(cells: Iterable[Cell]) -> list[Line]:
+    """Return the cells beside the grid, each after its name, in as few lines as they fit."""
+    rows: list[tuple[str, list[Span]]] = []
+    for cell in cells:
+        word = WORDS[cell.verdict]
+        part = f"{cell.name} {word}"
+        if rows and len(rows[-1][0]) + len(part) + 3 <= COLUMNS:
+            text, spans = rows.pop()
+            text += f" | {part}"
+        else:
+            text, spans = part, []
+        rows.append((text, [*spans, Span(len(text) - len(word), len(text), cell.verdict)]))
+    return [Line(text, spans=tuple(spans)) for text, spans in rows]
+
+
+def _legend(shown: Picture) -> list[Line]:
+    """Return what the less common words of a picture mean; nothing if it has none of them."""
+    rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
+    text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
+    return [Line(f"({line}") for line in textwrap.wrap(f"{text})", COLUMNS - 1)] if text else []
+
+
+def markdown(shown: Picture) -> list[str]:
+    """Return the picture as a Markdown table of signs, and the lines that explain them."""
+    heads = "".join(f" {column.name} |" for column in shown.columns)
+    table = [f"| |{heads}", f"|---|{'---|' * len(shown.columns)}"] if shown.rows else []
+    for row in shown.rows:
+        cells = (shown.cells.get((row.id, column.id)) for column in shown.columns)
+        marks = "".join(f" {SIGNS[cell.verdict] if cell else ''} |" for cell in cells)
+        table.append(f"| {row.name} |{marks}")
+    beside = ", ".join(f"{cell.name} {SIGNS[cell.verdict]}" for cell in shown.beside)
+    signs = ", ".join(f"{SIGNS[verdict]} {MEANINGS[verdict]}" for verdict in shown.verdicts)
+    return [f"**{shown.title}**", "", *table, *([""] if table else []), beside, "", f"({signs})"]
+
+
+LEFT, STEP, ROW, TOP, RIGHT = 88, 28, 26, 66, 46
+"""Units of an SVG: the names of rows, a column, a row, the slanted names of columns, their ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A cell in an SVG: its upper left corner."""
+
+    cell: Cell
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a row or column in an SVG: where it begins, and its explanation."""
+
+    name: str
+    text: str
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The places of an SVG of a picture, in units of its view box."""
+
+    width: int
+    height: int
+    rows: tuple[Label, ...]
+    columns: tuple[Label, ...]
+    boxes: tuple[Box, ...]
+
+
+def drawing(shown: Picture) -> Drawing:
+    """Return the places of rows, columns and cells."""
+    across, down = list(enumerate(shown.columns)), list(enumerate(shown.rows))
+    boxes = tuple(
+        Box(shown.cells[row.id, column.id], LEFT + STEP * number, TOP + ROW * line)
+        for line, row in down
+        for number, column in across
+        if (row.id, column.id) in shown.cells
+    )
+    return Drawing(
+        width=LEFT + STEP * len(across) + RIGHT,
+        height=TOP + ROW * len(down),
+        rows=tuple(Label(row.name, row.text, 0, TOP + ROW * line + 16) for line, row in down),
+        columns=tuple(
+            Label(column.name, column.text, LEFT + STEP * number + 12, TOP - 8)
+            for number, column in across
+        ),
+        boxes=boxes,
+    )
