@@ -16,7 +16,7 @@ WORDS: dict[CellVerdict, str] = {
 """The word for each verdict in a terminal."""
 SIGNS: dict[CellVerdict, str] = {
     "pass": "✓", "fail": "✗", "error": "!", "inconclusive": "?", "waived": "~",
-    "not_applicable": "–", "not_asked": "·",
+    "not_applicable": "-", "not_asked": "·",
 }  # fmt: skip
 """The sign for each verdict on a page, where its colour alone would not do."""
 MEANINGS: dict[CellVerdict, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -36,12 +36,34 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """What was observed in the place of what is allowed, once, with the places where.
+
+    `times` is the number of differences that say it.
+    """
+
+    places: tuple[str, ...]
+    observed: str
+    allowed: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a result: the `broken` phrase, the differences, and further lines."""
+    """The evidence of a result: the `broken` phrase, facts of its differences, further lines."""
 
     wrong: str
-    differences: tuple[Difference, ...]
+    facts: tuple[Fact, ...]
     others: tuple[str, ...]
+
+    @property
+    def first(self) -> str:
+        """The first fact on one line; empty without one."""
+        if not self.facts:
+            return ""
+        fact = self.facts[0]
+        values = "; allowed: ".join(filter(None, (fact.observed, fact.allowed)))
+        return ": ".join(filter(None, (*fact.places[:1], values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +75,23 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result: up to MOST differences, and lines that do not repeat any."""
+    """Return the evidence of a result: up to MOST facts, and lines that do not repeat any."""
     known = set(sentences(result.findings))
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
-        differences=tuple(differences(result.findings)[:MOST]),
+        facts=tuple(_facts(differences(result.findings)))[:MOST],
         others=tuple(line for line in result.evidence if line not in known),
     )
+
+
+def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
+    """Yield each pair of values that differ once, with all its places, in order."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for difference in found:
+        groups.setdefault((difference.observed, difference.allowed), []).append(difference.path)
+    for (observed, allowed), paths in groups.items():
+        places = tuple(filter(None, dict.fromkeys(paths)))
+        yield Fact(places, observed, allowed, len(paths))
 
 
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
@@ -141,7 +173,10 @@ def _names_its_tool(path: str, message: ReportedMessage) -> bool:
     return named is None or named["tool"] in message.body
 
 
-BODY_MOST, MESSAGES_MOST, AROUND = 4000, 24, 300
+MESSAGES_MOST, BODY_MOST, OTHERS_MOST, AROUND = 8, 2500, 600, 300
+"""Messages shown of a failure; characters of a guilty body, of another, before what is marked."""
+UNSETTLED_MOST = 2
+"""Messages shown of a result that is not a failure."""
 WAYS = {
     ("client", "sent"): "suite → target",
     ("client", "received"): "target → suite",
@@ -178,16 +213,17 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Return up to MESSAGES_MOST messages of a result: guilty ones first, then the last others."""
+    """Return some messages of a result: guilty ones, the requests before them, the last others."""
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], observed.get(place))
         for number, place in enumerate(result.messages, 1)
     ]
+    most = MESSAGES_MOST if observed else UNSETTLED_MOST
     marked = [row.number for row in rows if row.is_guilty]
-    kept = set(marked[:MESSAGES_MOST])
-    others = [row.number for row in rows if row.number not in kept]
-    kept |= set(others[max(0, len(others) - MESSAGES_MOST + len(kept)) :])
+    first = [number for at in marked for number in (at, at - 1) if number > 0]
+    last = [row.number for row in reversed(rows)]
+    kept = set(list(dict.fromkeys([*first, *last]))[:most])
     shown = tuple(row for row in rows if row.number in kept)
     return ShownMessages(
         shown, len(rows) - len(shown), min(marked, default=0), any(observed.values())
@@ -203,7 +239,7 @@ def _row(number: int, place: str, message: ReportedMessage, observed: str | None
     upstream = message.peer if message.edge == "upstream" else ""
     at = body.find(observed) if observed else -1
     start = max(0, at - AROUND)
-    end = start + BODY_MOST
+    end = start + (OTHERS_MOST if observed is None else BODY_MOST)
     split, stop = (at, at + len(observed or "")) if at >= 0 else (end, end)
     return ShownMessage(
         number=number,

@@ -98,6 +98,7 @@ def made(run: RunRecord) -> Report:
 def _timing(run: RunRecord) -> dict[str, Any]:
     """Return what may differ between equal runs: times, Python's version, the command line."""
     return {
+        **({"began": run.date} if run.date else {}),
         "seconds": round(run.seconds, 3),
         "messages": {place: round(message.at, 4) for place, message in run.state.messages.items()},
         "python": platform.python_version(),

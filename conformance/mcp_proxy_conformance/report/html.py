@@ -17,21 +17,25 @@ from markupsafe import Markup
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.drawing import MEANINGS, SIGNS, drawing
 from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
 from mcp_proxy_conformance.report.phrases import (
     OPEN,
     TOLD,
     Sentence,
     again,
+    began,
     has_waived,
     interpretations_of,
     is_left_out,
+    lasted,
+    named,
     profile_of,
     request,
     sentence,
-    target_of,
     waived_by,
 )
+from mcp_proxy_conformance.report.picture import Cell, picture
 from mcp_proxy_conformance.report.terminal import VERDICTS
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
@@ -61,7 +65,7 @@ def framed(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader(PACKAGE, FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
@@ -70,6 +74,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters["text"] = text
+    return made
+
+
+def text(value: str) -> Markup:
+    """Escape a text between tags; unlike in attributes, quotes stay, of which JSON is full."""
+    plain = inert(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Markup(plain)  # noqa: S704 - nothing in it can begin a tag or an entity
 
 
 def _shown(value: Any) -> Any:
@@ -94,26 +106,42 @@ COLOURS = {
 }
 """Verdict whose colours the headline takes, by exit code; any other code has those of an error."""
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]{1,80}")
-Group = Literal["open", "waived", "advisory", "settled"]
-GROUPS: dict[Group, str] = {
-    "open": "To fix or to settle",
+Group = Literal["broken", "unsettled", "waived", "advisory", "proven", "unjudged"]
+TITLES: dict[Group, str] = {
+    "broken": "To mend",
+    "unsettled": "To settle",
     "waived": "Known deviations",
+    "proven": "What was proven",
+    "unjudged": "Not judged",
     "advisory": "Advisory: reported, never counted",
-    "settled": "Nothing to do",
 }
+PROVEN_FIRST: tuple[Group, ...] = ("proven", "waived", "unjudged", "advisory")
+"""The order of the groups where nothing is broken or unsettled; otherwise that of TITLES."""
+FEW = 8
+"""Clauses that were not judged which are shown unfolded."""
+WHOLE = 3
+"""Failures of a clause that are shown with their messages; of further ones, only the facts."""
+LONGEST_REQUEST = 4000
+"""Characters of a request that is shown as a command."""
+LINE = 160
+"""Characters of the line that sums up a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultEntry:
-    """A result with an entry of its own on the page, and everything the entry shows."""
+    """A result with an entry of its own on the page, and everything the entry shows.
+
+    `line` sums it up. `exchange` is None for one whose messages are left to the JSON report.
+    """
 
     anchor: str
     result: Result
     name: str
+    line: str
     again: str
     request: str
     evidence: Evidence
-    exchange: ShownMessages
+    exchange: ShownMessages | None
     waivers: Sequence[Waiver]
 
 
@@ -130,33 +158,58 @@ class Section:
     elsewhere: tuple[ResultEntry, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the page: its heading, its clauses, and whether it is folded at first."""
+
+    group: Group
+    title: str
+    folded: bool
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of the bar of verdicts, in percent of its length."""
+
+    verdict: str
+    start: float
+    width: float
+
+
 def render(report: Report) -> str:
-    """Return the page: the headline, what is open with its evidence, then every other clause."""
-    entries = [
-        _entry(f"result-{number}", result, report)
-        for number, result in enumerate(report.results, 1)
-        if result.verdict in TOLD
-    ]
+    """Return the page: how the run ended, its picture, and every clause with its evidence."""
     shown = [clause for clause in report.clauses if not is_left_out(clause)]
-    homes = _homes(entries, {clause.id for clause in shown})
+    entries = _entries(report, {clause.id for clause in shown})
     places = anchors([clause.id for clause in shown])
     sections = [
-        _section(place, clause, entries, homes) for place, clause in zip(places, shown, strict=True)
+        _section(place, clause, entries) for place, clause in zip(places, shown, strict=True)
     ]
+    seen = picture(report)
+    links = {section.clause.id: section.anchor for section in sections}
+    links |= {entry.name: entry.anchor for every in entries.values() for entry in every}
     return framed(
         "page.html.jinja",
         report=report,
+        name=named(report),
         profile=profile_of(report),
-        target=target_of(report),
+        began=began(report).replace("T", " ").replace("+00:00", " UTC"),
+        lasted=lasted(report),
+        command=again("", report) if report.timing.get("command") else "",
+        summary=_summary(report),
         colour=colour_of(report),
         counts=_counts(report.clauses),
+        bar=_bar(shown),
         left_out=len(report.clauses) - len(shown),
-        every=sections,
-        groups=[
-            (title, [section for section in sections if section.group == group])
-            for group, title in GROUPS.items()
-        ],
-        homeless=[entry for entry in entries if homes[entry.anchor] is None],
+        number=len(sections),
+        parts=_parts(sections),
+        first=_first(sections),
+        picture=seen,
+        drawing=drawing(seen) if seen else None,
+        cell_links={cell.name: _link(cell, links) for cell in seen.every} if seen else {},
+        signs=SIGNS,
+        meanings=MEANINGS,
+        homeless=entries[None],
         waivers=report.waivers,
         sentence=sentence,
     )
@@ -178,50 +231,109 @@ def colour_of(report: Report) -> str:
     return COLOURS.get(report.exit, "error")
 
 
-def _entry(anchor: str, result: Result, report: Report) -> ResultEntry:
+def _summary(report: Report) -> str:
+    """Return how the run ended, in numbers if clauses are broken or open, else in its own words."""
+    firm = [clause for clause in report.clauses if clause.level == "required"]
+    counts = Counter(clause.verdict for clause in firm)
+    if report.headline == "conformant":
+        rest = len(firm) - counts["pass"]
+        others = f"; the other {rest} do not apply or were not asked for" if rest else ""
+        return f"{counts['pass']} of {len(firm)} required clauses were proven{others}."
+    open_ = counts["inconclusive"] + counts["error"]
+    if report.exit == VIOLATED or (report.exit == INCOMPLETE and open_):
+        broken = [f"{counts['fail']} do not hold"] if counts["fail"] else []
+        unsettled = [f"{open_} could not be settled"] if open_ else []
+        return f"Of {len(firm)} required clauses, {' and '.join([*broken, *unsettled])}."
+    return report.why
+
+
+def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEntry]]:
+    """Return the entries by the clause under which they stand: the first of theirs that is shown.
+
+    Those without one stand under None.
+    """
+    entries: dict[str | None, list[ResultEntry]] = {None: []}
+    for number, result in enumerate(report.results, 1):
+        if result.verdict in TOLD:
+            home = next((clause for clause in result.clauses if clause in shown), None)
+            beside = entries.setdefault(home, [])
+            whole = len(beside) < WHOLE
+            beside.append(_entry(f"result-{number}", result, report, whole=whole))
+    return entries
+
+
+def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> ResultEntry:
+    evidence = read(result)
+    line = evidence.first or evidence.wrong or next(iter(result.reason.splitlines()), "")
+    command = request(result, report) if whole else ""
     return ResultEntry(
         anchor=anchor,
         result=result,
         name=result.name,
+        line=line if len(line) <= LINE else f"{line[:LINE]}…",
         again=again(result.name, report),
-        request=request(result, report),
-        evidence=read(result),
-        exchange=exchange(result, report.messages),
+        request=command if len(command) <= LONGEST_REQUEST else "",
+        evidence=evidence,
+        exchange=exchange(result, report.messages) if whole else None,
         waivers=waived_by(result, report.waivers),
     )
 
 
-def _homes(entries: list[ResultEntry], shown: set[str]) -> dict[str, str | None]:
-    """Map each entry's anchor to the first of its clauses that is shown, None without one."""
-    return {
-        entry.anchor: next(
-            (clause_id for clause_id in entry.result.clauses if clause_id in shown), None
-        )
-        for entry in entries
-    }
-
-
 def _section(
-    anchor: str, clause: ClauseVerdict, entries: list[ResultEntry], homes: dict[str, str | None]
+    anchor: str, clause: ClauseVerdict, entries: dict[str | None, list[ResultEntry]]
 ) -> Section:
-    cited = [entry for entry in entries if clause.id in entry.result.clauses]
-    own = tuple(entry for entry in cited if homes[entry.anchor] == clause.id)
-    elsewhere = tuple(entry for entry in cited if homes[entry.anchor] != clause.id)
+    others = [entry for home, every in entries.items() if home != clause.id for entry in every]
     return Section(
         anchor=anchor,
         group=_group(clause),
         clause=clause,
         sentence=sentence(clause.id),
         interpretations=interpretations_of(clause.id),
-        own=own,
-        elsewhere=elsewhere,
+        own=tuple(entries.get(clause.id, ())),
+        elsewhere=tuple(entry for entry in others if clause.id in entry.result.clauses),
     )
 
 
 def _group(clause: ClauseVerdict) -> Group:
+    if clause.level == "advisory":
+        return "advisory"
     if clause.verdict in OPEN:
-        return "open" if clause.level == "required" else "advisory"
-    return "waived" if clause.verdict == "waived" else "settled"
+        return "broken" if clause.verdict == "fail" else "unsettled"
+    return {"waived": "waived", "pass": "proven"}.get(clause.verdict, "unjudged")  # type: ignore[return-value]
+
+
+def _parts(sections: list[Section]) -> list[Part]:
+    """Return the parts of the page that have clauses, in their order."""
+    groups = {section.group for section in sections}
+    order = tuple(TITLES) if groups & {"broken", "unsettled"} else PROVEN_FIRST
+    return [
+        Part(
+            group=group,
+            title=TITLES[group],
+            folded=group == "advisory" or (group == "unjudged" and len(own) > FEW),
+            sections=own,
+        )
+        for group in order
+        if (own := tuple(section for section in sections if section.group == group))
+    ]
+
+
+def _first(sections: list[Section]) -> str:
+    """Return the anchor of the entry that is open at first, the first failure; empty without."""
+    failed = (
+        entry.anchor
+        for section in sections
+        if section.group == "broken"
+        for entry in section.own
+        if entry.result.verdict == "fail"
+    )
+    return next(failed, "")
+
+
+def _link(cell: Cell, links: dict[str, str]) -> str:
+    """Return the anchor that a cell leads to: its first result's, or its clause's; may be empty."""
+    names = (*(result.name for result in cell.results), *cell.clauses)
+    return next((links[name] for name in names if name in links), "")
 
 
 def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
@@ -229,3 +341,15 @@ def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
     firm = Counter(clause.verdict for clause in clauses if clause.level == "required")
     advisory = Counter(clause.verdict for clause in clauses if clause.level == "advisory")
     return [(word, firm[word], advisory[word]) for word in VERDICTS if firm[word] or advisory[word]]
+
+
+def _bar(clauses: Sequence[ClauseVerdict]) -> list[Stretch]:
+    """Return the bar of the verdicts on required clauses: a stretch for each that occurs."""
+    counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
+    stretches, start = [], 0.0
+    for word in VERDICTS:
+        if counts[word]:
+            width = round(100 * counts[word] / counts.total(), 2)
+            stretches.append(Stretch(word, round(start, 2), width))
+            start += width
+    return stretches

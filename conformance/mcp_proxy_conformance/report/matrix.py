@@ -12,6 +12,7 @@ from mcp_proxy_conformance.report.phrases import (
     TOLD,
     Sentence,
     is_left_out,
+    named,
     profile_of,
     sentence,
     target_of,
@@ -98,7 +99,7 @@ def _column(number: int, file: str, report: Report) -> Column:
     return Column(
         number=number,
         file=file,
-        kind=f"{report.target.kind} {report.target.version}".strip(),
+        kind=named(report),
         target=target_of(report),
         profile=profile_of(report),
         headline=report.headline,

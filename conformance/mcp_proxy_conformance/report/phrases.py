@@ -20,6 +20,8 @@ SENT = frozenset(
      "authorization"}
 )  # fmt: skip
 """Headers that change a server's answer; the others belong to the connection."""
+YEAR_S = 366 * 24 * 3600
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+00:00|Z)")
 _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 """The escape of a byte that is not text, as a report shows it; JSON has no such escape."""
 
@@ -171,11 +173,30 @@ def profile_of(report: Report) -> str:
     return profile.name or f"{profile.id}@{profile.version}"
 
 
+def named(report: Report) -> str:
+    """Return the name of the target, its kind and version."""
+    return f"{report.target.kind} {report.target.version}".strip()
+
+
 def target_of(report: Report) -> str:
-    """Return the target's kind and version, and the wire on which it was judged."""
-    target = report.target
-    wire = f", wire {target.wire}" if target.wire else ""
-    return f"{target.kind} {target.version}".rstrip() + wire
+    """Return the name of the target, and the wire on which it was judged."""
+    wire = f", wire {report.target.wire}" if report.target.wire else ""
+    return f"{named(report)}{wire}"
+
+
+def began(report: Report) -> str:
+    """Return when the run began, in ISO 8601; empty if the report does not say it."""
+    date = report.timing.get("began")
+    return date if isinstance(date, str) and _DATE.fullmatch(date) else ""
+
+
+def lasted(report: Report) -> str:
+    """Return how long the run took, as `48 s` or `3 min 20 s`; empty if it is not known."""
+    seconds = report.timing.get("seconds")
+    if not isinstance(seconds, (int, float)) or not 0 <= seconds < YEAR_S:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _is_request(message: ReportedMessage) -> bool:

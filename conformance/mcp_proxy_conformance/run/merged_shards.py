@@ -14,6 +14,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
 from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
 from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.phrases import began
 from mcp_proxy_conformance.report.reader import BadReport
 from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
 from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
@@ -123,6 +124,7 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
         deviations=msgspec.convert(msgspec.to_builtins(report.waivers), type=tuple[Deviation, ...]),
         beyond=beyond(judged_by, can),
         seconds=seconds,
+        date=began(report),
         command=_command(report.timing.get("command")),
     )
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -223,6 +224,7 @@ class RunSession:
         subject, target = self.subject, self.subject.target
         self.state.wire = self.state.wire or subject.wire
         stages = (*self.state.stages, *subject.stages)
+        seconds = time.monotonic() - self.began
         return RunRecord(
             profile=self.profile,
             target=TargetFacts(
@@ -240,7 +242,8 @@ class RunSession:
             green=subject.green,
             unsettled=subject.unsettled,
             requests=subject.requests,
-            seconds=time.monotonic() - self.began,
+            seconds=seconds,
+            date=(datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds"),
             command=self.request.command,
         )
 

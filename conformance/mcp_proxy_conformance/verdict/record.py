@@ -90,7 +90,8 @@ class RunRecord:
     `beyond`: clauses that are not judged, whatever cites them; `credentials`: headers that grant
     access to the target, besides those of the stages; `unsettled`: why a run that leaves clauses
     open is incomplete, empty if their names say it; `requests`: the number sent, if counted;
-    `command`: the halves of the command line, between which `--check NAME` is inserted.
+    `date`: when it began, in ISO 8601 and UTC; `command`: the halves of the
+    command line, between which `--check NAME` is inserted.
     """
 
     profile: Profile
@@ -104,6 +105,7 @@ class RunRecord:
     unsettled: str = ""
     requests: int | None = None
     seconds: float = 0.0
+    date: str = ""
     command: tuple[str, str] = ("", "")
 
 

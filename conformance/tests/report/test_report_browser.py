@@ -76,17 +76,70 @@ def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None
     assert grounds == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]
 
 
-def test_a_clause_is_found_by_its_link(looking: Looking) -> None:
-    """A click on a clause in the list shows its section, and the address names it."""
+def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
+    """A failing cell leads to the failure behind it, which opens; another to its clause."""
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
-    section = page.locator("[id='clause-FR-010.inspect']")
-    expect(section).not_to_be_in_viewport()
+    failure, section = page.locator("#result-1"), page.locator("[id='clause-FR-010.inspect']")
+    failure.locator("summary").first.click()
 
-    page.locator("nav summary").click()
-    page.locator("nav").get_by_role("link", name="FR-010.inspect").click()
+    page.locator(".beside").get_by_role("link", name="cap").click()
+    expect(failure).to_be_in_viewport()
+    opened = failure.locator("> details").evaluate("(one) => one.open")
+    page.get_by_role("link", name="user, counts: does not apply").click()
 
+    assert opened
     expect(section.locator("h3")).to_be_in_viewport()
     assert page.url.endswith("#clause-FR-010.inspect")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
+    """A clause within a folded part can be seen once its link was followed."""
+    page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
+    advisory = page.locator("[id='clause-FR-006.fills'] h3")
+    expect(advisory).not_to_be_visible()
+
+    page.goto(f"{page.url}#clause-FR-006.fills")
+
+    expect(advisory).to_be_visible()
+
+
+def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> None:
+    """One cell is a stop of the tab key, the others are reached from it; Enter follows a link."""
+    page = looking.at(html.render(typed(ONE)))
+    focused = "document.activeElement.getAttribute('aria-label')"
+    page.locator("svg.picture a[tabindex='0']").focus()
+
+    names = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowRight"):
+        page.keyboard.press(key)
+        names.append(page.evaluate(focused).partition(",")[0])
+    page.keyboard.press("Enter")
+
+    assert names == ["user", "pending", "user", "user"]
+    assert page.url.endswith("#clause-FR-010.inspect")
+
+
+def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> None:
+    """A slash leads to the field, words narrow the clauses, folded ones too; Escape clears it."""
+    page = looking.at(html.render(typed(ONE)))
+    before = shown(page)
+
+    page.keyboard.press("/")
+    page.keyboard.type("allows fr-006 returned")
+    few, count = shown(page), page.locator("#found").inner_text()
+    page.keyboard.press("Escape")
+
+    assert (few, count) == ({"clause-FR-006.fills"}, "1 of 4 clauses")
+    assert shown(page) == before
+    assert page.locator("#found").inner_text() == ""
+
+
+def test_without_a_script_there_is_no_search(looking: Looking) -> None:
+    """A field that would do nothing is not shown."""
+    page = looking.at(html.render(typed(ONE)), java_script_enabled=False)
+
+    assert not page.locator("#search").is_visible()
 
 
 def shown(page: Page) -> set[str | None]:
@@ -103,15 +156,13 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
 
     page.get_by_label("pass").uncheck()
     page.get_by_label("not_applicable").uncheck()
-    few, links = shown(page), page.locator("nav details li.of-pass")
+    few = shown(page)
     page.get_by_label("pass").check()
     page.get_by_label("not_applicable").check()
 
-    assert all_places == {
-        "clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-006.fills", "clause-FR-010.inspect"
-    }  # fmt: skip
-    assert few == {"clause-FR-006.cap", "clause-FR-006.fills"}
-    assert (links.count(), shown(page)) == (1, all_places)
+    assert all_places == {"clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-010.inspect"}
+    assert few == {"clause-FR-006.cap"}
+    assert shown(page) == all_places
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
@@ -119,22 +170,28 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
-    for _ in range(11 + len(QUESTIONS)):
+    for _ in range(12 + len(QUESTIONS)):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUS))
 
-    assert all(stop["ring"] for stop in stops)
-    assert [stop["id"] or stop["text"] for stop in stops] == [
+    places = [stop["id"] or stop["text"] for stop in stops]
+    assert places[:6] == [
         "To the clauses",
-        "How to read this page",
         "show-pass", "show-fail", "show-not_applicable",
-        "FR-006.cap", "FR-006.fills",
-        "All 4 clauses, in the order of the profile",
+        places[4], "✓ the flag",
+    ]  # fmt: skip
+    assert places[6:] == [
+        "✗ cap",
+        "What the rows and columns are",
+        "search",
         "FR-006.cap",
         *(f"How the suite reads this sentence: {question}" for question in QUESTIONS),
-        "fail test_cap[11]\non stage crowd",
+        places[-2],
         "2 messages, in order; look at number 2 first",
-    ]  # fmt: skip
+    ]
+    assert "config, counts" in places[4]
+    assert "fail test_cap[11] on stage crowd" in places[-2]
+    assert all(stop["ring"] for stop in [*stops[:4], *stops[5:]])
 
 
 def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
@@ -177,7 +234,7 @@ def test_hostile_words_stay_words(looking: Looking) -> None:
 
     page.evaluate(TOO_WIDE)
     assert page.locator("script").count() == 1
-    assert page.locator("img, iframe, link, object, svg").count() == 0
+    assert page.locator("img, iframe, link, object, svg:not(.bar, .picture)").count() == 0
     assert "<script>alert(1)</script>" in page.locator("main").inner_text()
 
 
@@ -216,6 +273,7 @@ def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) ->
     page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
 
     page.locator("summary", has_text="How to read this page").click()
+    page.locator("article summary").first.click()
 
     assert page.get_by_role("button").count() == 0
     assert page.get_by_text("it was observed to hold.").is_visible()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from html import unescape
 from html.parser import HTMLParser
 
@@ -11,6 +12,7 @@ import pytest
 from hand_written_reports import BAD, ONE, REPORTS, finding, report, result, typed
 from page_runs import DEVIATION, LONG, PAGES, WAIVED, failing_report, message_of
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.report import html
 
 
@@ -56,13 +58,14 @@ class Page(HTMLParser):
 
 
 OURS = {
-    "a", "article", "body", "code", "dd", "details", "div", "dl", "dt", "fieldset", "h1", "h2",
-    "h3", "h4", "head", "header", "html", "input", "label", "legend", "li", "main", "mark", "meta",
-    "nav", "ol", "p", "pre", "script", "section", "span", "strong", "style", "summary", "title",
-    "ul",
+    "a", "article", "body", "code", "dd", "desc", "details", "div", "dl", "dt", "fieldset",
+    "figcaption", "figure", "g", "h1", "h2", "h3", "h4", "head", "header", "html", "input", "label",
+    "legend", "li", "main", "mark", "meta", "nav", "ol", "p", "pre", "rect", "script", "section",
+    "span", "strong", "style", "summary", "svg", "text", "title", "ul",
 }  # fmt: skip
 """The elements of the page."""
 RUNS = REPORTS | PAGES
+CLAUSES = profile("discovery").clauses
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -74,8 +77,10 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
     assert set(page.tags) <= OURS
     assert page.tags.count("script") == 1
     assert {key for key, _ in page.attributes} <= {
-        "aria-label", "autocomplete", "charset", "checked", "class", "content", "href",
-        "http-equiv", "id", "lang", "name", "open", "rel", "tabindex", "type",
+        "aria-hidden", "aria-label", "aria-labelledby", "autocomplete", "charset", "checked",
+        "class", "content", "height", "hidden", "href", "http-equiv", "id", "lang", "name", "open",
+        "placeholder", "preserveaspectratio", "rel", "role", "rx", "tabindex", "text-anchor",
+        "title", "transform", "type", "viewbox", "width", "x", "y",
     }  # fmt: skip
 
 
@@ -122,7 +127,7 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
         "the same command and --check 'test_cap[11]'",
         "mcp-proxy-conformance explain FR-006.cap",
     ]
-    main = words.rindex("To fix or to settle")
+    main = words.rindex("To mend")
     places = [words.find(text, main) for text in told_of]
     assert places == sorted(places)
     assert -1 not in places
@@ -182,8 +187,66 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
 
     assert "100 messages, in order; look at number 8 first" in words
     assert "8. target → suite" in words
-    assert "76 others are in the JSON report." in words
+    assert "92 others are in the JSON report." in words
     assert "100. target → suite" in words
+
+
+def test_equal_differences_are_one_fact() -> None:
+    """Twelve places of one observation are listed before it, with their number."""
+    found = [finding("absent", "listed", f"/mcp, call {number}") for number in range(6)] * 2
+    report_of_many = failing_report(message_of("received", "{}"), findings=found, evidence=[])
+    page = unescape(html.render(typed(report_of_many)))
+
+    assert page.count("<dt>observed</dt><dd><code>absent</code></dd>") == 1
+    assert "<dt>where (\N{MULTIPLICATION SIGN}12)</dt>" in page
+    assert page.count("<mark><code>/mcp, call ") == 6
+
+
+def test_the_page_names_target_date_duration_and_command() -> None:
+    """Facts of the run are in its head; what an old report lacks is left out."""
+    timing = {"began": "2026-01-31T09:30:00+00:00", "seconds": 200.4, "command": ["suite run", ""]}
+    words = Page(html.render(typed(ONE | {"timing": timing}))).words
+    old = Page(html.render(typed(ONE | {"timing": {}}))).words
+
+    head = words[words.index("Report of mcp-proxy-conformance 0") :]
+    assert head.startswith(
+        "Report of mcp-proxy-conformance 0 violated command plain"
+        " Of 3 required clauses, 1 do not hold."
+    )
+    assert "run2026-01-31 09:30:00 UTC, 3 min 20 s; exit 1 commandsuite run" in words
+    assert "UTC" not in old
+
+
+def test_a_page_of_a_conformant_run_begins_with_what_was_proven() -> None:
+    """What was proven comes first, advisories last and folded; a failing run's page reverses it."""
+    orders = []
+    for name in ("none", "one"):
+        words = Page(html.render(typed(RUNS[name]))).words
+        titles = ("To mend (1)", "What was proven (", "Not judged (1)", "Advisory: reported")
+        orders.append(sorted((t for t in titles if t in words), key=words.rindex))
+
+    assert orders == [
+        ["What was proven (", "Not judged (1)", "Advisory: reported"],
+        ["To mend (1)", "What was proven (", "Not judged (1)", "Advisory: reported"],
+    ]
+
+
+def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
+    """Each rests on forty long messages; the page keeps those that matter."""
+    body = json.dumps({"text": 'quoted "word" ' * 2000})
+    messages = {
+        f"crowd/{number}": message_of("received" if number % 2 else "sent", body)
+        for number in range(40)
+    }
+    results = [
+        result("fail") | {"case": f"{number}", "clauses": [clause], "messages": list(messages)}
+        for number, clause in enumerate(CLAUSES[:25])
+    ]
+    clauses = [row | {"id": clause} for clause in CLAUSES[:25] for row in ONE["clauses"][1:2]]
+    page = html.render(typed(report(*results) | {"messages": messages, "clauses": clauses}))
+
+    assert page.count("<article") == 25
+    assert len(page.encode()) < 500_000
 
 
 def test_a_waived_failure_is_told_with_its_deviation() -> None:
