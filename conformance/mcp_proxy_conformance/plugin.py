@@ -23,7 +23,7 @@ from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
 from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
-from mcp_proxy_conformance.run.progress import remark, showing_setup
+from mcp_proxy_conformance.run.progress import remark
 from mcp_proxy_conformance.run.pytest_bridge import (
     is_advisory,
     late_ending,
@@ -163,8 +163,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
     lacking = run.subject.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
-    with showing_setup(request.config, place):
-        opened = run.subject.open(place)
+    opened = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
     return opened
 
@@ -246,7 +245,8 @@ def pytest_runtest_makereport(
     seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
         ending = setup_ending(call.excinfo, run.subject.lacking(place))
-        run.record(item, place, ending, seconds=0.0)
+        result = run.record(item, place, ending, seconds=0.0)
+        report.user_properties.append(("verdict", result.verdict))
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
         ending, conclusion = item.stash[ENDING]
@@ -258,7 +258,10 @@ def pytest_runtest_makereport(
             item.session.shouldfail = "convicted"  # pytest reports an interruption at length
         if selection.fail_fast and result.convicts(result.clauses):
             item.session.shouldfail = "--fail-fast ends a run at its first failure"
-        report.user_properties.append(("requirements", " ".join(result.clauses)))
+        report.user_properties += [
+            ("requirements", " ".join(result.clauses)),
+            ("verdict", result.verdict),
+        ]
         tell_waived(report, result, run)
     elif call.when == "call" and call.excinfo is not None:
         run.record(item, place, late_ending(call.excinfo.value), seconds=seconds)

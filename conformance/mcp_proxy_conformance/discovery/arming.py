@@ -19,6 +19,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
 )
 from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.waits import Lock, News, Tools, during
 from mcp_proxy_conformance.verdict.result import Cause
 
 LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
@@ -116,7 +117,8 @@ class Prover:
         After two tools that were never reached, further ones are called once only.
         """
         within = self._patience() if self._unreached < PATIENT else 0.0
-        reached = poll(lambda: call(self.started, key).reached, bool, within)
+        with during(Tools(server=key.server, within_s=within)):
+            reached = poll(lambda: call(self.started, key).reached, bool, within)
         if reached:
             self.armed.called.add(key)
         else:
@@ -137,7 +139,9 @@ class Prover:
         The result is recorded. After two locks without effect, further ones are called once only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
-        if poll(lambda: call(self.started, key).reached, lambda reached: not reached, within):
+        with during(Lock(tool=str(key), within_s=within)):
+            reached = poll(lambda: call(self.started, key).reached, lambda hit: not hit, within)
+        if reached:
             self._unenforced += 1
             self.armed.refused.pop(key, None)
             self.armed.unproven[key] = Unproven("the lock had no effect", "no_effect")
@@ -173,11 +177,13 @@ class Prover:
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
             word = self.tools[key].word or key.tool
-            answer = poll(
-                lambda word=word: self.ask(word),  # type: ignore[misc]
-                lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
-                max(0.0, deadline - time.monotonic()),
-            )
+            left = max(0.0, deadline - time.monotonic())
+            with during(Tools(server=key.server, within_s=left)):
+                answer = poll(
+                    lambda word=word: self.ask(word),  # type: ignore[misc]
+                    lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
+                    left,
+                )
             self.note_shown(word, answer)
         words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
         words |= set(self.world.words) | self.exact_names()
@@ -263,12 +269,14 @@ class Stepper:
         elif step.lock is not None:
             step = self._lay(step)
         elif step.unlock == "approval":
-            self._approve(step)
+            with during(News(server=step.server, within_s=self.started.target.ready_s)):
+                self._approve(step)
         elif step.unlock is not None:
             self.started.unlock(step.unlock, step.server, step.tools)
         self.armed.states.update(after(self.prover.world, [step], before))
         if step.refresh is not None:
-            self._confirm_refresh(step.refresh)
+            with during(News(server=step.refresh, within_s=self.started.target.ready_s)):
+                self._confirm_refresh(step.refresh)
         elif step.lock is not None:
             self._confirm_lock(step, before)
         elif step.unlock is not None:

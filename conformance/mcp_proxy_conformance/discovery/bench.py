@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, during
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Way
 from mcp_proxy_conformance.wire.conversation import Conversation
@@ -269,14 +270,18 @@ class Bench:
         observed = observe()
         if holds(observed) or time.monotonic() >= end:
             return observed
-        return poll(anew, holds, max(0.0, end - time.monotonic()))
+        left = max(0.0, end - time.monotonic())
+        with during(Settling(within_s=left)):
+            return poll(anew, holds, left)
 
     def settle(self) -> None:
         """Sleep until the settle time is over; later answers must be right at once.
 
         Answers of before are no longer shared.
         """
-        time.sleep(max(0.0, self.started.settled_at - time.monotonic()))
+        left = max(0.0, self.started.settled_at - time.monotonic())
+        with during(Settling(within_s=left)):
+            time.sleep(left)
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
@@ -285,7 +290,8 @@ class Bench:
         In both cases the settle time starts again: later claims have it from now on.
         """
         within = self.started.target.enforce_s
-        reached = poll(lambda: self.call(key).reached, lambda reached: not reached, within)
+        with during(Lock(tool=str(key), within_s=within)):
+            reached = poll(lambda: self.call(key).reached, lambda hit: not hit, within)
         self.started.settled_from = time.monotonic()
         return not reached
 
@@ -294,7 +300,9 @@ class Bench:
 
         In both cases the settle time starts again: later claims have it from now on.
         """
-        reached = poll(lambda: self.call(key).reached, bool, self.started.target.enforce_s)
+        within = self.started.target.enforce_s
+        with during(Tools(server=key.server, within_s=within)):
+            reached = poll(lambda: self.call(key).reached, bool, within)
         self.started.settled_from = time.monotonic()
         return reached
 
@@ -309,7 +317,9 @@ class Bench:
             word = self.tools[key].word or key.tool
             return key in self.discover(word).callables() and self.call(key).reached
 
-        ready = poll(lambda: all(back(key) for key in keys), bool, self.started.target.ready_s)
+        within = self.started.target.ready_s
+        with during(Tools(server=keys[0].server if keys else "", within_s=within)):
+            ready = poll(lambda: all(back(key) for key in keys), bool, within)
         self.started.moved(None)
         return ready
 

@@ -66,6 +66,12 @@ def short(text: str, most: int = WIDEST) -> str:
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
+def tinted(text: str, verdict: str) -> str:
+    """Return the text in the colour of a verdict; unchanged if it has none."""
+    code = COLOURS.get(verdict)
+    return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
+
+
 def _painted(line: Line, *, colour: bool) -> str:
     text = disarmed(inert(line.text).replace("\n", "\\n").rstrip())
     text = text if line.whole else short(text)
@@ -76,9 +82,3 @@ def _painted(line: Line, *, colour: bool) -> str:
         text = f"{text[: span.start]}{part}{text[span.end :]}"
     word, space, rest = text.partition(" ")
     return f"{tinted(word, line.verdict)}{space}{rest}"
-
-
-def tinted(text: str, verdict: str) -> str:
-    """Return the text in the colour of a verdict; unchanged if that has none."""
-    code = COLOURS.get(verdict)
-    return text if code is None else f"\x1b[{code}m{text}\x1b[0m"

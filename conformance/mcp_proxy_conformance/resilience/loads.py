@@ -25,6 +25,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
 from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait
 from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
+from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 AT_ONCE = 12
@@ -34,6 +35,8 @@ GRACE_S = 3.0
 """Seconds that a correct loader may need in addition to its waits."""
 LOOK_S, LATER_S = 0.01, 0.5
 """Seconds between two looks at logs, and the least until a port that was closed listens."""
+COUNT_S = 1.0
+"""Seconds between two counts of the loads that have not ended."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
 PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
@@ -117,7 +120,11 @@ class Loads:
         """Return the load of a case; waits for it, raises AdapterError if the program broke."""
         if case.id not in self._done:
             self.plan([case])
-        return self._done[case.id].result()
+        while not (load := self._done[case.id]).done():
+            others = sum(not future.done() for future in self._done.values()) - 1
+            with during(LoadEnd(case=case.id, others=others)):
+                wait([load], COUNT_S)
+        return load.result()
 
     def has_ended(self, case: LoadCase) -> bool:
         """Whether a load of that case was made and is over."""

@@ -3,88 +3,67 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import os
 import sys
+import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 import pytest
 
+from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.run.collection import place_of
+from mcp_proxy_conformance.run.pytest_log import PytestLog
+from mcp_proxy_conformance.run.status_line import Status, line, log_line, sentence, width
+from mcp_proxy_conformance.run.time_left import TimeLeft, kinds
+from mcp_proxy_conformance.targets.waits import waiting_in
 from mcp_proxy_conformance.verdict.redaction import inert
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.report.terminal import Detail
-    from mcp_proxy_conformance.run.collection import Place
     from mcp_proxy_conformance.verdict.redaction import Redactor
 
-EVERY_S = 10.0
-"""Seconds between lines of progress on a stream that is not a terminal."""
-WIDTH, REMEMBERED = 100, 400
-
-
-class PytestLog(io.TextIOWrapper):
-    """Stream for pytest's output: redacted, in a file, its last lines in memory too.
-
-    A full disk is ignored.
-    """
-
-    def __init__(self, path: Path, redactor: Redactor) -> None:
-        super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
-        self.recent = deque[str](maxlen=REMEMBERED)
-        self._redactor, self._begun = redactor, ""
-
-    def write(self, text: str) -> int:
-        """Write the lines that are complete, redacted; disk errors are ignored."""
-        lines, line_end, self._begun = (self._begun + text).rpartition("\n")
-        self._say(lines + line_end)
-        return len(text)
-
-    def _say(self, text: str) -> None:
-        redacted = self._redactor.text(text)
-        self.recent.append(redacted)
-        with contextlib.suppress(OSError):
-            super().write(redacted)
-
-    def flush(self) -> None:
-        """Flush the file; disk errors are ignored."""
-        with contextlib.suppress(OSError):
-            super().flush()
-
-    def close(self) -> None:
-        """Write the incomplete last line and close the file; disk errors are ignored."""
-        begun, self._begun = self._begun, ""
-        with contextlib.suppress(OSError, ValueError):
-            self._say(begun)
-            super().close()
+EVERY_S, DRAWN_S = 15.0, 0.2
+"""Seconds between lines on a stream that is not a terminal, and between two looks at the status."""
+COLUMNS = 80
+"""The width of a terminal that does not tell it."""
 
 
 class Progress:
     """A pytest plugin that shows the progress of a run, and diverts pytest's output.
 
-    On a terminal that is one line, overwritten each time; elsewhere a few plain lines: the stages,
-    and every ten seconds the number of checks.
+    On a terminal that is one line, overwritten each time and as wide as the terminal; elsewhere it
+    is a plain line every fifteen seconds.
     """
 
     def __init__(self, log: Path, to: TextIO, redactor: Redactor, detail: Detail = "usual") -> None:
         """Write pytest's output to `log`, and progress to `to`; no progress when `quiet`."""
         self.log = log
-        self._redactor = redactor
-        self._to = to
-        self._detail = detail
-        self._live = to.isatty() and detail != "quiet"
-        self._all = self._done = self._open = 0
-        self._printed_at = time.monotonic()
-        self._places: set[str] = set()
+        self._redactor, self._to = redactor, to
+        self._shows = detail != "quiet"
+        self._live = self._shows and to.isatty() and os.environ.get("TERM") != "dumb"
+        self._colour = wanted(to)
+        self._ascii_only = not _can_encode(to, "█░…")
+        self._began = self._printed_at = time.monotonic()
+        self._thread = threading.get_ident()
+        self._all = self._done = self._drawn = 0
+        self._ended = Counter[str]()
+        self._running: dict[str, None] = {}
+        self._time_left: TimeLeft | None = None
+        self._writing, self._over = threading.RLock(), threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
-        """Redirect standard output and standard error to the log file."""
+        """Redirect standard output and standard error to the log file; begin to show progress."""
         self._sink = PytestLog(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
+        if self._shows:
+            self._ticker.start()
         return self
 
     def __exit__(
@@ -94,110 +73,139 @@ class Progress:
         at: TracebackType | None,
     ) -> None:
         """Restore both streams, close the log and clear the line of progress."""
+        self._over.set()
+        if self._shows:
+            self._ticker.join(EVERY_S)
         sys.stdout, sys.stderr = self._streams
         self._sink.close()
-        self._over("")
+        self._clear()
 
     def complaint(self) -> str:
         """Return pytest's error message from the log; without one, the log's last lines."""
-        recent = "".join(self._sink.recent)
-        _, error, message = recent.rpartition("ERROR: ")
-        return message.split("\n")[0] if error else "\n".join(recent.splitlines()[-5:])
-
-    @contextlib.contextmanager
-    def setting_up(self, place: Place) -> Iterator[None]:
-        """Show that this block starts a world and proves its locks; only the first time a place."""
-        if not place.world.servers or place.name in self._places:
-            yield
-            return
-        self._places.add(place.name)
-        shown = self._detail == "verbose" or not place.fresh
-        kind = "world" if place.fresh else "stage"
-        self._stage(f"{kind} {place.name}: starting", plain=shown)
-        state = "not set up"
-        try:
-            yield
-            state = "armed"
-        finally:
-            self._stage(f"{kind} {place.name}: {state}", plain=shown)
+        return self._sink.complaint()
 
     def remark(self, text: str) -> None:
         """Print a line that stays; not when `quiet`."""
-        if self._detail != "quiet":
-            self._over("")
-            self._write(f"{self._redactor.text(inert(text))}\n")
+        if self._shows:
+            with self._writing:
+                self._clear()
+                self._write(f"{self._shown(text)}\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember how many checks there are."""
+        """Note how many checks there are, and what each may cost."""
         self._all = len(session.items)
+        self._time_left = TimeLeft(kinds([place_of(item) for item in session.items]))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Remember how many checks the workers have collected."""
-        self._all = len(ids)
+        """Note how many checks the workers have collected; how long they take is not estimated."""
+        self._all, self._time_left = len(ids), None
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Show the name of the check that begins."""
-        self._over(f"{self._done}/{self._all} {nodeid.rpartition('::')[2]}")
+        """Note the check that begins."""
+        self._running[nodeid] = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a check that failed in its set-up or its call."""
-        self._open += report.failed and report.when != "teardown"
+        """Count a check that failed in its set-up or its call, by its verdict."""
+        if report.failed and report.when != "teardown":
+            self._ended[str(dict(report.user_properties).get("verdict", "error"))] += 1
 
-    def pytest_runtest_logfinish(self) -> None:
-        """Count a finished check; print the count if ten seconds have passed."""
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Count a finished check."""
+        self._running.pop(nodeid, None)
         self._done += 1
-        if time.monotonic() - self._printed_at > EVERY_S:
-            self._plain(self._count())
+        if self._time_left is not None:
+            self._time_left.ended()
 
     def pytest_sessionfinish(self) -> None:
-        """Print how many checks were done in the end."""
-        if self._all:
-            self._plain(self._count())
+        """Print how many checks were done in the end, unless on a terminal."""
+        if self._all and not self._live:
+            self._print(log_line(self.status()))
 
-    def _count(self) -> str:
-        rest = f", {self._open} of them did not pass" if self._open else ""
-        return f"{self._done} of {self._all} checks{rest}"
+    def status(self) -> Status:
+        """Return how far the run is."""
+        left = self._time_left
+        return Status(
+            done=self._done,
+            of=self._all,
+            part=left.part if left is not None else self._done / max(1, self._all),
+            elapsed_s=time.monotonic() - self._began,
+            left_s=left.seconds if left is not None else None,
+            ended=dict(self._ended),
+            doing=self._shown(self._doing()),
+        )
 
-    def _stage(self, text: str, *, plain: bool) -> None:
-        self._over(f"{self._done}/{self._all} {text}")
-        if plain:
-            self._plain(text)
+    def _doing(self) -> str:
+        if (waiting := waiting_in(self._thread)) is not None:
+            return sentence(waiting)
+        running = [
+            nodeid.rpartition("::")[2].removeprefix("test_") for nodeid in list(self._running)
+        ]
+        if len(running) > 1:
+            return f"{len(running)} checks at once, {running[0]}"
+        return running[0] if running else "" if self._all else "collecting the checks"
 
-    def _over(self, text: str) -> None:
-        if self._live:
-            self._write(f"\r\x1b[K{text[:WIDTH]}")
+    def _tick(self) -> None:
+        """Show the status until the run is over."""
+        while not self._over.wait(DRAWN_S):
+            if self._live:
+                self._draw()
+            elif time.monotonic() - self._printed_at >= EVERY_S:
+                self._print(log_line(self.status()))
 
-    def _plain(self, text: str) -> None:
+    def _draw(self) -> None:
+        """Replace the line on the terminal by the status."""
+        columns = self._columns() - 1  # in the last one, some terminals wrap
+        options = {"colour": self._colour, "ascii_only": self._ascii_only}
+        text = line(status := self.status(), columns, **options)
+        with self._writing:
+            self._write(f"{self._up(columns)}\r{text}\x1b[K")
+            self._drawn = width(line(status, columns, **(options | {"colour": False})))
+
+    def _clear(self) -> None:
+        """Clear the line of progress, if there is one."""
+        with self._writing:
+            if self._live and self._drawn:
+                self._write(f"{self._up(self._columns() - 1)}\r\x1b[K")
+                self._drawn = 0
+
+    def _up(self, columns: int) -> str:
+        """Return what clears the rows into which a terminal that became narrower broke the line."""
+        rows = max(0, self._drawn - 1) // max(1, columns + 1)
+        return f"\x1b[{rows}A\r\x1b[J" if rows else ""
+
+    def _columns(self) -> int:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self._to.fileno()).columns or COLUMNS
+        return COLUMNS
+
+    def _print(self, text: str) -> None:
         self._printed_at = time.monotonic()
-        if not self._live and self._detail != "quiet":
+        if self._shows:
             self._write(f"{text}\n")
+
+    def _shown(self, text: str) -> str:
+        """Return the text in one line, without credentials and control characters."""
+        return self._redactor.text(" ".join(inert(text).split()))
 
     def _write(self, text: str) -> None:
         """Write to the terminal; errors are ignored, as a closed one must not end the run."""
-        with contextlib.suppress(OSError, ValueError):
+        with self._writing, contextlib.suppress(OSError, ValueError):
             self._to.write(text)
             self._to.flush()
 
 
-@contextlib.contextmanager
-def showing_setup(config: pytest.Config, place: Place) -> Iterator[None]:
-    """Show in the run's Progress, if there is one, that this block sets up a world."""
-    progress = _of(config)
-    if progress is None:
-        yield
-        return
-    with progress.setting_up(place):
-        yield
+def _can_encode(stream: TextIO, text: str) -> bool:
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def remark(config: pytest.Config, remarks: Sequence[str]) -> None:
     """Print these sentences in the run's Progress, if there is one."""
-    if (progress := _of(config)) is not None:
+    plugins = config.pluginmanager.get_plugins()
+    for progress in [plugin for plugin in plugins if isinstance(plugin, Progress)]:
         for text in remarks:
             progress.remark(text)
-
-
-def _of(config: pytest.Config) -> Progress | None:
-    plugins = config.pluginmanager.get_plugins()
-    return next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)

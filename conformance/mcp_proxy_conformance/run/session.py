@@ -21,6 +21,7 @@ from mcp_proxy_conformance.run.deadline import OutOfTime, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
+from mcp_proxy_conformance.targets.waits import End, Probe, during
 from mcp_proxy_conformance.verdict.comparison import plain
 from mcp_proxy_conformance.verdict.deviations.waivers import waived
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
@@ -96,7 +97,7 @@ class RunSession:
         """Probe the target, and add what it finds to `state`; on failure also `state.stopped`."""
         over = self.overdue()
         try:
-            with within(self.left_s, over):
+            with within(self.left_s, over), during(Probe()):
                 probed = self.subject.probe()
         except OutOfTime:
             probed = Probed(stopped=self._late())
@@ -217,7 +218,8 @@ class RunSession:
 
     def close(self) -> None:
         """End every target of the subject."""
-        self.subject.close()
+        with during(End()):
+            self.subject.close()
 
     def recorded(self) -> RunRecord:
         """Return the record from which the report is made."""

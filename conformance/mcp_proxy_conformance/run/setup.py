@@ -39,6 +39,7 @@ from mcp_proxy_conformance.targets.description import BadTarget, Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target_lines import written
+from mcp_proxy_conformance.targets.waits import Probe, during
 from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.record import RunState
 
@@ -140,7 +141,8 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
     """
     command = description.command or OWN_LOADER
     within_s = min(FIRST_S, request.within_s or FIRST_S)
-    known = introduced(description, command, scratch / "hello", within_s)
+    with during(Probe()):
+        known = introduced(description, command, scratch / "hello", within_s)
     whole, can = known.description, known.description.capabilities or ()
     return program_target(
         command,

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.waits import Arrival, Setup, during
 
 GET_S, EVERY_S = 120.0, 0.5
 """Seconds that a target may take to be set up; seconds between polls of the others meanwhile."""
@@ -111,7 +112,7 @@ class Pool(Generic[P]):
         if future is None:
             self._queue = [each for each in self._queue if each.place != place]
             future = self._submit(place, world)
-        ready = self._result(future)
+        ready = self._result(place, future)
         lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
         if ready.age_s > lasts:
             self._drop(place)
@@ -120,17 +121,18 @@ class Pool(Generic[P]):
                 self._drop(place + NEXT)
             future = self._made.pop(place + NEXT, None) or self._submit(place, world)
             self._made[place] = future
-            ready = self._result(future)
+            ready = self._result(place, future)
         self._start_ahead()
         return ready
 
-    def _result(self, future: Future[Ready[P]]) -> Ready[P]:
+    def _result(self, place: str, future: Future[Ready[P]]) -> Ready[P]:
         """Wait for a target and return it; meanwhile other targets are started and renewed."""
         deadline = time.monotonic() + GET_S
-        while not wait([future], EVERY_S).done:
-            if time.monotonic() > deadline:
-                raise AdapterError(f"the target was not set up within {GET_S:g} s")
-            self._start_ahead()
+        with during(Arrival(place=place, within_s=GET_S)):
+            while not wait([future], EVERY_S).done:
+                if time.monotonic() > deadline:
+                    raise AdapterError(f"the target was not set up within {GET_S:g} s")
+                self._start_ahead()
         if (failure := future.exception()) is not None:
             raise failure.with_traceback(None)  # it is raised once for each check of the stage
         return future.result()
@@ -230,7 +232,7 @@ class Pool(Generic[P]):
 
     def _submit(self, place: str, world: World) -> Future[Ready[P]]:
         """Begin to start a target in a thread; return its future, kept under the place."""
-        future = self._crew.submit(self._make, world)
+        future = self._crew.submit(self._made_for, place, world)
         self._made[place] = future
         return future
 
@@ -240,6 +242,10 @@ class Pool(Generic[P]):
             self._open.add(started)
         if self._closed:
             raise RuntimeError("the run is over")
+
+    def _made_for(self, place: str, world: World) -> Ready[P]:
+        with during(Setup(place=place.removesuffix(NEXT))):
+            return self._make(world)
 
     def _make(self, world: World) -> Ready[P]:
         """Start and prepare a target, in a thread of the pool; if that fails, end it and raise."""

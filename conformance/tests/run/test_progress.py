@@ -1,20 +1,49 @@
-"""Progress on a terminal: one line that is overwritten, and cleared at the end."""
+"""Progress: one line as wide as the terminal, cleared at the end; a few lines in a log."""
 
 from __future__ import annotations
 
 import io
+import os
+import pty
+import re
+import struct
+import subprocess
 import sys
+import termios
+import threading
+import time
+from fcntl import ioctl
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.world import World, server, tool, world
-from mcp_proxy_conformance.run.collection import Place
+from mcp_proxy_conformance.run import progress as module
 from mcp_proxy_conformance.run.progress import Progress
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.run.status_line import Status, cut, line, log_line, sentence, width
+from mcp_proxy_conformance.run.time_left import TimeLeft
+from mcp_proxy_conformance.targets.waits import (
+    Arrival,
+    End,
+    LoadEnd,
+    Lock,
+    News,
+    Probe,
+    Repetition,
+    Reply,
+    Settling,
+    Setup,
+    Tools,
+    Wait,
+    Waiting,
+    during,
+    waiting_in,
+)
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, REDACTED, Redactor
+
+COLOUR = re.compile("\x1b\\[[0-9;]*m")
+CLEARS = re.compile("\r|\x1b\\[K|\x1b\\[J|\x1b\\[[0-9]+A")
 
 
 class Stream(io.StringIO):
@@ -29,85 +58,64 @@ class Stream(io.StringIO):
         return self.terminal
 
 
-def place(name: str, *, fresh: bool = False) -> Place:
-    """Return a place with a world of one server."""
-    return Place(name=name, world=world(server("forge", tool("add"))), fresh=fresh, needs=())
-
-
-def set_up(where: Place) -> None:
-    """Fail for a fresh world."""
-    if where.fresh:
-        raise AdapterError("no")
-
-
-def progress_text(to: Stream, log: Path, detail: Any) -> str:
-    """Return the progress of two checks on a stage and one on a world that cannot be set up."""
-    progress = Progress(log, to, NOTHING_SECRET, detail)
-    with progress:
-        progress.pytest_collection_finish(SimpleNamespace(items=[1, 2, 3]))  # type: ignore[arg-type]
-        for number, where in enumerate([place("plain"), place("plain"), place("own", fresh=True)]):
-            progress.pytest_runtest_logstart(f"a.py::test_{number}")
-            try:
-                with progress.setting_up(where):
-                    set_up(where)
-            except AdapterError:
-                report = SimpleNamespace(failed=True, when="setup")
-                progress.pytest_runtest_logreport(report)  # type: ignore[arg-type]
-            progress.pytest_runtest_logfinish()
+def checks_run(to: Stream, log: Path, detail: Any = "usual", *, seconds: float = 0.0) -> str:
+    """Return the progress of three checks, one of which fails and one is an error."""
+    with Progress(log, to, NOTHING_SECRET, detail) as progress:
+        progress.pytest_xdist_node_collection_finished(["a", "b", "c"])
+        for verdict in ("pass", "fail", "error"):
+            progress.pytest_runtest_logstart(f"a.py::test_{verdict}")
+            report = SimpleNamespace(
+                failed=verdict != "pass", when="call", user_properties=[("verdict", verdict)]
+            )
+            progress.pytest_runtest_logreport(report)  # type: ignore[arg-type]
+            time.sleep(seconds)
+            progress.pytest_runtest_logfinish(f"a.py::test_{verdict}")
         progress.pytest_sessionfinish()
     return to.getvalue()
 
 
-def test_a_terminal_gets_one_line(tmp_path: Path) -> None:
-    """Each text clears the previous one, and none stays."""
-    texts = progress_text(Stream(terminal=True), tmp_path / "log", "usual").split("\r\x1b[K")
+def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
+    """Each text overwrites the one before; the last one clears it; nothing stays."""
+    text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.5)
 
-    assert texts == [
-        "",
-        "0/3 test_0", "0/3 stage plain: starting", "0/3 stage plain: armed",
-        "1/3 test_1",
-        "2/3 test_2", "2/3 world own: starting", "2/3 world own: not set up",
-        "",
-    ]  # fmt: skip
+    assert "\n" not in text
+    assert "\r.........  0/3  0:00  pass\x1b[K" in text
+    assert text.endswith("\r\x1b[K")
 
 
-@pytest.mark.parametrize(
-    ("detail", "lines"),
-    [
-        ("usual", ["stage plain: starting", "stage plain: armed"]),
-        (
-            "verbose",
-            ["stage plain: starting", "stage plain: armed", "world own: starting",
-             "world own: not set up"],
-        ),
-        ("quiet", None),
-    ],
-)  # fmt: skip
-def test_other_streams_get_plain_lines(
-    detail: str, lines: list[str] | None, tmp_path: Path
+def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
+    """It counts checks, failures and what is open."""
+    text = checks_run(Stream(terminal=False), tmp_path / "log")
+
+    assert text.splitlines() == ["3 of 3 checks, 0:00, 1 failed, 1 open"]
+
+
+def test_a_log_gets_a_line_while_something_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stages are listed, with --verbose every world, and the number of checks that did not pass."""
-    end = ["3 of 3 checks, 1 of them did not pass"]
-
-    text = progress_text(Stream(terminal=False), tmp_path / "log", detail)
-
-    assert text.splitlines() == ([] if lines is None else lines + end)
-
-
-def test_a_terminal_is_left_alone_with_quiet(tmp_path: Path) -> None:
-    """Not even a line is cleared."""
-    assert progress_text(Stream(terminal=True), tmp_path / "log", "quiet") == ""
-
-
-def test_what_is_no_world_is_not_told_of(tmp_path: Path) -> None:
-    """Loads and live endpoints have places without servers."""
+    """It says what, also while no check ends."""
+    monkeypatch.setattr(module, "EVERY_S", 0.3)
     to = Stream(terminal=False)
-    nowhere = Place(name="load", world=World(servers=(), id="load"), fresh=False, needs=())
 
-    with Progress(tmp_path / "log", to, NOTHING_SECRET) as progress, progress.setting_up(nowhere):
-        pass
+    with Progress(tmp_path / "log", to, NOTHING_SECRET), during(Tools(server="mill", within_s=15)):
+        time.sleep(1.0)
 
-    assert to.getvalue() == ""
+    assert "0:00, waiting 0 of 15 s for the tools of upstream mill" in to.getvalue().splitlines()
+
+
+def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can move no cursor."""
+    monkeypatch.setenv("TERM", "dumb")
+
+    text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.3)
+
+    assert text == "3 of 3 checks, 0:00, 1 failed, 1 open\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_quiet_is_silent(terminal: bool, tmp_path: Path) -> None:
+    """Not even a line is cleared."""
+    assert checks_run(Stream(terminal=terminal), tmp_path / "log", "quiet", seconds=0.3) == ""
 
 
 def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
@@ -119,3 +127,147 @@ def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path
 
     assert (tmp_path / "log").read_text() == f"ERROR: {REDACTED}\nlast {REDACTED}"
     assert progress.complaint() == REDACTED
+
+
+LONG = Status(
+    done=142, of=1311, part=0.25, elapsed_s=3700, left_s=131, ended={"fail": 12, "error": 3},
+    doing="the_locked_part_of_an_answer_keeps_to_its_cap[漢字-limits-11-at-100]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("columns", [5, 20, 40, 59, 79, 119, 200])
+def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> None:
+    """Wide characters count twice, colours not at all."""
+    text = line(LONG, columns, colour=True, ascii_only=ascii_only)
+
+    assert width(COLOUR.sub("", text)) <= columns
+    assert not ascii_only or COLOUR.sub("", text).replace("漢字", "").isascii()
+
+
+def test_a_line_tells_all_there_is_to_tell() -> None:
+    """The bar, counts, times, failures, and what is done at the moment."""
+    text = line(LONG, 120, colour=False, ascii_only=True)
+
+    assert text == (
+        "###............  142/1311  1:01:40, ~2:10 left  12 failed  3 open  "
+        "the_locked_part_of_an_answer_keeps_to_its_cap[漢字..."
+    )
+
+
+def test_a_log_line_is_not_cut() -> None:
+    """A log has no width."""
+    assert log_line(LONG) == (
+        "142 of 1311 checks, 1:01:40, ~2:10 left, 12 failed, 3 open, "
+        "the_locked_part_of_an_answer_keeps_to_its_cap[漢字-limits-11-at-100]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"), [(4, "abcd"), (3, "ab…"), (2, "a…"), (1, "…"), (0, "")]
+)
+def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
+    """What fits is left as it is."""
+    assert cut("abcd", columns, "…") == shown
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (Probe(), "looking at the target first"),
+        (Setup(place="plain"), "starting the target of plain"),
+        (Arrival(place="plain#second"), "waiting to start a second target of plain"),
+        (Arrival(place="a.py::test_x[y]"), "waiting to start the target of test_x[y]"),
+        (Tools(server="mill", within_s=15), "waiting 3 of 15 s for the tools of upstream mill"),
+        (Lock(tool="forge:add", within_s=2), "waiting 2 of 2 s for the lock of forge:add"),
+        (News(server="mill", within_s=15), "waiting 3 of 15 s for new tools of upstream mill"),
+        (Settling(), "waiting 3 s for answers to follow the operator"),
+        (LoadEnd(case="slow", others=7), "waiting for the load slow and 7 others"),
+        (Reply(number=3, most=40), "waiting for the answer to request 3 of at most 40"),
+        (Repetition(law="cap"), "repeating a breach of the law cap, on smaller examples too"),
+        (End(), "ending the targets"),
+    ],
+)
+def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
+    """It has the seconds so far and their limit, where there is one."""
+    assert sentence(Waiting(wait=wait, since=time.monotonic() - 3)) == words
+
+
+def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:
+    """A target is set up by a thread of its own, others beside it."""
+    armed, over = threading.Barrier(3), threading.Event()
+
+    def set_up(place: str) -> None:
+        with during(Setup(place=place)), during(Tools(server=f"mill-{place}")):
+            armed.wait()
+            over.wait()
+
+    threads = [threading.Thread(target=set_up, args=(place,)) for place in ("plain", "mixed")]
+    for thread in threads:
+        thread.start()
+    armed.wait()
+    with during(Arrival(place="mixed")):
+        waiting = waiting_in(threading.get_ident())
+    over.set()
+    for thread in threads:
+        thread.join()
+
+    assert waiting is not None
+    assert (waiting.wait, waiting.beside) == (Tools(server="mill-mixed"), 1)
+    assert waiting_in(threading.get_ident()) is None
+
+
+def test_the_time_left_rests_on_what_each_kind_of_check_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten checks with targets of their own take longer than ten of a stage."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    left = TimeLeft([*["fresh"] * 10, *["later"] * 10])  # type: ignore[list-item]
+    assert left.seconds is None
+
+    for _ in range(10):
+        now += 4.0
+        left.ended()
+
+    assert left.seconds == pytest.approx(5.0)
+    assert left.part == pytest.approx(80 / 90)
+
+
+RUN = "from mcp_proxy_conformance.__main__ import main; main()"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
+    columns: int, tmp_path: Path
+) -> None:
+    """Each drawing fits; what is left of it is cleared before the report is printed."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    words = ["run", "--check", "limits-11-at-100", "--out", str(tmp_path)]
+    environment = os.environ | {"TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, *words], cwd=tmp_path, env=environment,
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        raw = b""
+        while piece := _read(ours):
+            raw += piece
+    os.close(ours)
+    text = raw.decode()
+    drawn, clear, rest = text.rpartition("\x1b[K")
+
+    assert child.returncode == 0
+    assert clear
+    assert not [part for part in CLEARS.split(COLOUR.sub("", drawn)) if width(part) >= columns]
+    assert ("░" in drawn) is (columns > 70)
+    assert "░" not in rest
+    assert "partial" in rest
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # its other end is closed
+        return b""

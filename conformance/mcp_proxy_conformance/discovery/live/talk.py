@@ -21,6 +21,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.targets.waits import Reply, during
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
@@ -239,8 +240,10 @@ class Talk:
     @contextmanager
     def _timely(self) -> Iterator[None]:
         """Raise OverBudget instead of Unreachable when our own deadline cut the answer off."""
+        reply = Reply(number=self.budget.spent + 1, most=self.budget.most)
         try:
-            yield
+            with during(reply):
+                yield
         except Unreachable:
             if self.budget.seconds_left > LEAST_S:
                 raise

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.targets.waits import Repetition, during
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, same
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 
@@ -143,7 +144,8 @@ class Laws(Generic[E]):
         )
         broken = {clause for trial in trials for clause in trial.broken}
         held = Counter({clause: n for clause, n in observed.items() if clause not in broken})
-        settled = self._settled(law, wrong) if examples.again else self._as_seen(law, wrong)
+        with during(Repetition(law=law)):
+            settled = self._settled(law, wrong) if examples.again else self._as_seen(law, wrong)
         if settled.findings or settled.elsewhere:
             others = (
                 f"another generated {examples.noun} breaks it too; first fix what is reported here"

@@ -1,0 +1,173 @@
+"""The line that shows how far a run is, and sentences on what it waits for."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcp_proxy_conformance.report.colour import tinted
+from mcp_proxy_conformance.targets.waits import (
+    Arrival,
+    End,
+    LoadEnd,
+    Lock,
+    News,
+    Probe,
+    Repetition,
+    Reply,
+    Settling,
+    Setup,
+    Tools,
+    Waiting,
+)
+
+NARROW, BAR = 70, 8
+"""Columns below which there is no bar; its share of them, as a divisor."""
+MINUTE, HOUR = 60, 3600
+STEPS = ((10, 1), (60, 5), (300, 10), (HOUR, 60))
+"""(seconds, step): an estimate below so many seconds is a multiple of the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How far a run is: checks done, and of how many; seconds; what it does, in words.
+
+    `part` is from 0 to 1; `left_s` is None where it cannot be estimated; `ended` are the numbers of
+    checks that did not pass, by verdict.
+    """
+
+    done: int = 0
+    of: int = 0
+    part: float = 0.0
+    elapsed_s: float = 0.0
+    left_s: float | None = None
+    ended: Mapping[str, int] = field(default_factory=dict)
+    doing: str = ""
+
+
+def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str:
+    """Return the status in one line of at most that many columns, coloured if `colour`."""
+    more = "..." if ascii_only else "…"
+    marks = _marks(status)
+    head = [("", word) for word in filter(None, (_count(status), _times(status)))] + marks
+    if status.of and columns >= NARROW:
+        head.insert(0, ("", _bar(status.part, columns // BAR, ascii_only=ascii_only)))
+    plain_head = "  ".join(text for _, text in head)
+    if width(plain_head) > columns:
+        return cut(plain_head, columns, more)
+    left = columns - width(plain_head) - 2
+    doing = cut(status.doing, left, more) if left > len(more) else ""
+    shown = [tinted(text, verdict) if colour else text for verdict, text in head]
+    return "  ".join([*shown, *([doing] if doing else [])])
+
+
+def log_line(status: Status) -> str:
+    """Return the status as a line of a log, of any length."""
+    count = f"{status.done} of {status.of} checks" if status.of else ""
+    words = [count, _times(status), *(text for _, text in _marks(status)), status.doing]
+    return ", ".join(filter(None, words))
+
+
+def _count(status: Status) -> str:
+    return f"{status.done}/{status.of}" if status.of else ""
+
+
+def _times(status: Status) -> str:
+    left = "" if status.left_s is None else f", ~{duration(_rounded(status.left_s))} left"
+    return f"{duration(status.elapsed_s)}{left}"
+
+
+def _rounded(seconds: float) -> float:
+    step = next((step for below, step in STEPS if seconds < below), MINUTE)
+    return max(step, round(seconds / step) * step)
+
+
+def _marks(status: Status) -> list[tuple[str, str]]:
+    """Return (verdict, text) for the failures so far, and for what is open."""
+    failed = status.ended.get("fail", 0)
+    others = sum(status.ended.values()) - failed
+    marks = [("fail", f"{failed} failed", failed), ("inconclusive", f"{others} open", others)]
+    return [(verdict, text) for verdict, text, number in marks if number]
+
+
+def _bar(part: float, columns: int, *, ascii_only: bool) -> str:
+    full, rest = ("#", ".") if ascii_only else ("█", "░")
+    filled = int(part * columns)
+    return full * filled + rest * (columns - filled)
+
+
+def duration(seconds: float) -> str:
+    """Return minutes and seconds like 1:05, or hours, minutes and seconds."""
+    whole = int(seconds)
+    hours, minutes = whole // HOUR, whole % HOUR // MINUTE
+    return (
+        f"{hours}:{minutes:02}:{whole % MINUTE:02}" if hours else f"{minutes}:{whole % MINUTE:02}"
+    )
+
+
+def width(text: str) -> int:
+    """Return the columns that a text takes on a terminal."""
+    return sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, columns: int, more: str) -> str:
+    """Return the text if it fits, else as much of it as fits before `more`."""
+    if width(text) <= columns:
+        return text
+    end, room = 0, columns - len(more)
+    while room >= 0 and end < len(text):
+        room -= _columns(text[end])
+        end += room >= 0
+    return (text[:end].rstrip() + more)[:columns]
+
+
+def sentence(waiting: Waiting) -> str:
+    """Return what is waited for, in words."""
+    wait, spent = waiting.wait, _spent(waiting)
+    match wait:
+        case Probe():
+            return "looking at the target first"
+        case Setup() if waiting.beside:
+            return f"starting {waiting.beside + 1} targets"
+        case Setup(place=place):
+            return f"starting {target_of(place)}"
+        case Arrival(place=place):
+            return f"waiting to start {target_of(place)}"
+        case Tools(server=server):
+            return f"waiting {spent} for the tools of upstream {server}"
+        case Lock(tool=tool):
+            return f"waiting {spent} for the lock of {tool}"
+        case News(server=server):
+            return f"waiting {spent} for new tools of upstream {server}"
+        case Settling():
+            return f"waiting {spent} for answers to follow the operator"
+        case LoadEnd(case=case, others=others):
+            return f"waiting for the load {case} and {others} others"
+        case Reply(number=number, most=most):
+            return f"waiting for the answer to request {number} of at most {most}"
+        case Repetition(law=law):
+            return f"repeating a breach of the law {law}, on smaller examples too"
+        case End():
+            return "ending the targets"
+    raise ValueError(f"a wait without words: {wait}")
+
+
+def target_of(place: str) -> str:
+    """Return the target of a place in words: that of a stage, of a check, or a second one."""
+    name, again, _ = place.rpartition("::")[2].partition("#")
+    return f"{'a second' if again else 'the'} target of {name}"
+
+
+def _spent(waiting: Waiting) -> str:
+    """Return the seconds of a wait so far, and its limit if it has one."""
+    seconds = time.monotonic() - waiting.since
+    within = waiting.wait.within_s
+    return f"{min(seconds, within):.0f} of {within:.0f} s" if within >= 1 else f"{seconds:.0f} s"
