@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -35,5 +36,6 @@ def tell(
 ) -> None:
     """Print a report's outcome and the exit code; `hidden` takes credentials out of the text."""
     colour = wanted(sys.stdout)
-    text = render(report, path, detail=detail, colour=colour, code=code)
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    text = render(report, path, detail=detail, colour=colour, code=code, columns=columns)
     click.echo(hidden(text), color=colour)

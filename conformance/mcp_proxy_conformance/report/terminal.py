@@ -1,153 +1,23 @@
-"""The report on a terminal: failures by clause, open clauses, a table, and one last line."""
+"""The report on a terminal: failures by clause, what is open, a summary, and one last line."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from mcp_proxy_conformance.catalogue.resources import LOGS
-from mcp_proxy_conformance.report.colour import Line, indented, painted, short
+from mcp_proxy_conformance.report.colour import Line, indented, painted
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
-from mcp_proxy_conformance.report.phrases import (
-    again,
-    is_after_the_end,
-    is_left_out,
-    profile_of,
-    requirement_of,
-    target_of,
-)
-from mcp_proxy_conformance.report.pins import pinned, pins
+from mcp_proxy_conformance.report.phrases import again
+from mcp_proxy_conformance.report.pins import pins
+from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary, table
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
-from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result, Verdict
+from mcp_proxy_conformance.verdict.result import Result
 
-VERDICTS: tuple[Verdict, ...] = (
-    "pass",
-    "fail",
-    "inconclusive",
-    "not_applicable",
-    "error",
-    "waived",
-)
-"""Verdicts in the order of the table's columns."""
-NOT_RUN = "not run"
-IDS = 10
-"""Clauses that the last line names."""
 STATES = {"used": "fails", "stale": "STALE", "unobserved": "not observed"}
 """The word for each state of a known failure in a run."""
 WIDTH = len("not_applicable")
-LAST = 500
-"""Characters of the last line, not counting the path of the report."""
-
-
-def summary(report: Report, path: Path, *, why: str) -> list[Line]:
-    """Return the lines after the failures: table, open and known failures, target, counts.
-
-    `why` says how to see more of the advisory failures.
-    """
-    known = known_failures(report)
-    logs = path.with_name(LOGS)
-    advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
-    return [
-        *table(report),
-        Line(),
-        *([Line("known failures:"), *map(Line, known), Line()] if known else []),
-        *_not_applicable(report),
-        *[Line(f"accepted because the target file pins it: {text}") for text in pinned(report)],
-        *([Line(f"advisory, never counted: {_some(advisory)} fail; {why}")] if advisory else []),
-        Line(f"target {target_of(report)}"),
-        Line(f"{profile_of(report)}: {_counted(report)}"),
-        *([Line(f"logs of targets: {logs}")] if logs.is_dir() else []),
-    ]
-
-
-def table(report: Report) -> list[Line]:
-    """Return a table of required clauses by verdict, with a row for each requirement judged."""
-    rows: dict[str, Counter[str]] = {}
-    for clause in _of(report, "required"):
-        if not is_left_out(clause):
-            rows.setdefault(requirement_of(clause.id), Counter())[_word(clause)] += 1
-    totals = sum(rows.values(), Counter[str]())
-    columns = [word for word in (*VERDICTS, NOT_RUN) if totals[word]]
-    rows = {name: counts for name, counts in rows.items() if counts.total() > counts[NOT_RUN]}
-    width = max(map(len, ("requirement", *rows)))
-    lines = [f"{'requirement':{width}}  {'  '.join(columns)}"] if rows else []
-    for requirement, counts in rows.items():
-        cells = [f"{counts[word] or '.':>{len(word)}}" for word in columns]
-        lines.append(f"{requirement:{width}}  {'  '.join(cells)}")
-    return [Line(line) for line in lines]
-
-
-def last(report: Report, path: Path, code: int | None = None) -> Line:
-    """Return the last line: outcome, exit code and the report's path."""
-    firm = _of(report, "required")
-    broken = [clause.id for clause in firm if clause.verdict == "fail"]
-    reason = " ".join(report.why.split())
-    if report.headline == "violated" and broken:
-        reason = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
-        unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
-        reason += f", {unseen} not looked at" if unseen else ""
-        reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
-    open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
-    if reason == f"not settled: {', '.join(open_)}":
-        reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
-    if report.headline == "conformant":
-        reason = "; ".join([reason, *(f"{_some(ids)} {why}" for why, ids in _unasked(firm))])
-    reason = short(f"{report.headline}: {reason}", LAST)
-    return Line(f"{reason}; {ending(report, code)}; report: {path}", whole=True)
-
-
-def _unasked(clauses: list[ClauseVerdict]) -> list[tuple[str, list[str]]]:
-    """Return (reason, clauses) for clauses not judged because an option was not given."""
-    reasons: dict[str, list[str]] = {}
-    for clause in clauses:
-        if clause.cause == "not_asked" and not is_left_out(clause):
-            reasons.setdefault(clause.reason, []).append(clause.id)
-    return list(reasons.items())
-
-
-def ending(report: Report, code: int | None) -> str:
-    """Return the exit code as text, and why it differs from the report's own."""
-    own = report.exit
-    if code in (None, own):
-        return f"exit {own}"
-    return f"exit {code} because of --fail-on violated, otherwise {own}"
-
-
-def _of(report: Report, level: str) -> list[ClauseVerdict]:
-    return [clause for clause in report.clauses if clause.level == level]
-
-
-def _word(clause: ClauseVerdict) -> str:
-    return NOT_RUN if is_after_the_end(clause) else clause.verdict
-
-
-def _some(ids: list[str]) -> str:
-    rest = f", and {len(ids) - IDS} more" if len(ids) > IDS else ""
-    return ", ".join(ids[:IDS]) + rest
-
-
-def _counted(report: Report) -> str:
-    """Return the counts of clauses by verdict, advisory ones apart, in words."""
-    included = [clause for clause in report.clauses if not is_left_out(clause)]
-    firm = Counter(_word(clause) for clause in included if clause.level == "required")
-    aside = Counter(_word(clause) for clause in included if clause.level == "advisory")
-    words = (*VERDICTS, NOT_RUN)
-    counts = ", ".join(f"{firm[word]} {word}" for word in words if firm[word]) or "nothing"
-    apart = ", ".join(f"{aside[word]} {word}" for word in words if aside[word])
-    left = len(report.clauses) - len(included)
-    rest = f"; {left} left out" if left else ""
-    return f"{counts}{f' (advisory: {apart})' if apart else ''}{rest}"
-
-
-def _not_applicable(report: Report) -> list[Line]:
-    reasons: dict[str, list[str]] = {}
-    for clause in _of(report, "required"):
-        if clause.verdict == "not_applicable" and not is_left_out(clause):
-            reasons.setdefault(short(clause.reason.split("\n")[0], 120), []).append(clause.id)
-    return [Line(f"not applicable, {why}: {_some(ids)}") for why, ids in reasons.items()]
 
 
 def known_failures(report: Report) -> list[str]:
@@ -256,7 +126,7 @@ def _unseen(report: Report) -> list[Line]:
     ]
 
 
-__all__ = ["VERDICTS", "Detail", "known_failures", "render"]
+__all__ = ["VERDICTS", "Detail", "ending", "known_failures", "render"]
 
 Detail = Literal["quiet", "usual", "verbose"]
 
@@ -268,6 +138,7 @@ def render(
     detail: Detail = "usual",
     colour: bool = False,
     code: int | None = None,
+    columns: int = 0,
 ) -> str:
     """Return the text for the terminal; all output of the target is escaped.
 
@@ -277,17 +148,24 @@ def render(
         detail: `quiet` is failures and the last line; `verbose` adds checks, worlds, advisories.
         colour: Whether verdicts are coloured.
         code: The exit code of the program, if it is not the report's own.
+        columns: The width of the terminal, at which the summary is broken; 0 without one.
     """
-    shown = _near(path)
+    shown, is_verbose = _near(path), detail == "verbose"
     lines = failures(report, shown)
-    if detail != "quiet":
-        lines += [*errors(report), *inconclusive(report)]
-    if detail == "verbose":
+    if detail == "quiet":
+        return painted([*lines, *last(report, shown, code, columns)], colour=colour)
+    lines += [*errors(report), *inconclusive(report), *_known_failures(report)]
+    if is_verbose:
         lines = [*worlds(report), *checks(report), *clauses(report), *advisories(report), *lines]
-    if detail != "quiet":
-        why = "see above" if detail == "verbose" else "--verbose shows why"
-        lines += summary(report, shown, why=why)
-    return painted([*lines, last(report, shown, code)], colour=colour)
+        lines += table(report)
+    why = "see above" if is_verbose else "--verbose shows why"
+    lines += summary(report, shown, why=why, columns=columns)
+    return painted([*lines, *last(report, shown, code, columns)], colour=colour)
+
+
+def _known_failures(report: Report) -> list[Line]:
+    known = known_failures(report)
+    return [Line("known failures:"), *map(Line, known), Line()] if known else []
 
 
 def _near(path: Path) -> Path:

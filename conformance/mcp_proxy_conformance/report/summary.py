@@ -1,0 +1,216 @@
+"""Summary of a run on the terminal: what was judged and what was not, its cost, what to do next."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.resources import LOGS
+from mcp_proxy_conformance.report.colour import COLOURS, Line, Span, short
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.phrases import (
+    is_after_the_end,
+    is_left_out,
+    profile_of,
+    requirement_of,
+    target_of,
+    word,
+)
+from mcp_proxy_conformance.report.pins import pinned
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
+
+VERDICTS: tuple[Verdict, ...] = (
+    "pass",
+    "fail",
+    "inconclusive",
+    "not_applicable",
+    "error",
+    "waived",
+)
+"""Verdicts in the order of the table's columns."""
+NOT_RUN = "not run"
+IDS = 10
+"""Clauses that a line names."""
+LAST, REASON = 500, 120
+"""Characters of the last line, not counting the path of the report, and of a reason."""
+LABEL = 12
+"""Columns of the labels, at the left."""
+MINUTE = 60
+BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
+"""The verdict in whose colour an outcome is printed, by exit code; of others it is `error`."""
+
+
+def summary(report: Report, path: Path, *, why: str, columns: int = 0) -> list[Line]:
+    """Return the labelled lines before the last one, broken at `columns` unless that is 0.
+
+    `why` says how to see more of the advisory failures.
+    """
+    logs = path.with_name(LOGS)
+    advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
+    counts, aside = _counts(report, "required"), _counts(report, "advisory")
+    left = sum(map(is_left_out, report.clauses))
+    rows = [
+        ("judged", f"{target_of(report)}, by {profile_of(report)}"),
+        ("clauses", f"{counts or 'none judged'}{f'; left out: {left}' if left else ''}"),
+        ("advisory", f"{aside}; they never count" if aside else ""),
+        ("", f"{_some(advisory)} fail; {why}" if advisory else ""),
+        ("checks", _checks(report)),
+        *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
+        *(("not judged", text) for text in _not_judged(report)),
+        *([("logs", f"{logs}")] if logs.is_dir() else []),
+    ]
+    lines = [line for label, text in rows if text for line in _labelled(label, text, columns)]
+    return [*_unrepeated(lines), *(Line(text, whole=True) for text in _next(report, path))]
+
+
+def _labelled(label: str, text: str, columns: int) -> list[Line]:
+    """Return the text beside its label, in as many lines as it needs; its verdicts are coloured."""
+    broken = [text]
+    if columns:
+        room = max(20, columns - LABEL)
+        broken = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    heads = [label, *[""] * len(broken)]
+    lines = [f"{head:{LABEL}}{part}" for head, part in zip(heads, broken, strict=False)]
+    return [Line(line, spans=_verdicts(line) if label in COUNTED else ()) for line in lines]
+
+
+COUNTED = ("clauses", "advisory", "checks")
+"""Labels of lines that hold numbers of verdicts, and no words of a target."""
+
+
+def _verdicts(text: str) -> tuple[Span, ...]:
+    """Return the coloured parts of a text with numbers of verdicts, like `3 fail`."""
+    words = "|".join(COLOURS)
+    found = re.finditer(rf"\b\d+ ({words})\b", text)
+    return tuple(Span(match.start(), match.end(), match[1]) for match in found)
+
+
+def _unrepeated(lines: list[Line]) -> Iterator[Line]:
+    """Yield the lines, each label only where it is not that of the line before."""
+    before = ""
+    for line in lines:
+        label = line.text[:LABEL]
+        is_same = bool(label.strip()) and label == before
+        yield Line(f"{'':{LABEL}}{line.text[LABEL:]}", spans=line.spans) if is_same else line
+        before = label if label.strip() else before
+
+
+def _checks(report: Report) -> str:
+    """Return how many checks ran, how long the run took, and their numbers by verdict."""
+    seconds = report.timing.get("seconds")
+    spent = "" if seconds is None else f" in {_duration(seconds)}"
+    by_level = {level: Counter[str]() for level in ("required", "advisory")}
+    for result in report.results:
+        by_level[result.level][result.verdict] += 1
+    counts = _in_words(by_level["required"])
+    aside = _in_words(by_level["advisory"])
+    parts = [counts, f"advisory: {aside}" if aside else ""]
+    return f"{len(report.results)}{spent}: {'; '.join(filter(None, parts))}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), MINUTE)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _counts(report: Report, level: str) -> str:
+    """Return the numbers of the level's clauses that were not left out, by verdict, in words."""
+    return _in_words(
+        Counter(_word(clause) for clause in _of(report, level) if not is_left_out(clause))
+    )
+
+
+def _in_words(counts: Counter[str]) -> str:
+    words = (*VERDICTS, NOT_RUN)
+    return ", ".join(f"{counts[each]} {each.replace('_', ' ')}" for each in words if counts[each])
+
+
+def _not_judged(report: Report) -> list[str]:
+    """Return the required clauses that do not apply, by reason; it names the option, if any."""
+    reasons: dict[str, list[str]] = {}
+    for clause in _of(report, "required"):
+        if clause.verdict == "not_applicable" and not is_left_out(clause):
+            reasons.setdefault(short(clause.reason.split("\n")[0], REASON), []).append(clause.id)
+    return [f"{_some(ids)}: {reason}" for reason, ids in reasons.items()]
+
+
+def _next(report: Report, path: Path) -> Iterator[str]:
+    """Yield the commands to run next, each with what it is for."""
+    commands = []
+    whole = " ".join(filter(None, report.timing.get("command") or ()))
+    if report.headline == "partial" and whole:
+        commands.append((whole, "all of the profile"))
+    elif report.exit == 0 and report.target.kind == "reference":
+        commands.append(("mcp-proxy-conformance init", "begin with a proxy of yours"))
+    elif report.exit == 0:
+        commands.append(("mcp-proxy-conformance gate --help", "the same in a CI"))
+    page = word(str(path.with_suffix(".html")))
+    render = f"mcp-proxy-conformance report {word(str(path))} \\\n  --format html --out {page}"
+    commands.append((render, "as a page, with all evidence"))
+    for number, (command, purpose) in enumerate(commands):
+        yield f"{'' if number else 'next':{LABEL}}# {purpose}"
+        yield from textwrap.indent(command, "  ").split("\n")
+
+
+def table(report: Report) -> list[Line]:
+    """Return a table of required clauses by verdict, with a row for each requirement judged."""
+    rows: dict[str, Counter[str]] = {}
+    for clause in _of(report, "required"):
+        if not is_left_out(clause):
+            rows.setdefault(requirement_of(clause.id), Counter())[_word(clause)] += 1
+    totals = sum(rows.values(), Counter[str]())
+    columns = [verdict for verdict in (*VERDICTS, NOT_RUN) if totals[verdict]]
+    rows = {name: counts for name, counts in rows.items() if counts.total() > counts[NOT_RUN]}
+    width = max(map(len, ("requirement", *rows)))
+    lines = [f"{'requirement':{width}}  {'  '.join(columns)}"] if rows else []
+    for requirement, counts in rows.items():
+        cells = [f"{counts[verdict] or '.':>{len(verdict)}}" for verdict in columns]
+        lines.append(f"{requirement:{width}}  {'  '.join(cells)}")
+    return [*map(Line, lines), Line()] if lines else []
+
+
+def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:
+    """Return the last line: outcome, exit code and the report's path; broken at `columns`."""
+    firm = _of(report, "required")
+    broken = [clause.id for clause in firm if clause.verdict == "fail"]
+    reason = " ".join(report.why.split())
+    if report.headline == "violated" and broken:
+        reason = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
+        unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
+        reason += f", {unseen} not looked at" if unseen else ""
+        reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
+    open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
+    if reason == f"not settled: {', '.join(open_)}":
+        reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
+    reason = short(f"{report.headline}: {reason}", LAST)
+    text = f"{reason}; {ending(report, code)}; report: {path}"
+    parts = [text]
+    if columns:
+        parts = textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
+    verdict = BY_EXIT.get(report.exit if code is None else code, "error")
+    head = (Span(0, len(report.headline), verdict),)
+    return [Line(parts[0], whole=True, spans=head), *(Line(part, whole=True) for part in parts[1:])]
+
+
+def ending(report: Report, code: int | None) -> str:
+    """Return the exit code as text, and why it differs from the report's own."""
+    own = report.exit
+    if code in (None, own):
+        return f"exit {own}"
+    return f"exit {code} because of --fail-on violated, otherwise {own}"
+
+
+def _of(report: Report, level: str) -> list[ClauseVerdict]:
+    return [clause for clause in report.clauses if clause.level == level]
+
+
+def _word(clause: ClauseVerdict) -> str:
+    return NOT_RUN if is_after_the_end(clause) else clause.verdict
+
+
+def _some(ids: list[str]) -> str:
+    rest = f", and {len(ids) - IDS} more" if len(ids) > IDS else ""
+    return ", ".join(ids[:IDS]) + rest
