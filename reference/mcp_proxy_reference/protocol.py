@@ -11,7 +11,7 @@ from mcp_proxy_reference.tools import NAMES, Tools, published
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol/"
-SERVER = {"name": "mcp-proxy-reference", "version": "0.1.0"}
+SERVER = {"name": "mcp-proxy-reference", "version": "1.0.0"}
 CAPABLE = {"tools": {"listChanged": False}}
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, UNSUPPORTED = -32020, -32022
