@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from mcp_proxy_conformance.verdict.result import Result
 PART = CLEAN | {
     "profile": CLEAN["profile"] | {"name": "discovery@1"},
     "target": CLEAN["target"] | {"file": None, "lines": {}},
-    "suite": {"name": "mcp-proxy-conformance", "version": "0.1.0"},
+    "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
     "shard": {
         "number": 1, "of": 2, "order": {"test_order_and_cap.py::test_cap[11]": "crowd"},
         "narrowed": False, "interrupted": False, "cut_short": "", "faults": [], "stopped": None,
