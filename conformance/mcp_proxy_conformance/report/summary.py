@@ -32,8 +32,8 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 """Verdicts in the order of the table's columns."""
 NOT_RUN = "not run"
-IDS = 10
-"""Clauses that a line names."""
+IDS, FEW = 10, 3
+"""Clauses that a line names; reasons that are listed even of a run that fails."""
 LAST, REASON = 500, 120
 """Characters of the last line, not counting the path of the report, and of a reason."""
 LABEL = 12
@@ -43,11 +43,12 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 """The verdict in whose colour an outcome is printed, by exit code; of others it is `error`."""
 
 
-def summary(report: Report, path: Path, *, why: str, columns: int = 0) -> list[Line]:
+def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
     """Return the labelled lines before the last one, broken at `columns` unless that is 0.
 
-    `why` says how to see more of the advisory failures.
+    Unless `is_verbose`, what is not judged is counted only where something is broken or open.
     """
+    why = "see above" if is_verbose else "--verbose shows why"
     logs = path.with_name(LOGS)
     advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
     counts, aside = _counts(report, "required"), _counts(report, "advisory")
@@ -59,7 +60,7 @@ def summary(report: Report, path: Path, *, why: str, columns: int = 0) -> list[L
         ("", f"{_some(advisory)} fail; {why}" if advisory else ""),
         ("checks", _checks(report)),
         *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
-        *(("not judged", text) for text in _not_judged(report)),
+        *(("not judged", text) for text in _not_judged(report, whole=is_verbose)),
         *([("logs", f"{logs}")] if logs.is_dir() else []),
     ]
     lines = [line for label, text in rows if text for line in _labelled(label, text, columns)]
@@ -128,12 +129,18 @@ def _in_words(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[each]} {each.replace('_', ' ')}" for each in words if counts[each])
 
 
-def _not_judged(report: Report) -> list[str]:
-    """Return the required clauses that do not apply, by reason; it names the option, if any."""
+def _not_judged(report: Report, *, whole: bool) -> list[str]:
+    """Return the required clauses that do not apply, by reason; it names the option, if any.
+
+    Of a run that does not end with 0 they are counted, if there are many reasons; not if `whole`.
+    """
     reasons: dict[str, list[str]] = {}
     for clause in _of(report, "required"):
         if clause.verdict == "not_applicable" and not is_left_out(clause):
             reasons.setdefault(short(clause.reason.split("\n")[0], REASON), []).append(clause.id)
+    if report.exit and len(reasons) > FEW and not whole:
+        number = sum(map(len, reasons.values()))
+        return [f"{number} clauses, for {len(reasons)} reasons; --verbose lists them"]
     return [f"{_some(ids)}: {reason}" for reason, ids in reasons.items()]
 
 

@@ -158,8 +158,7 @@ def render(
     if is_verbose:
         lines = [*worlds(report), *checks(report), *clauses(report), *advisories(report), *lines]
         lines += table(report)
-    why = "see above" if is_verbose else "--verbose shows why"
-    lines += summary(report, shown, why=why, columns=columns)
+    lines += summary(report, shown, is_verbose=is_verbose, columns=columns)
     return painted([*lines, *last(report, shown, code, columns)], colour=colour)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import textwrap
 import threading
 import time
 from collections import Counter
@@ -89,7 +90,7 @@ class Progress:
         if self._shows:
             with self._writing:
                 self._clear()
-                self._write(f"{self._shown(text)}\n")
+                self._write(f"{self._broken(self._shown(text))}\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note how many checks there are, and what each may cost."""
@@ -178,6 +179,10 @@ class Progress:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             return os.get_terminal_size(self._to.fileno()).columns or COLUMNS
         return COLUMNS
+
+    def _broken(self, text: str) -> str:
+        """Return the text in lines as wide as the terminal; in a log, in one."""
+        return "\n".join(textwrap.wrap(text, self._columns() - 1)) if self._live else text
 
     def _print(self, text: str) -> None:
         self._printed_at = time.monotonic()

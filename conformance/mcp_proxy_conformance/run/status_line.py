@@ -150,7 +150,7 @@ def sentence(waiting: Waiting) -> str:
         case Settling():
             return f"waiting {spent} for answers to follow the operator"
         case LoadEnd(case=case, others=others):
-            return f"waiting for the load {case} and {others} others"
+            return f"waiting for the load {case}{f' and {others} others' if others else ''}"
         case Reply(number=number, most=most):
             return f"waiting for the answer to request {number} of at most {most}"
         case Repetition(law=law):

@@ -21,6 +21,8 @@ SURE = 4
 """Checks of a kind whose mean counts as much as its weight."""
 LEAST_S, LEAST_CHECKS = 3.0, 3
 """Seconds and checks before which nothing is estimated."""
+LATE, LATE_S = 2.0, 2.0
+"""A check beyond so many times its estimate, and seconds, makes that of the run worthless."""
 
 
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
@@ -76,7 +78,10 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """The estimated seconds that are left; None while too little is known."""
+        """The estimated seconds that are left.
+
+        None while too little is known, or while a check takes far longer than others of its kind.
+        """
         took = sum(self._spent.values())
         if took < LEAST_S or self._done < LEAST_CHECKS or self._done >= len(self._checks):
             return None
@@ -86,5 +91,8 @@ class TimeLeft:
             for kind, weight in WEIGHTS.items()
         }
         current = means[self._checks[self._done]]
+        spent = time.monotonic() - self._since
+        if spent > LATE * current + LATE_S:
+            return None
         left = sum(means[kind] * number for kind, number in self._remaining.items()) - current
-        return left + max(0.0, current - (time.monotonic() - self._since))
+        return left + max(0.0, current - spent)

@@ -233,6 +233,9 @@ def test_the_time_left_rests_on_what_each_kind_of_check_took(
     assert left.seconds == pytest.approx(5.0)
     assert left.part == pytest.approx(80 / 90)
 
+    now += 4.0
+    assert left.seconds is None
+
 
 RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 
