@@ -134,11 +134,12 @@ class Progress:
             left_s=left.seconds if left is not None else None,
             ended=dict(self._ended),
             doing=self._shown(self._doing()),
+            brief=self._shown(self._doing(is_brief=True)),
         )
 
-    def _doing(self) -> str:
+    def _doing(self, *, is_brief: bool = False) -> str:
         if (waiting := waiting_in(self._thread)) is not None:
-            return sentence(waiting)
+            return sentence(waiting, is_brief=is_brief)
         running = [
             nodeid.rpartition("::")[2].removeprefix("test_") for nodeid in list(self._running)
         ]

@@ -20,11 +20,14 @@ from mcp_proxy_conformance.targets.waits import (
     Settling,
     Setup,
     Tools,
+    Wait,
     Waiting,
 )
 
 NARROW, BAR = 70, 8
 """Columns below which there is no bar; its share of them, as a divisor."""
+WIDE, SMALL = 100, 5
+"""Columns below which the bar makes room for failures; its own columns then."""
 MINUTE, HOUR = 60, 3600
 STEPS = ((10, 1), (60, 5), (300, 10), (HOUR, 60))
 """(seconds, step): an estimate below so many seconds is a multiple of the step."""
@@ -35,7 +38,7 @@ class Status:
     """How far a run is: checks done, and of how many; seconds; what it does, in words.
 
     `part` is from 0 to 1; `left_s` is None where it cannot be estimated; `ended` are the numbers of
-    checks that did not pass, by verdict.
+    checks that did not pass, by verdict; `brief` says what it does in fewer words, if not empty.
     """
 
     done: int = 0
@@ -45,6 +48,7 @@ class Status:
     left_s: float | None = None
     ended: Mapping[str, int] = field(default_factory=dict)
     doing: str = ""
+    brief: str = ""
 
 
 def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str:
@@ -53,12 +57,14 @@ def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str
     marks = _marks(status)
     head = [("", word) for word in filter(None, (_count(status), _times(status)))] + marks
     if status.of and columns >= NARROW:
-        head.insert(0, ("", _bar(status.part, columns // BAR, ascii_only=ascii_only)))
+        size = SMALL if len(head) > len(("count", "times")) and columns < WIDE else columns // BAR
+        head.insert(0, ("", _bar(status.part, size, ascii_only=ascii_only)))
     plain_head = "  ".join(text for _, text in head)
     if width(plain_head) > columns:
         return cut(plain_head, columns, more)
     left = columns - width(plain_head) - 2
-    doing = cut(status.doing, left, more) if left > len(more) else ""
+    doing = status.doing if width(status.doing) <= left else status.brief or status.doing
+    doing = cut(doing, left, more) if left > len(more) else ""
     shown = [tinted(text, verdict) if colour else text for verdict, text in head]
     return "  ".join([*shown, *([doing] if doing else [])])
 
@@ -75,7 +81,7 @@ def _count(status: Status) -> str:
 
 
 def _times(status: Status) -> str:
-    left = "" if status.left_s is None else f", ~{duration(_rounded(status.left_s))} left"
+    left = "" if status.left_s is None else f" ~{duration(_rounded(status.left_s))} left"
     return f"{duration(status.elapsed_s)}{left}"
 
 
@@ -129,10 +135,11 @@ def cut(text: str, columns: int, more: str) -> str:
     return (text[:end].rstrip() + more)[:columns]
 
 
-def sentence(waiting: Waiting) -> str:
-    """Return what is waited for, in words."""
-    wait, spent = waiting.wait, _spent(waiting)
-    match wait:
+def sentence(waiting: Waiting, *, is_brief: bool = False) -> str:
+    """Return what is waited for, in words; in few words if `is_brief`."""
+    if what := _awaited(waiting.wait):
+        return _timed(waiting, what[is_brief], is_brief=is_brief)
+    match waiting.wait:
         case Probe():
             return "looking at the target first"
         case Setup() if waiting.beside:
@@ -141,14 +148,6 @@ def sentence(waiting: Waiting) -> str:
             return f"starting {target_of(place)}"
         case Arrival(place=place):
             return f"waiting to start {target_of(place)}"
-        case Tools(server=server):
-            return f"waiting {spent} for the tools of upstream {server}"
-        case Lock(tool=tool):
-            return f"waiting {spent} for the lock of {tool}"
-        case News(server=server):
-            return f"waiting {spent} for new tools of upstream {server}"
-        case Settling():
-            return f"waiting {spent} for answers to follow the operator"
         case LoadEnd(case=case, others=others):
             return f"waiting for the load {case}{f' and {others} others' if others else ''}"
         case Reply(number=number, most=most):
@@ -157,17 +156,35 @@ def sentence(waiting: Waiting) -> str:
             return f"repeating a breach of the law {law}, on smaller examples too"
         case End():
             return "ending the targets"
-    raise ValueError(f"a wait without words: {wait}")
+    raise ValueError(f"a wait without words: {waiting.wait}")
+
+
+def _awaited(wait: Wait) -> tuple[str, str] | None:
+    """Return what is waited for in seconds, in more words and in fewer; None for other waits."""
+    match wait:
+        case Tools(server=server):
+            return f"the tools of upstream {server}", f"tools of {server}"
+        case Lock(tool=tool):
+            return f"the lock of {tool}", f"lock of {tool}"
+        case News(server=server):
+            return f"new tools of upstream {server}", f"new tools of {server}"
+        case Settling():
+            return "answers to follow the operator", "answers to settle"
+    return None
+
+
+def _timed(waiting: Waiting, what: str, *, is_brief: bool) -> str:
+    """Return the words with the seconds of the wait so far, and its limit if it has one."""
+    seconds, within = time.monotonic() - waiting.since, waiting.wait.within_s
+    if within < 1:
+        return f"waiting {seconds:.0f} s for {what}"
+    spent, most = f"{min(seconds, within):.0f}", f"{within:.0f} s"
+    return (
+        f"waiting {spent}/{most}: {what}" if is_brief else f"waiting {spent} of {most} for {what}"
+    )
 
 
 def target_of(place: str) -> str:
     """Return the target of a place in words: that of a stage, of a check, or a second one."""
     name, again, _ = place.rpartition("::")[2].partition("#")
     return f"{'a second' if again else 'the'} target of {name}"
-
-
-def _spent(waiting: Waiting) -> str:
-    """Return the seconds of a wait so far, and its limit if it has one."""
-    seconds = time.monotonic() - waiting.since
-    within = waiting.wait.within_s
-    return f"{min(seconds, within):.0f} of {within:.0f} s" if within >= 1 else f"{seconds:.0f} s"

@@ -12,6 +12,7 @@ import sys
 import termios
 import threading
 import time
+from dataclasses import replace
 from fcntl import ioctl
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,6 +84,19 @@ def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
     assert text.endswith("\r\x1b[K")
 
 
+def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
+    """While nothing ends, the seconds go on."""
+    to = Stream(terminal=True)
+
+    with Progress(tmp_path / "log", to, NOTHING_SECRET), during(Lock(tool="forge:add", within_s=9)):
+        time.sleep(2.6)
+
+    drawn = to.getvalue()
+    assert "0:00  waiting 0 of 9 s for the lock of forge:add\x1b[K" in drawn
+    assert "0:01  waiting 1 of 9 s for the lock of forge:add\x1b[K" in drawn
+    assert "0:02  waiting 2 of 9 s for the lock of forge:add\x1b[K" in drawn
+
+
 def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
     """It counts checks, failures and what is open."""
     text = checks_run(Stream(terminal=False), tmp_path / "log")
@@ -150,15 +164,28 @@ def test_a_line_tells_all_there_is_to_tell() -> None:
     text = line(LONG, 120, colour=False, ascii_only=True)
 
     assert text == (
-        "###............  142/1311  1:01:40, ~2:10 left  12 failed  3 open  "
-        "the_locked_part_of_an_answer_keeps_to_its_cap[漢字..."
+        "###............  142/1311  1:01:40 ~2:10 left  12 failed  3 open  "
+        "the_locked_part_of_an_answer_keeps_to_its_cap[漢字-..."
     )
+
+
+def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
+    """The bar makes room for failures, and fewer words say the same."""
+    waiting = Waiting(wait=Tools(server="mill", within_s=15), since=time.monotonic() - 7)
+    whole, brief = sentence(waiting), sentence(waiting, is_brief=True)
+    status = replace(
+        LONG, of=606, elapsed_s=71, left_s=480, ended={"fail": 2}, doing=whole, brief=brief
+    )
+
+    text = line(status, 79, colour=False, ascii_only=True)
+
+    assert text == ("#....  142/606  1:11 ~8:00 left  2 failed  waiting 7/15 s: tools of mill")
 
 
 def test_a_log_line_is_not_cut() -> None:
     """A log has no width."""
     assert log_line(LONG) == (
-        "142 of 1311 checks, 1:01:40, ~2:10 left, 12 failed, 3 open, "
+        "142 of 1311 checks, 1:01:40 ~2:10 left, 12 failed, 3 open, "
         "the_locked_part_of_an_answer_keeps_to_its_cap[漢字-limits-11-at-100]"
     )
 
