@@ -21,6 +21,7 @@ from mcp_proxy_conformance.discovery.answer import (
 from mcp_proxy_conformance.discovery.answer_schemas import rejection_findings
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
+from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
@@ -341,10 +342,16 @@ class Bench:
         """Record members that move between equal requests: reported, not compared."""
         self.started.cut.update(map(path_in_words, paths))
 
-    def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
+    def require(
+        self, condition: object, reason: str, cause: Cause = "control", needs: Iterable[str] = ()
+    ) -> None:
         """Raise Inconclusive with this reason unless the condition, a control, is met."""
         if not condition:
-            raise Inconclusive(reason, cause=cause)
+            raise Inconclusive(reason, cause=cause, needs=needs)
+
+    def expect_revealing(self) -> None:
+        """Raise Inconclusive unless the flag reveals any locked tool of this world."""
+        self.require(self.flag_alive, "the flag revealed no locked tool", needs=REVEALS.values())
 
     def needs(self, *capabilities: str) -> None:
         """Raise NotApplicable unless the target declares all of these."""

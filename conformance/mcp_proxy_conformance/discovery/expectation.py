@@ -19,6 +19,7 @@ from mcp_proxy_conformance.discovery.contents import masked, schemas
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
 from mcp_proxy_conformance.discovery.grounds import (
     OF_USERS,
+    REVEALS,
     as_callable,
     broken_by,
     reveals,
@@ -29,7 +30,11 @@ from mcp_proxy_conformance.discovery.note import most_matches
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
-from mcp_proxy_conformance.discovery.rejections import is_policy_first, remedy_of_users
+from mcp_proxy_conformance.discovery.rejections import (
+    is_policy_first,
+    of_status,
+    remedy_of_users,
+)
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -303,7 +308,10 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
                 _as_admin(bench), [key(name)]
             )
             bench.require(
-                revealed, f"the flag reveals {name} to no caller; see FR-001", "other_clause"
+                revealed,
+                f"the flag reveals {name} to no caller; see FR-001",
+                "other_clause",
+                needs=reveals(bench.states[key(name)]),
             )
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
@@ -315,7 +323,12 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     if then.note == "absent":
         bench.require(_as_admin(bench).note_alive, "no answer had a note on this stage")
     if then.note == "due":
-        bench.require(bench.revealed(query), "the flag reveals nothing for this query")
+        owed = [bench.states[tool] for tool in _locked_matches(bench, query)]
+        bench.require(
+            bench.revealed(query),
+            "the flag reveals nothing for this query",
+            needs=[clause for state in owed for clause in reveals(state)],
+        )
 
 
 def _expect_revealing(bench: Bench, query: str) -> None:
@@ -326,6 +339,7 @@ def _expect_revealing(bench: Bench, query: str) -> None:
     came = ", ".join(sorted(map(as_json, body))[:MEMBERS]) or "none"
     raise Inconclusive(
         "the flag revealed no locked tool on this stage",
+        needs=REVEALS.values(),
         hint=f"make the flag reveal one under {as_json(name)}; the members that came are {came}:"
         " if one of them holds locked tools, set surface.members.disabled in the target file",
     )
@@ -607,7 +621,7 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
             alone = ["FR-008.distinct"] if bench.states[tool] == ToolState(config=True) else []
             compared.truth(f"rejection of {tool}", text, holds=False,
                            allowed=f"a text other than that for {other}",
-                           breaks=[*clauses, *alone])  # fmt: skip
+                           breaks=[*clauses, *alone], due=status, taken_for=other)  # fmt: skip
             return
     own = masked(bench, text, tool) if tool in bench.tools else text
     _text(f"rejection of {tool}", own, status, bench=bench, compared=compared, clauses=clauses)
@@ -620,7 +634,8 @@ def _no_remedy_of_users(
 
     It must not tell a user to act on the tool.
     """
-    users = [own for status in OF_USERS for own in _own_rejections(bench, status)]
+    by_status = {status: _own_rejections(bench, status) for status in OF_USERS}
+    users = [own for texts in by_status.values() for own in texts]
     servers = {
         own
         for status in ("server_quarantined", "server_disabled")
@@ -632,8 +647,8 @@ def _no_remedy_of_users(
         compared.unread(f"rejection of {tool}", text, ["SC-003.rejection"])
         return
     compared.truth(f"rejection of {tool}", text, holds=not wrong,
-                   allowed="no act of the user on the tool",
-                   breaks=["SC-003.rejection"])  # fmt: skip
+                   allowed="no act of the user on the tool", breaks=["SC-003.rejection"],
+                   due=POLICY, taken_for=of_status(text, by_status))  # fmt: skip
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:

@@ -129,6 +129,19 @@ def has_sentence(text: str, own: str) -> bool:
     return text == own or whole
 
 
+def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
+    """Return the only status for whose lock the target gives this text; empty if there is none.
+
+    `by_status` maps each status to the target's own texts for its lock alone.
+    """
+    statuses = [
+        status
+        for status, texts in by_status.items()
+        if any(has_sentence(text, own) for own in texts)
+    ]
+    return statuses[0] if len(statuses) == 1 else ""
+
+
 def status_of_lock(state: ToolState) -> str:
     """Return the status word of a lock on an enabled server, by the source's fixed order."""
     if state.config:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.cited import CitedLocks, Direction, Edge
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import Outcome
@@ -97,6 +98,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: str = ""
     clauses: list[ClauseVerdict]
     results: list[Result]
+    causes: list[RootCause] = []
     stages: list[Stage]
     messages: dict[str, ReportedMessage]
     waivers: list[Waiver]

@@ -25,6 +25,7 @@ from mcp_proxy_conformance.report.document import (
     plain,
     written,
 )
+from mcp_proxy_conformance.verdict.causes import causes
 from mcp_proxy_conformance.verdict.cited import CitedMessage
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, waivers
 from mcp_proxy_conformance.verdict.headline import outcome
@@ -85,6 +86,7 @@ def made(run: RunRecord) -> Report:
         cut_short=state.cut_short,
         clauses=clauses,
         results=list(state.results),
+        causes=causes(clauses, state.results),
         stages=[
             Stage(place=stage.place, stage=stage.stage, armed=stage.armed) for stage in run.stages
         ],

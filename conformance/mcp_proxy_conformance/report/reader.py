@@ -12,6 +12,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import MOST_OF_REPORT, read_bytes
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.report.document import FIRST_FORMAT, FORMAT, Report
+from mcp_proxy_conformance.verdict.causes import causes
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -31,6 +32,8 @@ class BadReport(Exception):
 
 def read_report(path: Path) -> Report:
     """Read a `report.json`, valid under schemas/report.schema.json.
+
+    One of an earlier version has no causes; they are computed then.
 
     Raises:
         BadReport: The file does not exist, or is not a report of this format.
@@ -61,7 +64,10 @@ def read_report(path: Path) -> Report:
         else:
             if unlike := _contradiction(report):
                 raise BadReport(f"{path} {EDITED}: {unlike}; {AGAIN}")
-            return report
+            if "causes" in document:
+                return report
+            found = causes(report.clauses, report.results)
+            return msgspec.structs.replace(report, causes=found)
     problem = " ".join(inert(fault).split())
     raise BadReport(f"{path} is not a valid report: {problem}; {AGAIN}")
 

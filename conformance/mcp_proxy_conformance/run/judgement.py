@@ -6,7 +6,7 @@ import errno
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from mcp_proxy_conformance.verdict.comparison import (
     Comparison,
     ComparisonFailed,
     Open,
+    about,
     of_sides,
     watched,
 )
@@ -51,6 +52,8 @@ class Ending:
     `since` is the place in the transcript where the call that counted began; `sides` are the two
     sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
     the texts that it judged. `of_schemas` are breaches of schemas in answers that it received.
+    `needs` are clauses that must hold before it can be settled; `states` maps each tool that
+    findings may be about to its locks.
     """
 
     verdict: Verdict
@@ -66,11 +69,17 @@ class Ending:
     unread: tuple[LockText, ...] = ()
     pinned: tuple[LockText, ...] = ()
     of_schemas: tuple[Finding, ...] = ()
+    needs: tuple[str, ...] = ()
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         """Return a failure's findings, else none; a plain assertion breaks all `cited` clauses."""
         if self.verdict != "fail":
             return ()
+        found = self._findings(cited)
+        return tuple(about(finding, self.states) for finding in found) if self.states else found
+
+    def _findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         if self.comparison is not None and self.comparison.findings:
             return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
@@ -141,8 +150,9 @@ def _unread(error: Exception) -> Ending:
 def _open(error: Inconclusive) -> Ending:
     """Return the inconclusive ending of the error, with its cause and hint."""
     return Ending(
-        verdict="inconclusive", reason=str(error), error=error, cause=error.cause, hint=error.hint
-    )
+        verdict="inconclusive", reason=str(error), error=error, cause=error.cause,
+        hint=error.hint, needs=error.needs,
+    )  # fmt: skip
 
 
 def _not_applicable(error: NotApplicable) -> Ending:
@@ -236,7 +246,8 @@ def judge(
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
         ending = confirmed(ending, attempt(lambda: check(confirm())))
-    return replace(ending, of_schemas=of_schemas)
+    states = {str(key): state.locks for key, state in bench.states.items() if state.locks}
+    return replace(ending, of_schemas=of_schemas, states=states)
 
 
 def with_breaches_of_schemas(

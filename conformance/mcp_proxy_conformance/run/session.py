@@ -47,6 +47,7 @@ class Conclusion:
     observed: tuple[str, ...] = ()
     cause: Cause = ""
     reason: str = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,6 +152,7 @@ class RunSession:
             reason=encodable(reason),
             cause=conclusion.cause,
             hint="" if conclusion.verdict == "pass" else ending.hint,
+            needs=conclusion.needs,
             findings=tuple(_cited(plain(f), rests.messages) for f in conclusion.findings),
             observed=conclusion.observed,
             unseen=tuple(
@@ -210,7 +212,9 @@ class RunSession:
         left = unsettled if is_open else {*cited_clauses} - shown
         verdict: Verdict = "inconclusive" if ending.verdict == "fail" else ending.verdict
         clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
-        return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=clauses)
+        needs = ending.needs if verdict == "inconclusive" else ()
+        return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=clauses,
+                       needs=needs)  # fmt: skip
 
     def finish(self) -> None:
         """Have the subject end what the report still counts: the sessions of an endpoint."""

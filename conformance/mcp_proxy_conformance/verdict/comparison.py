@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from mcp_proxy_conformance.verdict.result import (
     Finding,
     Inconclusive,
     LockText,
+    Matter,
     NotApplicable,
 )
 
@@ -33,6 +35,7 @@ class Open:
     clauses: tuple[str, ...]
     reason: str
     cause: Cause
+    needs: tuple[str, ...] = ()
 
 
 class ComparisonFailed(AssertionError):
@@ -66,6 +69,7 @@ class Comparison:
     def truth(
         self, path: str, observed: Any, *, holds: bool, allowed: Any,
         breaks: Iterable[str], shows: Iterable[str] | None = None, described: bool = True,
+        due: str = "", taken_for: str = "",
     ) -> None:  # fmt: skip
         """Record a finding if the condition does not hold, else that its clauses were observed.
 
@@ -76,7 +80,8 @@ class Comparison:
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
             finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed,
-                              described=described, message=self.message)  # fmt: skip
+                              described=described, message=self.message,
+                              due=due, taken_for=taken_for)  # fmt: skip
             self.findings.append(finding)
             return
         self.observed.update(set(clauses if shows is None else shows))
@@ -133,7 +138,8 @@ class Comparison:
         if self.findings:
             raise ComparisonFailed(f"{self.findings[0].path}: {self.findings[0].observed!r:.200}")
         if self.open:
-            raise Inconclusive(self.open[0].reason, cause=self.open[0].cause)
+            first = self.open[0]
+            raise Inconclusive(first.reason, cause=first.cause, needs=first.needs)
         if self.is_empty:
             raise NotApplicable("this target's answers do not have what the check looks at")
 
@@ -212,6 +218,32 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
         return (Finding(path="", clauses=clauses, allowed=right, observed=left),)
     words = f"{RELATIONS.get(op, op)} {_json(right)}"
     return (Finding(path="", clauses=clauses, allowed=words, observed=left, described=True),)
+
+
+def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
+    """Return the finding with the tools or servers that it is about, by exact name.
+
+    They are those of the finding's path; if it has none, those in which its sides differ. `states`
+    maps each name to its state; names beyond MOST_ABOUT are left out.
+    """
+    named = [word for word in _WORD.findall(finding.path) if word in states]
+    if not named:
+        named = sorted(_names(finding.observed, states) ^ _names(finding.allowed, states))
+    matters = [Matter(name=name, state=states[name]) for name in dict.fromkeys(named)]
+    return msgspec.structs.replace(finding, about=tuple(matters[:MOST_ABOUT]))
+
+
+_WORD = re.compile(r"[\w:.-]*\w")
+MOST_ABOUT = 12
+
+
+def _names(value: Any, states: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return the known names among a value and its items, keys included."""
+    if isinstance(value, Mapping):
+        return {name for pair in value.items() for side in pair for name in _names(side, states)}
+    if isinstance(value, (list, tuple, set, frozenset)) and not hasattr(value, "_fields"):
+        return {name for inner in value for name in _names(inner, states)}
+    return {str(value)} & states.keys()
 
 
 RELATIONS = {

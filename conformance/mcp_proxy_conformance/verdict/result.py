@@ -49,13 +49,17 @@ HINTS: Mapping[Cause, str] = {
 class Inconclusive(Exception):
     """Raised by a check whose control failed: what it would judge was not shown to be observable.
 
-    `hint` names the repair; it defaults to that of the cause.
+    `hint` names the repair; it defaults to that of the cause. `needs` are the clauses that must
+    hold before it can be observed.
     """
 
-    def __init__(self, reason: str, *, cause: Cause = "control", hint: str = "") -> None:
-        """Keep the cause and the hint, by default that of the cause."""
+    def __init__(
+        self, reason: str, *, cause: Cause = "control", hint: str = "", needs: Iterable[str] = ()
+    ) -> None:
+        """Keep the cause, the clauses, and the hint, by default that of the cause."""
         self.cause: Cause = cause
         self.hint = hint or HINTS.get(cause, "")
+        self.needs = tuple(dict.fromkeys(needs))
         super().__init__(reason)
 
 
@@ -111,12 +115,25 @@ class DeclarationFault(Exception):
     """The target showed a lock of a kind that its target file does not declare; mend the file."""
 
 
+class Matter(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool or server that a finding is about, and its state when it was observed.
+
+    `state` are the locks on a tool (config, user, pending, changed, quarantined, server_off), or
+    the behaviours of a server of a load; empty if it is not known.
+    """
+
+    name: str
+    state: tuple[str, ...] = ()
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One difference, about one tool, server or direction.
 
     `path` is the place of the observation, `clauses` are those that it breaks. `described`: what
     is allowed is said in words, and is not itself a value. `message` is the id of the answer that
-    was compared, empty where several were.
+    was compared, empty where several were. `about` are the tools or servers in question;
+    `taken_for` is the status of the lock that the target named in the place of `due`, if the
+    finding is of that kind.
     """
 
     path: str
@@ -125,6 +142,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     observed: Any = None
     described: bool = False
     message: str = ""
+    about: tuple[Matter, ...] = ()
+    due: str = ""
+    taken_for: str = ""
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +166,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     verdict; `unseen` those that the check cites but says nothing of. `hint` is the repair of an
     open result. `cut` are the members that were not compared, since they change between equal
     requests. `unread` are the texts that could not be read, `pinned` those that were accepted as
-    the target file pins them.
+    the target file pins them. `needs` are the clauses that must hold before an open result can be
+    settled.
     """
 
     check: str
@@ -158,6 +179,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     cause: Cause = ""
     hint: str = ""
+    needs: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     observed: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()

@@ -87,7 +87,7 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     """
     matches = len(bench.armed.shown[INDEXED])
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     usual = _default_limit(bench)
     views = {"": bench} | onlookers(bench)
     requests = [(p, q, limit) for p in views for q in (INDEXED, WITHHELD) for limit in LIMITS]

@@ -17,11 +17,13 @@ from mcp_proxy_conformance.discovery.rejections import (
     OWN_OF_USERS,
     has_sentence,
     is_policy_first,
+    of_status,
     remedy_of_users,
     texts_of_server,
 )
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
-from mcp_proxy_conformance.verdict.result import NotApplicable, Unread
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -103,18 +105,18 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
     """The rejection is not the text of a user lock and does not read like one."""
-    wrong = _wrong_rejections(bench)
+    compared = _compared_rejections(bench)
 
-    assert wrong == {}
+    compared.conclude()
 
 
 @requirement("SC-003.rejection")
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
     """Whatever else locks the tool or its server, the rejection asks for no act on the tool."""
-    wrong = _wrong_rejections(bench)
+    compared = _compared_rejections(bench)
 
-    assert wrong == {}
+    compared.conclude()
 
 
 @requirement("SC-003.rejection")
@@ -124,9 +126,9 @@ def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench)
     key = ToolKey("forge", "gatun:wipe")
     if key not in bench.armed.refused:  # a name that a proxy cannot address may be left out
         raise NotApplicable(f"{key} is not locked")
-    wrong = _wrong_rejections(bench)
+    compared = _compared_rejections(bench)
 
-    assert wrong == {}
+    compared.conclude()
 
 
 @requirement("SC-003.rejection~quarantined")
@@ -168,30 +170,32 @@ def _wrong_remedies(bench: Bench) -> Wrong:
     return _require_read(bench, texts, wrong)
 
 
-def _wrong_rejections(bench: Bench) -> Wrong:
-    """Return, by tool and reason, rejections of config-denied tools that give a user's remedy.
+def _compared_rejections(bench: Bench) -> Comparison:
+    """Compare rejections of config-denied tools with those that give a user's remedy.
 
-    Inconclusive if there are none, but a text could not be read.
+    A text that could not be read leaves the clause open.
     """
     denied = [key for key in _denied(bench) if _is_sure(bench, key)]
     bench.require(denied, "no call of a config-denied tool was refused")
-    theirs = _users_texts(bench) | {
-        text for _, text in _rejections(bench, _liftable_by_users(bench))
+    remedies = _users_texts(bench)
+    rejections = {
+        status: {text for _, text in _rejections(bench, keys)}
+        for status, keys in _liftable(bench).items()
     }
+    users = remedies.union(*rejections.values())
     servers, pins = texts_of_server(bench), bench.started.target.pins
-    outcomes = {
-        (str(key), text): remedy_of_users(
-            text, bench.states[key], users=theirs, servers=servers, pins=pins
-        )
-        for key in denied
-        for text in [masked(bench, bench.refusal(key), key)]
-    }
-
-    wrong = _by_reason((name, why, text) for (name, text), why in outcomes.items() if why)
-    unread = [text for (_, text), why in outcomes.items() if why is None]
-    if unread and not wrong:
-        raise Unread(unread[0])
-    return wrong
+    compared = Comparison()
+    for key in denied:
+        text = masked(bench, bench.refusal(key), key)
+        state = bench.states[key]
+        wrong = remedy_of_users(text, state, users=users, servers=servers, pins=pins)
+        if wrong is None:
+            compared.unread(f"rejection of {key}", text, ["SC-003.rejection"])
+            continue
+        compared.truth(f"rejection of {key}", text, holds=not wrong,
+                       allowed="no act of the user on the tool", breaks=["SC-003.rejection"],
+                       due=POLICY, taken_for=of_status(text, rejections))  # fmt: skip
+    return compared
 
 
 def _require_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
@@ -249,8 +253,13 @@ def _only_config(bench: Bench, server: str) -> bool:
 
 def _liftable_by_users(bench: Bench) -> tuple[ToolKey, ...]:
     """Return the refused tools that a user's act alone would make callable."""
+    return tuple(key for keys in _liftable(bench).values() for key in keys)
+
+
+def _liftable(bench: Bench) -> dict[str, tuple[ToolKey, ...]]:
+    """Return, by status, the refused tools that a user's act alone would make callable."""
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
-    return (*bench.locked(user=True), *waiting)
+    return {"disabled_by_user": bench.locked(user=True), "pending_approval": waiting}
 
 
 def _users_texts(bench: Bench) -> set[str]:

@@ -141,7 +141,12 @@ def _counted(bench: Bench, locked: int) -> dict[str, Any]:
     Inconclusive if forge has no counts block.
     """
     counts = bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
-    bench.require(_has_block(bench), "no counts block was seen; see FR-010.block", "other_clause")
+    bench.require(
+        _has_block(bench),
+        "no counts block was seen; see FR-010.block",
+        "other_clause",
+        needs=["FR-010.block"],
+    )
     return counts
 
 
@@ -155,6 +160,7 @@ def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
         listed == _tally_of(locked),
         f"the listing does not count {locked} locked of 3 tools; see FR-010.sum",
         "other_clause",
+        needs=["FR-010.sum"],
     )
     return bench.settled(lambda: tally(bench.inspect("forge")), _tally_of(locked))
 

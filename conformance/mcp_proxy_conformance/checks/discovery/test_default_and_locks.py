@@ -124,7 +124,7 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
 
     after = {lock: _settled_shape(bench, before) for lock in _lay_locks(bench)}
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     moved = {lock: shape.unlike(before) for lock, shape in after.items()}
     if any(moved.values()):
         with bench.twin(WITHOUT) as twin:

@@ -148,7 +148,7 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
     bench: Bench, flag: object
 ) -> None:
     """A default answer with callable tools has no status or remedy of locked ones that match."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     usual = words_of_section(bench, flag, beside=False)
     if not usual:
         raise NotApplicable("the flag reveals a locked tool for every query")
@@ -168,7 +168,7 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
     A query's own word is not a leak: it came from the request. Inconclusive if the flag reveals
     nothing, or if fewer than ten tools are locked.
     """
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     locked = [bench.tools[key] for key in bench.armed.refused]
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
@@ -217,7 +217,7 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
     """No member is named like the section or the map, and no status is one of the six words."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
 
     words = {

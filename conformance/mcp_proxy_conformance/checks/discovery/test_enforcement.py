@@ -45,7 +45,7 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
     """Calls of a locked tool are refused before and after it is listed, with any arguments."""
     keys = _known_locked(bench)
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     free = _free_tool(bench)
     bench.require(
         bench.call(free).reached,
@@ -129,7 +129,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     """Listing and calling locked tools moves no status or count, and frees or locks no tool."""
     keys = tuple(bench.armed.refused)
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     bench.require(bench.block_alive, "no counts block was seen")
     bench.settle()
     counts = _counts(bench)

@@ -49,6 +49,7 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
         named,
         "an entry's name is not the name of a tool of this world; see FR-003.name",
         "other_clause",
+        needs=["FR-003.name"],
     )
     return [key for key, query in queries.items() if key in bench.revealed(query, limit=SHOW_LIMIT)]
 
@@ -188,7 +189,7 @@ def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
 @on(MIXED, needs=("server_off",))
 def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
     """Tools of a switched-off server are `server_disabled` or not listed, never callable."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     off = bench.locked(server_off=True)
     bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
 

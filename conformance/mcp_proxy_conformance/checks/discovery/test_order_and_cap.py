@@ -53,7 +53,7 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
     large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
     unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
     bench.require(not unshown, f"fewer than 11 tools matched while callable: {', '.join(unshown)}")
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     words = (*MEMBERS, *CROWD.words)
     counts = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
@@ -71,7 +71,7 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     That holds for the whole result: its texts, structured content and `_meta`.
     """
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
     views = {"": bench} | places(bench)
 
     answers = {
@@ -175,7 +175,7 @@ def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
     default = {query: _callable_part(bench, bench.discover(query)) for query in queries}
     again = {query: _callable_part(bench, bench.discover(query)) for query in queries}
     bench.require(default == again, "identical requests got different answers", "disagrees")
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     flagged = {q: _callable_part(bench, bench.discover(q, include_disabled=True)) for q in queries}
 

@@ -22,14 +22,15 @@ from mcp_proxy_conformance.wire.jsonrpc import quoted
 MIXED = stage("mixed")
 CROWD = stage("crowd")
 CONFIG = "disabled_by_config"
-BOTH = {CONFIG, "disabled_by_user"}
+BOTH = {CONFIG: "FR-001.reveals-config", "disabled_by_user": "FR-001.reveals-user"}
+"""The statuses whose texts must differ, and the clause by which a tool has each."""
 
 
 @requirement("FR-005.keys")
 @on(MIXED)
 def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
     """For every query, the map's keys are the statuses shown; without entries it is empty."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     answers = _sweep(bench)
 
@@ -59,7 +60,7 @@ def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> 
 @on(MIXED)
 def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
     """An answer with the flag that reveals nothing has no remediation map."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     empty = [answer for answer in _sweep(bench) if not answer.disabled]
     bench.require(empty, "every query revealed a locked tool")
@@ -135,7 +136,11 @@ def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
 def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
     """Config and user locks share no remediation text."""
     texts = own_texts(bench, bench.armed.refused)
-    bench.require(set(texts) >= BOTH, f"only these statuses had a text: {', '.join(sorted(texts))}")
+    bench.require(
+        texts.keys() >= BOTH.keys(),
+        f"only these statuses had a text: {', '.join(sorted(texts))}",
+        needs=[clause for status, clause in BOTH.items() if status not in texts],
+    )
 
     pair = "disabled_by_config", "disabled_by_user"
     same = {pair: texts[pair[0]] & texts[pair[1]]}

@@ -226,5 +226,6 @@ def _is_listed(bench: Bench, key: ToolKey) -> bool:
         named,
         "an entry's name is not the name of a tool of this world; see FR-003.name",
         "other_clause",
+        needs=["FR-003.name"],
     )
     return key in listed

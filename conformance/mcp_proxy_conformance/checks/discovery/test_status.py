@@ -42,7 +42,7 @@ WORDS = frozenset({*STATUSES, CALLABLE})
 def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     """On a stage with every lock kind, no query returns a status outside the six."""
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     answers = [bench.asked(query, include_disabled=True) for query in sorted(queries)]
     answers += [answer for _, answer in every_answer(bench, bench.armed.refused)]
@@ -79,7 +79,7 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
 @on(MIXED)
 def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool has a status that its lock allows, config before the user's."""
-    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.expect_revealing()
 
     shown = {
         key: places(bench, key) & _judged_places(bench.states[key]) for key in bench.armed.refused

@@ -1,0 +1,476 @@
+"""Causes of a run's failures: results grouped by what they have in common, with the reason why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Result, Verdict
+
+Rule = Literal[
+    "never_revealed", "taken_for", "same_state", "same_text", "same_clause", "same_reason", "alone"
+]
+"""Why results belong to one cause; each word is explained by the function of its name."""
+LOCK_OF: Mapping[str, str] = {
+    "FR-001.reveals-config": "config",
+    "FR-001.reveals-user": "user",
+    "FR-001.reveals-pending": "pending",
+    "FR-001.reveals-changed": "changed",
+    "FR-001.reveals-quarantined": "quarantined",
+}
+"""The lock under which the flag must reveal a tool, by the clause that says so."""
+LOCKED_BY: Mapping[str, str] = {
+    "config": "that the operator's config denies",
+    "user": "that the user disabled",
+    "pending": "that awaits approval",
+    "changed": "that has changed since its approval",
+    "quarantined": "of a quarantined server",
+    "server_off": "of a server that is switched off",
+}
+"""The lock on a tool, in words."""
+STATUS_OF: Mapping[str, str] = {
+    "disabled_by_config": "denied by config",
+    "disabled_by_user": "disabled by the user",
+    "pending_approval": "waiting for approval",
+    "server_disabled": "on a server that is off",
+    "server_quarantined": "on a quarantined server",
+    "disabled_unknown": "locked for an unknown reason",
+}
+"""The lock that a status names, in words."""
+OF_REVEALED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "FR-007", "SC-002")
+"""Requirements on what the flag reveals: a tool that it never reveals can meet none of them."""
+LEAST_TEXT = 12
+"""Characters of an observed text that two clauses do not share by chance."""
+
+
+class RootCause(msgspec.Struct, frozen=True, kw_only=True):
+    """A cause of failures: one thing to mend, and all that follows from it.
+
+    `id` is the same in every run that shows the cause. `sentence` says what is wrong with the
+    target, `why` what its results have in common, by the `rule`; `mend` what to do first. `clause`
+    is the clause to look at first, `breaks` are all broken ones, `leaves_open` those that cannot be
+    settled before; `results` and `open_results` are the names of the results with these verdicts,
+    the one to look at first before the others. `waived`: deviations excuse all of its failures.
+    """
+
+    id: str
+    verdict: Verdict
+    sentence: str
+    rule: Rule
+    why: str
+    mend: str = ""
+    clause: str
+    breaks: tuple[str, ...] = ()
+    leaves_open: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    open_results: tuple[str, ...] = ()
+    waived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One finding of a failed result, or of one without findings the failure itself."""
+
+    result: Result
+    finding: Finding
+
+    @property
+    def clauses(self) -> AbstractSet[str]:
+        return frozenset(self.finding.clauses)
+
+    @property
+    def states(self) -> AbstractSet[tuple[str, ...]]:
+        """The known states of the tools or servers that it is about."""
+        return frozenset(matter.state for matter in self.finding.about if matter.state)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Findings of one cause; `first` is the clause to look at first, if the rule knows it."""
+
+    id: str
+    rule: Rule
+    why: str
+    items: list[_Item]
+    sentence: str = ""
+    mend: str = ""
+    first: str = ""
+    lock: str = ""
+    opens: list[Result] = field(default_factory=list)
+
+    @property
+    def clauses(self) -> Counter[str]:
+        """The clauses that its findings break, with the number of results that break each."""
+        pairs = {(item.result.name, clause) for item in self.items for clause in item.clauses}
+        return Counter(clause for _, clause in pairs)
+
+    @property
+    def states(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(state for item in self.items for state in item.states)
+
+
+def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[RootCause]:
+    """Return the causes of all required results that failed or are open, gravest first.
+
+    A result stands under each cause that one of its findings belongs to. One that nothing connects
+    with another is a cause by itself. Nothing is decided by the words of a reason.
+    """
+    order = {clause.id: number for number, clause in enumerate(clauses)}
+    firm = [result for result in results if result.level == "required" or result.blame == "suite"]
+    failed = [result for result in firm if result.verdict in ("fail", "waived")]
+    rest = [item for result in failed for item in _items(result)]
+    groups: list[_Group] = []
+    for rule in (never_revealed, taken_for):
+        fresh, rest = rule(rest, results)
+        groups += fresh
+    rest = _joined(groups, rest)
+    groups += same_text(same_state(by_clause(rest, order)))
+    opens = [result for result in firm if result.verdict == "inconclusive"]
+    unsettled = follow(groups, opens)
+    verdicts = {clause.id: clause.verdict for clause in clauses}
+    found = [_of_group(group, order, verdicts) for group in groups]
+    found.sort(key=lambda cause: (
+        cause.waived, -len(cause.breaks) - len(cause.leaves_open), order.get(cause.clause, 0)
+    ))  # fmt: skip
+    errors = [result for result in firm if result.verdict == "error"]
+    return _numbered([*found, *same_reason(errors), *same_reason(unsettled)])
+
+
+def _items(result: Result) -> Iterator[_Item]:
+    """Yield the findings of a failure; one that has none is one of all its clauses."""
+    for finding in result.findings or (Finding(path="", clauses=result.clauses),):
+        yield _Item(result, finding)
+
+
+# -- rules ----------------------------------------------------------------------------------
+
+
+def never_revealed(
+    items: Sequence[_Item], results: Sequence[Result]
+) -> tuple[list[_Group], list[_Item]]:
+    """Group what looks for tools under a lock that the flag was never seen to reveal.
+
+    That is so if the clause that demands it is broken and held in no result. A tool that is locked
+    otherwise as well belongs here too, unless the finding shows it with a status.
+    """
+    held = {clause for result in results for clause in result.observed}
+    groups, rest = list[_Group](), list(items)
+    broken = Counter(clause for item in items for clause in item.clauses & LOCK_OF.keys())
+    hidden = [
+        clause
+        for clause in LOCK_OF
+        if clause not in held and any(_shows_alone(item, clause) for item in items)
+    ]
+    for clause in sorted(hidden, key=lambda clause: -broken[clause]):
+        lock = LOCK_OF[clause]
+        own = [item for item in rest if _is_of_hidden(item, lock, clause)]
+        if own:
+            rest = [item for item in rest if item not in own]
+            tools = {matter.name for item in own for matter in item.finding.about}
+            number = f", {len(tools)} of them," if len(tools) > 1 else ""
+            groups.append(_Group(
+                id=f"{lock}-never-revealed", rule="never_revealed", items=own, first=clause,
+                lock=lock,
+                sentence=f"A tool {LOCKED_BY[lock]} is never revealed by the flag.",
+                why=f"Each looks for tools {LOCKED_BY[lock]}{number} and none was ever revealed.",
+                mend=f"Reveal tools {LOCKED_BY[lock]} first; the rest follows or can then be seen.",
+            ))  # fmt: skip
+    return groups, rest
+
+
+def _shows_alone(item: _Item, clause: str) -> bool:
+    """Whether the finding says that the flag does not reveal a tool with that lock alone."""
+    return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
+
+
+def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
+    """Whether a finding is the absence of tools that all have the lock that is never revealed."""
+    if not item.states:
+        return item.clauses == {clause}
+    on_revealed = any(broken.startswith(OF_REVEALED) for broken in item.clauses)
+    shown = isinstance(item.finding.observed, str) and item.finding.observed in STATUSES
+    return on_revealed and not shown and all(lock in state for state in item.states)
+
+
+def taken_for(
+    items: Sequence[_Item], results: Sequence[Result]
+) -> tuple[list[_Group], list[_Item]]:
+    """Group what shows the same lock named in the place of the one that comes first.
+
+    That is seen in a status, in the counts of a listing, or in a refusal that equals the target's
+    own for the other lock.
+    """
+    del results
+    groups: dict[tuple[str, str], _Group] = {}
+    rest = []
+    for item in items:
+        pair = confusion(item.finding)
+        if pair is None:
+            rest.append(item)
+            continue
+        due, named = pair
+        if pair not in groups:
+            groups[pair] = _Group(
+                id=f"{named}-before-{due}", rule="taken_for", items=[],
+                sentence=f"A tool that is {STATUS_OF[due]} is presented as {STATUS_OF[named]}.",
+                why=f"Each shows {named} where {due} is due.",
+                mend=f"Decide on {due} before {named}, wherever a lock is named.",
+            )  # fmt: skip
+        groups[pair].items.append(item)
+    return list(groups.values()), rest
+
+
+def confusion(finding: Finding) -> tuple[str, str] | None:
+    """Return the status that is due and the one that was named in its place; None if not so."""
+    if finding.due and finding.taken_for:
+        return finding.due, finding.taken_for
+    allowed, observed = finding.allowed, finding.observed
+    if isinstance(allowed, Mapping) and isinstance(observed, Mapping):
+        pairs = {word: (_number(observed, word), _number(allowed, word)) for word in STATUSES}
+        few = [word for word, (seen, due) in pairs.items() if seen[1] < due[0]]
+        more = [word for word, (seen, due) in pairs.items() if seen[0] > due[1]]
+        return (few[0], more[0]) if len(few) == len(more) == 1 else None
+    one = isinstance(allowed, str) and isinstance(observed, str) and allowed != observed
+    return (allowed, observed) if one and {allowed, observed} <= {*STATUSES} else None
+
+
+def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
+    """Return the least and the greatest count of a word: a number, a choice of them, or none."""
+    value = counts.get(word, 0)
+    numbers = [n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int)]
+    return (min(numbers), max(numbers)) if numbers else (0, 0)
+
+
+def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
+    """Group by the clause that most results break; what else they break, all of it, follows.
+
+    A clause that other findings break as well has a cause of its own besides.
+    """
+    groups, rest = list[_Group](), list(items)
+    while rest:
+        pairs = {(item.result.name, clause) for item in rest for clause in item.clauses}
+        counts = Counter(clause for _, clause in pairs)
+        first = min(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)), default="")
+        own = [item for item in rest if first in item.clauses or not item.clauses]
+        rest = [item for item in rest if item not in own]
+        number = len({item.result.name for item in own})
+        further = len({clause for item in own for clause in item.clauses}) - 1
+        why = "It is the only such failure." if number == 1 else "All of these break that clause"
+        if number > 1:
+            why += "; what else they break is the same observation." if further else "."
+        rule: Rule = "same_clause" if number > 1 else "alone"
+        groups.append(_Group(id=first or "failure", rule=rule, items=own, first=first, why=why))
+    return groups
+
+
+def same_state(groups: Sequence[_Group]) -> list[_Group]:
+    """Join groups whose findings are all about tools or servers in one and the same state.
+
+    They must also concern the same requirement, or be of loads, where a state is a signal.
+    """
+    return _merged(groups, "same_state", _state_key, lambda group: (
+        f"All of these are about {_in_words(next(iter(group.states)))}."
+    ))  # fmt: skip
+
+
+def _state_key(group: _Group) -> object:
+    states = group.states
+    if len(states) != 1 or any(not item.states for item in group.items):
+        return None
+    (state,) = states
+    if set(state) <= LOCKED_BY.keys():
+        return state, frozenset(_requirement(clause) for clause in group.clauses)
+    return state
+
+
+def _in_words(state: Sequence[str]) -> str:
+    """Return tools under these locks, or servers with these behaviours, in words."""
+    if set(state) <= LOCKED_BY.keys():
+        return f"tools {' and '.join(LOCKED_BY[word] for word in state)}"
+    return f"servers that answer alike: {', then '.join(state)}"
+
+
+def same_text(groups: Sequence[_Group]) -> list[_Group]:
+    """Join groups that all observed one and the same text of the target."""
+    return _merged(groups, "same_text", _text_key, lambda _: (
+        "All of these observed the same text of the target."
+    ))  # fmt: skip
+
+
+def _text_key(group: _Group) -> object:
+    texts = {_text(item.finding.observed) for item in group.items}
+    text = texts.pop() if len(texts) == 1 else ""
+    return text if len(text) >= LEAST_TEXT else None
+
+
+def _text(value: object) -> str:
+    """Return an observed text, alone or the only item of a list; empty for other values."""
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    return value if isinstance(value, str) else ""
+
+
+def _merged(
+    groups: Sequence[_Group], rule: Rule, key: Callable[[_Group], object],
+    why: Callable[[_Group], str],
+) -> list[_Group]:  # fmt: skip
+    """Return the groups, those with an equal key, None apart, joined into the first of them."""
+    by_key: dict[object, _Group] = {}
+    merged = []
+    for group in groups:
+        own = key(group)
+        first = by_key.setdefault(own, group) if own is not None else group
+        if first is group:
+            merged.append(group)
+        else:
+            first.items += group.items
+            first.rule, first.why = rule, why(first)
+    return merged
+
+
+def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
+    """Add each finding to the one group that breaks all its clauses already; return the others.
+
+    Its tools must be in states that the group has, if they are known.
+    """
+    rest = []
+    known = [(group, group.clauses, group.states) for group in groups]
+    for item in items:
+        shown = isinstance(item.finding.observed, str) and item.finding.observed in STATUSES
+        fits = [
+            group
+            for group, clauses, states in known
+            if item.clauses
+            and item.clauses <= clauses.keys()
+            and item.states <= states
+            and not (group.lock and shown)
+        ]
+        if len(fits) == 1:
+            fits[0].items.append(item)
+        else:
+            rest.append(item)
+    return rest
+
+
+def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
+    """Add each open result to the group that keeps it open; return those without one.
+
+    It names the clauses that must hold first; the group that breaks most of them keeps it open.
+    One that is open only on clauses that a group breaks anyway adds nothing to that.
+    """
+    rest = []
+    known = [(group, group.clauses) for group in groups]
+    for result in opens:
+        needs = {*result.needs}
+        found = [(group, sum(clauses[c] for c in needs)) for group, clauses in known]
+        if not any(number for _, number in found):
+            own = {*result.clauses}
+            found = [
+                (group, sum(clauses[clause] for clause in own))
+                for group, clauses in known
+                if own and own <= clauses.keys()
+            ]
+        best = max(found, key=lambda pair: pair[1], default=None)
+        if best is not None and best[1]:
+            best[0].opens.append(result)
+        else:
+            rest.append(result)
+    return rest
+
+
+def same_reason(results: Sequence[Result]) -> list[RootCause]:
+    """Return causes of errors or of open results: those with the same cause and reason are one."""
+    groups: dict[tuple[str, str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.blame, result.cause, result.reason), []).append(result)
+    return [_of_reason(own) for own in groups.values()]
+
+
+def _of_reason(results: Sequence[Result]) -> RootCause:
+    first = results[0]
+    clauses = tuple(dict.fromkeys(clause for result in results for clause in result.clauses))
+    alone = len(results) == 1
+    kind = first.cause or first.blame or first.verdict
+    return RootCause(
+        id=_slug(f"{kind}-{clauses[0] if clauses else first.check}"),
+        verdict=first.verdict,
+        sentence=next(iter(first.reason.splitlines()), first.verdict),
+        rule="alone" if alone else "same_reason",
+        why="It is the only such result." if alone else "All of these have the same reason.",
+        mend=first.hint,
+        clause=clauses[0] if clauses else "",
+        leaves_open=clauses,
+        open_results=tuple(dict.fromkeys(result.name for result in results)),
+    )
+
+
+# -- values ---------------------------------------------------------------------------------
+
+
+def _of_group(
+    group: _Group, order: Mapping[str, int], verdicts: Mapping[str, Verdict]
+) -> RootCause:
+    """Return the cause of a group, its clauses and results in order of importance."""
+    counts = group.clauses
+    broken = sorted(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)))
+    first = group.first or next(iter(broken), "")
+    broken.sort(key=lambda clause: clause != first)
+    own = sorted(group.items, key=lambda item: first not in item.clauses)
+    still = (clause for result in group.opens for clause in result.clauses)
+    return RootCause(
+        id=_slug(group.id),
+        verdict="fail",
+        sentence=group.sentence or _wrong(first, own[0].result),
+        rule=group.rule,
+        why=group.why,
+        mend=group.mend,
+        clause=first,
+        breaks=tuple(broken),
+        leaves_open=tuple(
+            clause
+            for clause in dict.fromkeys(still)
+            if clause not in broken and verdicts.get(clause, "inconclusive") == "inconclusive"
+        ),
+        results=tuple(dict.fromkeys(item.result.name for item in own)),
+        open_results=tuple(dict.fromkeys(result.name for result in group.opens)),
+        waived=all(item.result.verdict == "waived" for item in group.items),
+    )
+
+
+def _wrong(clause: str, result: Result) -> str:
+    """Return what is wrong where the clause is broken, as a sentence; else the result's reason."""
+    try:
+        words = catalogue().clause(clause).broken
+    except UnknownClause:
+        words = ""
+    words = words or next(iter(result.reason.splitlines()), clause)
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _requirement(clause: str) -> str:
+    return clause.partition(".")[0]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _numbered(found: Iterable[RootCause]) -> list[RootCause]:
+    """Return the causes with distinct ids: a further one of an id gets a number."""
+    seen = Counter[str]()
+    unique = []
+    for cause in found:
+        seen[cause.id] += 1
+        number = seen[cause.id]
+        unique.append(
+            cause if number == 1 else msgspec.structs.replace(cause, id=f"{cause.id}-{number}")
+        )
+    return unique
