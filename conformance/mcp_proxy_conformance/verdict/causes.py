@@ -402,7 +402,7 @@ def _of_reason(results: Sequence[Result]) -> RootCause:
     return RootCause(
         id=_slug(f"{kind}-{clauses[0] if clauses else first.check}"),
         verdict=first.verdict,
-        sentence=next(iter(first.reason.splitlines()), first.verdict),
+        sentence=first.reason or first.verdict,
         rule="alone" if alone else "same_reason",
         why="It is the only such result." if alone else "All of these have the same reason.",
         mend=first.hint,
@@ -451,8 +451,7 @@ def _wrong(clause: str, result: Result) -> str:
         words = catalogue().clause(clause).broken
     except UnknownClause:
         words = ""
-    words = words or next(iter(result.reason.splitlines()), clause)
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+    return f"{words[:1].upper()}{words[1:]}." if words else result.reason or clause
 
 
 def _requirement(clause: str) -> str:
