@@ -90,6 +90,13 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.do in CONNECTION_WORDS
 
     @property
+    def signal(self) -> str:
+        """Its word, with its code and with the request that it concerns unless it is the first."""
+        code = [] if self.code is None else [str(self.code)]
+        place = [] if self.on == "initialize" or self.is_of_connection else [f"at {self.on}"]
+        return " ".join([self.do, *code, *place])
+
+    @property
     def has_command(self) -> bool:
         """Whether the loader is given a command to start, instead of a URL."""
         return self.do in STDIO_WORDS or "command" in (self.connection or {})
@@ -115,6 +122,12 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def behaviour(self, attempt: int) -> Behaviour:
         """Return the server's behaviour in an attempt, counted from 1; the last one repeats."""
         return self.script[min(attempt, len(self.script)) - 1]
+
+    @property
+    def signal(self) -> tuple[str, ...]:
+        """Its behaviours in words, one for each attempt of its script; empty if it is healthy."""
+        words = tuple(behaviour.signal for behaviour in self.script)
+        return () if set(words) == {"healthy"} else words
 
     @property
     def heals(self) -> bool:

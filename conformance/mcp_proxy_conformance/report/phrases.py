@@ -11,6 +11,7 @@ from mcp_proxy_conformance.catalogue.interpretation import Interpretation, inter
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -143,6 +144,23 @@ def again(name: str, report: Report) -> str:
     if not before:
         return " and ".join(filter(None, ("the same command", check)))
     return " ".join(filter(None, (before, check, after)))
+
+
+def consequences(cause: RootCause) -> str:
+    """Return in a sentence what follows from a cause: its further clauses, and the checks."""
+    broken = [clause for clause in cause.breaks if clause != cause.clause]
+    still = [clause for clause in cause.leaves_open if clause != cause.clause]
+    failed, left = len(cause.results), len(cause.open_results)
+    counts = [_number(failed, "check fails", "checks fail") if failed else "",
+              _number(left, "check is open", "checks are open") if left else ""]  # fmt: skip
+    parts = [" and ".join(filter(None, counts))]
+    parts += [f"also broken: {', '.join(broken)}"] if broken else []
+    parts += [f"open until then: {', '.join(still)}"] if still else []
+    return "; ".join(parts)
+
+
+def _number(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def request(result: Result, report: Report) -> str:

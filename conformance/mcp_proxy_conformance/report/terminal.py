@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from mcp_proxy_conformance.report.cause_list import SCREEN, cause_list, height
 from mcp_proxy_conformance.report.colour import Line, indented, painted
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
@@ -145,21 +146,28 @@ def render(
     Args:
         report: The document of a report.
         path: The file of the report.
-        detail: `quiet` is failures and the last line; `verbose` adds checks, worlds, advisories.
+        detail: `quiet` is causes and the last line; `verbose` adds every failure, checks, worlds,
+            advisories. Where the failures fit on one screen, they are shown instead of causes.
         colour: Whether verdicts are coloured.
         code: The exit code of the program, if it is not the report's own.
         columns: The width of the terminal, at which the summary is broken; 0 without one.
     """
     shown, is_verbose = _near(path), detail == "verbose"
-    lines = failures(report, shown)
-    if detail == "quiet":
-        return painted([*lines, *last(report, shown, code, columns)], colour=colour)
-    lines += [*errors(report), *inconclusive(report), *_known_failures(report)]
+    end = last(report, shown, code, columns)
+    listed = failures(report, shown)
+    if detail != "quiet":
+        end = [*summary(report, shown, is_verbose=is_verbose, columns=columns), *end]
+        listed += [*errors(report), *inconclusive(report)]
+    room = SCREEN - height(end, columns)
     if is_verbose:
-        lines = [*worlds(report), *checks(report), *clauses(report), *advisories(report), *lines]
-        lines += table(report)
-    lines += summary(report, shown, is_verbose=is_verbose, columns=columns)
-    return painted([*lines, *last(report, shown, code, columns)], colour=colour)
+        found = cause_list(report, columns=columns, room=len(report.causes) * SCREEN)
+        before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
+        lines = [*before, *found, *listed, *_known_failures(report), *table(report)]
+    elif height(listed, columns) <= room:
+        lines = [*listed, *_known_failures(report)]
+    else:
+        lines = [*cause_list(report, columns=columns, room=room), *_known_failures(report)]
+    return painted([*lines, *end], colour=colour)
 
 
 def _known_failures(report: Report) -> list[Line]:

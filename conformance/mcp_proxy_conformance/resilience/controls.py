@@ -18,6 +18,7 @@ from mcp_proxy_conformance.resilience.loads import (
     closed_at_first,
     without_controls,
 )
+from mcp_proxy_conformance.resilience.unanswered import ANSWERED
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
@@ -92,7 +93,7 @@ def _unanswered(load: Load, load_of: LoadOf) -> Basis:
         reason = "even a load of healthy servers alone did not end; see I4.bounded"
         raise Inconclusive(reason, cause="not_loaded")
     if load.untried:
-        raise Inconclusive(load.untried, cause="other_clause")
+        raise Inconclusive(load.untried, cause="other_clause", needs=ANSWERED)
     return Basis(load=load)
 
 

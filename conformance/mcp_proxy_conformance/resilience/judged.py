@@ -33,7 +33,7 @@ from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
 from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
-from mcp_proxy_conformance.verdict.comparison import Comparison, Open
+from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 OF_ANY_FAILED = frozenset({
@@ -86,11 +86,13 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     clauses = chosen.load.case.clauses
     if not chosen.apart and not ("I1.isolated" in clauses or OF_ANY_FAILED.issuperset(clauses)):
         reason = "the failure of one server makes another fail; see I1.isolated"
-        raise Inconclusive(reason, cause="other_clause")
+        raise Inconclusive(reason, cause="other_clause", needs=["I1.isolated"])
     compared = _compared(chosen.load, load_of, says, apart=chosen.apart)
+    signals = {server.server_id: server.signal for server in chosen.load.case.given.servers}
+    compared.findings = [about(finding, signals) for finding in compared.findings]
     if not chosen.load.is_answered:
         reason = "the loader did not answer the load"
-        return compared.leaving_open(load.case.clauses, reason)
+        return compared.leaving_open(load.case.clauses, reason, compared.broken)
     if compared.is_empty:
         raise NotApplicable(
             "this loader does not declare what the case checks", cause="not_declared"

@@ -22,7 +22,9 @@ HEALTHY: Kind = ("healthy",)
 WELL = ("healthy", "stream", "set_cookie", "session", "guarded")
 """Words of behaviours that give the right answer at once."""
 WAITS = "waits"
-SEE = "I4.bounded and I1.isolated"
+ANSWERED = ("I4.bounded", "I1.isolated")
+"""The clauses by which every load must be answered."""
+SEE = " and ".join(ANSWERED)
 
 
 def kind_of(behaviour: Behaviour) -> Kind:

@@ -47,6 +47,8 @@ STATUS_OF: Mapping[str, str] = {
 """The lock that a status names, in words."""
 OF_REVEALED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "FR-007", "SC-002")
 """Requirements on what the flag reveals: a tool that it never reveals can meet none of them."""
+MOST_STATES = 4
+"""Combinations of locks that a sentence names."""
 LEAST_TEXT = 12
 """Characters of an observed text that two clauses do not share by chance."""
 
@@ -225,6 +227,9 @@ def taken_for(
                 mend=f"Decide on {due} before {named}, wherever a lock is named.",
             )  # fmt: skip
         groups[pair].items.append(item)
+    for group in groups.values():
+        states = sorted({" + ".join(state) for state in group.states})[:MOST_STATES]
+        group.why += f" Tools under these locks are among them: {', '.join(states)}." * bool(states)
     return list(groups.values()), rest
 
 
@@ -272,30 +277,41 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
 
 
 def same_state(groups: Sequence[_Group]) -> list[_Group]:
-    """Join groups whose findings are all about tools or servers in one and the same state.
+    """Join groups whose findings are all about tools, or servers, in the same state.
 
-    They must also concern the same requirement, or be of loads, where a state is a signal.
+    Tools are joined within one requirement, where both groups know one and the same combination of
+    locks; servers of loads where one group's signals are among those of the other.
     """
-    return _merged(groups, "same_state", _state_key, lambda group: (
-        f"All of these are about {_in_words(next(iter(group.states)))}."
-    ))  # fmt: skip
+    merged: list[_Group] = []
+    for group in groups:
+        first = next((other for other in merged if _in_one_state(other, group)), None)
+        if first is None:
+            merged.append(group)
+        else:
+            first.items += group.items
+            states = sorted(first.states)[:MOST_STATES]
+            alike = "; ".join(map(_in_words, states))
+            first.rule, first.why = "same_state", f"All of these are about {alike}."
+    return merged
 
 
-def _state_key(group: _Group) -> object:
-    states = group.states
-    if len(states) != 1 or any(not item.states for item in group.items):
-        return None
-    (state,) = states
-    if set(state) <= LOCKED_BY.keys():
-        return state, frozenset(_requirement(clause) for clause in group.clauses)
-    return state
+def _in_one_state(first: _Group, second: _Group) -> bool:
+    """Whether the states of two groups, all of them known, are such that they belong together."""
+    known = all(item.states for item in (*first.items, *second.items))
+    if not known:
+        return False
+    words = {word for group in (first, second) for state in group.states for word in state}
+    if words <= LOCKED_BY.keys():
+        own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
+        return first.states == second.states and len(first.states) == 1 and own[0] == own[1]
+    return first.states <= second.states or second.states <= first.states
 
 
 def _in_words(state: Sequence[str]) -> str:
     """Return tools under these locks, or servers with these behaviours, in words."""
     if set(state) <= LOCKED_BY.keys():
         return f"tools {' and '.join(LOCKED_BY[word] for word in state)}"
-    return f"servers that answer alike: {', then '.join(state)}"
+    return f"servers that show: {', then '.join(state)}"
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
@@ -423,7 +439,14 @@ def _of_group(
     broken = sorted(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)))
     first = group.first or next(iter(broken), "")
     broken.sort(key=lambda clause: clause != first)
-    own = sorted(group.items, key=lambda item: first not in item.clauses)
+    own = sorted(
+        group.items,
+        key=lambda item: (
+            first not in item.clauses,
+            len(item.result.clauses),
+            len(item.result.findings),
+        ),
+    )
     still = (clause for result in group.opens for clause in result.clauses)
     return RootCause(
         id=_slug(group.id),
@@ -452,10 +475,6 @@ def _wrong(clause: str, result: Result) -> str:
     except UnknownClause:
         words = ""
     return f"{words[:1].upper()}{words[1:]}." if words else result.reason or clause
-
-
-def _requirement(clause: str) -> str:
-    return clause.partition(".")[0]
 
 
 def _slug(text: str) -> str:

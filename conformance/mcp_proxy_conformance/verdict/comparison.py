@@ -118,10 +118,16 @@ class Comparison:
             dict.fromkeys(clause for finding in self.findings for clause in finding.clauses)
         )
 
-    def leaving_open(self, clauses: Iterable[str], reason: str) -> Comparison:
-        """Record as open those of the clauses that have no finding; return this comparison."""
+    def leaving_open(
+        self, clauses: Iterable[str], reason: str, needs: Iterable[str] = ()
+    ) -> Comparison:
+        """Record as open those of the clauses that have no finding; return this comparison.
+
+        `needs` are the clauses that must hold before they can be settled.
+        """
         if rest := {*clauses} - {*self.broken}:
-            unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
+            unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause",
+                             needs=tuple(needs))  # fmt: skip
             self.open.append(unsettled)
         return self
 

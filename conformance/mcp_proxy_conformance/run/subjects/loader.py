@@ -18,7 +18,7 @@ from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, CONTROL_LOADS, Load, Loads
 from mcp_proxy_conformance.resilience.met import unasked
-from mcp_proxy_conformance.resilience.unanswered import SEE
+from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
@@ -57,7 +57,7 @@ class LoadBench:
         load = self._loads.of(case)
         if not load.is_answered:
             reason = load.untried or f"the loader did not answer the load; see {SEE}"
-            raise Inconclusive(reason, cause="other_clause")
+            raise Inconclusive(reason, cause="other_clause", needs=ANSWERED)
         return load
 
     def law(self, name: str) -> Comparison:
@@ -93,7 +93,7 @@ class LoadBench:
                     raise NotApplicable(f"the loader asks {name} for its first page only")
             except Inconclusive as error:
                 comparison.open.append(Open(clauses=case.clauses, reason=f"{error}{where}",
-                                       cause=error.cause))  # fmt: skip
+                                       cause=error.cause, needs=error.needs))  # fmt: skip
         return comparison
 
     def _expect_controls(self) -> None:

@@ -1,0 +1,113 @@
+"""List of a report's causes in a terminal: each with its evidence, and what follows from it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from mcp_proxy_conformance.report.colour import Line
+from mcp_proxy_conformance.report.difference import differences
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.phrases import again, consequences
+from mcp_proxy_conformance.verdict.causes import RootCause
+from mcp_proxy_conformance.verdict.result import Result
+
+COLUMNS, SCREEN = 80, 60
+"""Characters of a line where there is no terminal, and lines of a failing run."""
+WORDS = {"fail": "FAIL", "error": "ERROR", "inconclusive": "inconclusive"}
+MOST_OF_TEXT = 3
+"""Lines of one sentence or value."""
+
+
+def height(lines: Sequence[Line], columns: int) -> int:
+    """Return how many lines these are on a screen of that width."""
+    width = columns or COLUMNS
+    return sum(max(1, -(-len(line.text) // width)) for line in lines)
+
+
+def cause_list(report: Report, *, columns: int, room: int) -> list[Line]:
+    """Return the causes that count in at most `room` lines: the gravest whole, others in a line.
+
+    Those that do not fit are counted.
+    """
+    known = [cause for cause in report.causes if not cause.waived]
+    width = columns or COLUMNS
+    if not known:
+        return []
+    results = {result.name: result for result in report.results}
+    lines = [*_wrapped(_head(known), width, ""), Line()]
+    for number, cause in enumerate(known, 1):
+        rest = len(known) - number
+        whole = [*_whole(number, cause, report, results, width), Line()]
+        brief = _brief(number, cause, width)
+        left = room - height(lines, width)
+        if height(whole, width) + rest <= left:
+            lines += whole
+        elif height(brief, width) + min(rest, 1) <= left:
+            lines += brief
+        else:
+            lines.append(Line(f"... and {rest + 1} more causes, which --verbose lists"))
+            break
+    return lines if not lines[-1].text else [*lines, Line()]
+
+
+def _head(known: Sequence[RootCause]) -> str:
+    """Return how many causes there are, and of how much."""
+    broken = {clause for cause in known for clause in cause.breaks}
+    still = {clause for cause in known for clause in cause.leaves_open} - broken
+    counts = [f"{len(broken)} broken" if broken else "", f"{len(still)} open" if still else ""]
+    of = f" of {' and '.join(filter(None, counts))} clauses" if broken or still else ""
+    noun = "cause" if len(known) == 1 else "causes"
+    return f"{len(known)} {noun}{of}; --verbose lists every failure."
+
+
+def _whole(
+    number: int, cause: RootCause, report: Report, results: dict[str, Result], width: int
+) -> list[Line]:
+    """Return the sentence of a cause, an observation, why it is one cause, and what follows."""
+    names = cause.results or cause.open_results
+    first = results.get(names[0]) if names else None
+    texts = [
+        f"{cause.clause}: {_evidence(first, cause.clause)}" if cause.results and first else "",
+        f"Why one cause: {cause.why}" if cause.rule != "alone" else "",
+        consequences(cause),
+        f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else "",
+    ]
+    lines = _wrapped(f"{WORDS[cause.verdict]}  {number}. {_line(cause)}", width, "  ")
+    lines = [Line(lines[0].text, cause.verdict), *lines[1:]]
+    lines += [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
+    if first is not None:
+        lines += [Line(f"  See one: {again(first.name, report)}", whole=True)]
+    return lines
+
+
+def _brief(number: int, cause: RootCause, width: int) -> list[Line]:
+    """Return a cause in one line."""
+    text = f"{WORDS[cause.verdict]}  {number}. {_line(cause)} ({cause.clause})"
+    return [Line(textwrap.shorten(text, width, placeholder=" ...") if len(text) > width else text,
+                 cause.verdict)]  # fmt: skip
+
+
+def _line(cause: RootCause) -> str:
+    """Return the first line of a cause's sentence."""
+    return next(iter(cause.sentence.splitlines()), cause.id)
+
+
+def _evidence(result: Result, clause: str) -> str:
+    """Return the first observation of a result that breaks the clause, and what is allowed."""
+    own = [finding for finding in result.findings if clause in finding.clauses]
+    places = (str(difference) for difference in differences(own[:1]))
+    return next((place for place in places if place), "") or _line_of(result)
+
+
+def _line_of(result: Result) -> str:
+    return next(iter(result.reason.splitlines()), result.name)
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[Line]:
+    """Return a text in lines of that width, at most MOST_OF_TEXT; the last tells if it is cut."""
+    lines = textwrap.wrap(
+        text, width, subsequent_indent=indent, break_on_hyphens=False,
+        max_lines=MOST_OF_TEXT, placeholder=" ...",
+    )  # fmt: skip
+    return [Line(line) for line in lines]

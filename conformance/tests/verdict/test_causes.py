@@ -1,0 +1,230 @@
+"""Causes of hand-made results: what each rule groups, what stands alone, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.verdict.causes import RootCause, causes, confusion
+from mcp_proxy_conformance.verdict.comparison import about
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Matter, Result
+
+CONFIG, USER, PENDING = ("config",), ("user",), ("pending",)
+STATES = {"forge:drop": USER, "forge:wipe": (*CONFIG, *USER), "barn:seal": (*CONFIG, *PENDING)}
+
+
+def finding(*clauses: str, path: str = "", state: Sequence[str] = (), **members: Any) -> Finding:
+    """Return a finding that breaks these clauses, about one tool in that state if it is named."""
+    matters = (Matter(name=f"forge:{'-'.join(state)}", state=tuple(state)),) if state else ()
+    return Finding(path=path, clauses=clauses, about=matters, **members)
+
+
+def failed(check: str, *findings: Finding, **members: Any) -> Result:
+    """Return a failed result with these findings."""
+    clauses = dict.fromkeys(clause for found in findings for clause in found.clauses)
+    return result(check, "fail", *clauses, findings=findings, **members)
+
+
+def result(check: str, verdict: Any, *clauses: str, reason: str = "", **members: Any) -> Result:
+    """Return a required result, unless `members` say otherwise."""
+    own = {"case": None, "level": "required", "stage": "mixed"} | members
+    return Result(check=check, clauses=clauses, verdict=verdict, reason=reason, **own)
+
+
+def found(*results: Result) -> list[RootCause]:
+    """Return the causes of results, of a profile that has their clauses in order of occurrence."""
+    known = dict.fromkeys(clause for each in results for clause in each.clauses)
+    firm = {clause for each in results if each.verdict == "fail" for clause in each.clauses}
+    clauses = [
+        ClauseVerdict(id=clause, level="required", reason="", results=1,
+                      verdict="fail" if clause in firm else "inconclusive")
+        for clause in known
+    ]  # fmt: skip
+    return causes(clauses, results)
+
+
+def ids(*results: Result) -> dict[str, tuple[str, ...]]:
+    """Return the failures of each cause by its id."""
+    return {cause.id: cause.results for cause in found(*results)}
+
+
+ABSENT = finding("FR-001.reveals-user", state=USER, observed="absent", allowed="disabled_by_user")
+BY_WORD = finding("FR-001.by-description", state=USER, observed=False, allowed=True)
+OF_TWO = finding("FR-004.precedence", state=(*CONFIG, *USER), observed="absent")
+
+
+def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() -> None:
+    """Whatever clause the absence breaks, and whatever else locks the tool."""
+    (cause,) = found(failed("a", ABSENT), failed("b", BY_WORD), failed("c", OF_TWO))
+
+    assert (cause.id, cause.rule, cause.clause) == (
+        "user-never-revealed", "never_revealed", "FR-001.reveals-user",
+    )  # fmt: skip
+    assert cause.breaks == ("FR-001.reveals-user", "FR-001.by-description", "FR-004.precedence")
+    assert cause.results == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(finding("FR-010.sum", state=USER), id="counts"),
+        pytest.param(finding("FR-008.distinct", state=USER), id="rejection"),
+        pytest.param(finding("FR-001.by-description", state=CONFIG), id="another lock"),
+        pytest.param(finding("FR-001.by-description"), id="unknown tool"),
+        pytest.param(finding("FR-004.enum", state=USER, observed="pending_approval"), id="seen"),
+    ],
+)
+def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding) -> None:
+    """Other surfaces, other locks, unknown tools, and tools that have a status."""
+    assert len(found(failed("a", ABSENT), failed("b", other))) == 2
+
+
+def test_a_lock_that_some_result_shows_revealed_is_not_said_to_be_never_revealed() -> None:
+    """One result in which the clause holds is enough."""
+    held = result("b", "pass", observed=("FR-001.reveals-user",))
+
+    (cause,) = found(failed("a", ABSENT), held)
+
+    assert cause.rule == "alone"
+
+
+STATUS = finding("FR-004.precedence", state=(*CONFIG, *PENDING), allowed="disabled_by_config",
+                 observed="pending_approval")  # fmt: skip
+COUNTS = finding("FR-010.sum", allowed={"disabled_by_config": 3, "pending_approval": [0, 1]},
+                 observed={"disabled_by_config": 1, "pending_approval": 3})  # fmt: skip
+TEXT = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Ask for approval.",
+               due="disabled_by_config", taken_for="pending_approval")  # fmt: skip
+
+
+def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None:
+    """In a status, in counts, in a refusal; and what breaks the same clauses of the same tools."""
+    bare = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Not yet.")
+
+    wrong = {"a": STATUS, "b": COUNTS, "c": TEXT, "d": bare}
+    (cause,) = found(*(failed(name, each) for name, each in wrong.items()))
+
+    assert (cause.id, cause.rule) == ("pending-approval-before-disabled-by-config", "taken_for")
+    assert set(cause.results) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pair"),
+    [
+        pytest.param(STATUS, ("disabled_by_config", "pending_approval"), id="status"),
+        pytest.param(COUNTS, ("disabled_by_config", "pending_approval"), id="counts"),
+        pytest.param(TEXT, ("disabled_by_config", "pending_approval"), id="text"),
+        pytest.param(ABSENT, None, id="absent"),
+        pytest.param(finding("FR-004.enum", allowed="disabled_by_user", observed="off"), None,
+                     id="no status"),
+        pytest.param(finding("FR-004.precedence", observed="disabled_by_user",
+                             allowed=["disabled_by_config", "server_disabled"]), None,
+                     id="several due"),
+        pytest.param(finding("FR-010.sum", allowed={"disabled_by_user": 1}, observed={}), None,
+                     id="only too few"),
+    ],
+)  # fmt: skip
+def test_one_lock_is_taken_for_another_where_both_are_known(
+    wrong: Finding, pair: tuple[str, str] | None
+) -> None:
+    """The pair is that of the finding, of two statuses, or of the counts that moved."""
+    assert confusion(wrong) == pair
+
+
+def test_a_clause_that_others_break_in_the_same_findings_only_follows_from_it() -> None:
+    """What a finding breaks besides has no cause of its own, unless other findings break it."""
+    both = finding("FR-001.default-off", "FR-002.no-section")
+    alone = finding("FR-002.no-section")
+
+    assert ids(failed("a", both), failed("b", finding("FR-001.default-off"))) == {
+        "fr-001-default-off": ("b", "a")
+    }
+    assert ids(failed("a", both), failed("b", both), failed("c", finding("FR-001.default-off")),
+               failed("d", alone)) == {
+        "fr-001-default-off": ("c", "a", "b"), "fr-002-no-section": ("d",),
+    }  # fmt: skip
+
+
+def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
+    """A loader's class, attempts and warnings of one signal; another signal stands alone."""
+    reset = ("reset",)
+    (first, second) = found(
+        failed("a", finding("T2.cut", state=reset)),
+        failed("b", finding("P2.retries", state=reset)),
+        failed("c", finding("T3.server-error", state=("status 503",))),
+    )
+
+    assert (first.rule, first.results) == ("same_state", ("a", "b"))
+    assert (second.rule, second.results) == ("alone", ("c",))
+
+
+def test_clauses_that_one_text_breaks_are_one_cause() -> None:
+    """The whole observation is the same text of the target, which is not a short word."""
+    text = "Ask the user to switch it on."
+
+    (cause,) = found(failed("a", finding("FR-008.config", observed=text)),
+                     failed("b", finding("FR-008.pointer", observed=[text])))  # fmt: skip
+
+    assert cause.rule == "same_text"
+    assert len(found(failed("a", finding("FR-008.config", observed="x")),
+                     failed("b", finding("FR-008.pointer", observed="x")))) == 2  # fmt: skip
+
+
+def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> None:
+    """Its clauses stand under that cause, without those that fail anyway."""
+    waits = result("b", "inconclusive", "FR-009.note", "FR-001.reveals-user",
+                   needs=("FR-001.reveals-user",))  # fmt: skip
+
+    (cause,) = found(failed("a", ABSENT), waits)
+
+    assert (cause.leaves_open, cause.open_results) == (("FR-009.note",), ("b",))
+
+
+def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None:
+    """Those with the same cause and reason are one; all come after the failures."""
+    open_ = [result(name, "inconclusive", "FR-009.note", cause="control", reason="no match")
+             for name in "bc"]  # fmt: skip
+
+    first, second = found(failed("a", ABSENT), *open_)
+
+    assert first.verdict == "fail"
+    assert (second.verdict, second.rule, second.open_results) == (
+        "inconclusive", "same_reason", ("b", "c"),
+    )  # fmt: skip
+
+
+def test_advisory_failures_have_no_cause_and_waived_ones_come_last() -> None:
+    """What never counts is not grouped; a known failure still explains what it leaves open."""
+    aside = failed("a", finding("FR-001.by-description"), level="advisory")
+    known = msgspec.structs.replace(failed("b", ABSENT), verdict="waived")
+
+    first, second = found(known, aside, failed("c", STATUS))
+
+    assert (first.waived, second.waived) == (False, True)
+
+
+def test_no_two_causes_have_one_id() -> None:
+    """A further cause of the same id has a number."""
+    open_ = [result(name, "inconclusive", "FR-009.note", reason=name) for name in "ab"]
+
+    assert [cause.id for cause in found(*open_)] == ["inconclusive-fr-009-note",
+                                                     "inconclusive-fr-009-note-2"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed", "observed", "names"),
+    [
+        pytest.param("status of forge:drop (at /mcp)", "x", "y", ["forge:drop"], id="path"),
+        pytest.param("", ["forge:drop", "barn:seal"], ["barn:seal"], ["forge:drop"], id="sides"),
+        pytest.param("forge:dropped, forge", "x", "y", [], id="no whole name"),
+    ],
+)
+def test_a_finding_is_about_the_tools_that_it_names(
+    path: str, allowed: object, observed: object, names: list[str]
+) -> None:
+    """By whole names in its path, else by those in which its sides differ."""
+    wrong = Finding(path=path, clauses=("FR-004.enum",), allowed=allowed, observed=observed)
+
+    assert [matter.name for matter in about(wrong, STATES).about] == names
