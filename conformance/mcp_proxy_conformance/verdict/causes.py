@@ -280,7 +280,8 @@ def same_state(groups: Sequence[_Group]) -> list[_Group]:
     """Join groups whose findings are all about tools, or servers, in the same state.
 
     Tools are joined within one requirement, where both groups know one and the same combination of
-    locks; servers of loads where one group's signals are among those of the other.
+    locks; servers of loads within one requirement, which is about one kind of signal, or where
+    one group's signals are among those of the other.
     """
     merged: list[_Group] = []
     for group in groups:
@@ -289,29 +290,28 @@ def same_state(groups: Sequence[_Group]) -> list[_Group]:
             merged.append(group)
         else:
             first.items += group.items
-            states = sorted(first.states)[:MOST_STATES]
-            alike = "; ".join(map(_in_words, states))
-            first.rule, first.why = "same_state", f"All of these are about {alike}."
+            first.rule, first.why = "same_state", f"All of these are about {_in_words(first)}."
     return merged
 
 
 def _in_one_state(first: _Group, second: _Group) -> bool:
-    """Whether the states of two groups, all of them known, are such that they belong together."""
-    known = all(item.states for item in (*first.items, *second.items))
-    if not known:
+    """Whether the states of two groups are such that they belong together."""
+    own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
+    alike = own[0] == own[1] and len(own[0]) == 1
+    if not (first.states and second.states):
         return False
-    words = {word for group in (first, second) for state in group.states for word in state}
-    if words <= LOCKED_BY.keys():
-        own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
-        return first.states == second.states and len(first.states) == 1 and own[0] == own[1]
-    return first.states <= second.states or second.states <= first.states
+    if {word for state in first.states | second.states for word in state} <= LOCKED_BY.keys():
+        known = all(item.states for item in (*first.items, *second.items))
+        return known and alike and first.states == second.states and len(first.states) == 1
+    return alike or first.states <= second.states or second.states <= first.states
 
 
-def _in_words(state: Sequence[str]) -> str:
-    """Return tools under these locks, or servers with these behaviours, in words."""
-    if set(state) <= LOCKED_BY.keys():
-        return f"tools {' and '.join(LOCKED_BY[word] for word in state)}"
-    return f"servers that show: {', then '.join(state)}"
+def _in_words(group: _Group) -> str:
+    """Return the tools under these locks, or the servers with these behaviours, in words."""
+    states = sorted(group.states, key=lambda state: (len(state), state))[:MOST_STATES]
+    if {word for state in states for word in state} <= LOCKED_BY.keys():
+        return " or ".join(f"tools {' and '.join(LOCKED_BY[w] for w in state)}" for state in states)
+    return f"servers of one kind, such as: {'; '.join(', then '.join(s) for s in states)}"
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
