@@ -46,9 +46,11 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
     """Return the labelled lines before the last one, broken at `columns` unless that is 0.
 
-    Unless `is_verbose`, what is not judged is counted only where something is broken or open.
+    Unless `is_verbose`, what is advisory or not judged is only counted where something is broken or
+    open: there the causes come first.
     """
     why = "see above" if is_verbose else "--verbose shows why"
+    is_listed = is_verbose or report.exit == 0
     logs = path.with_name(LOGS)
     advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
     counts, aside = _counts(report, "required"), _counts(report, "advisory")
@@ -57,7 +59,7 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
         ("judged", f"{target_of(report)}, by {profile_of(report)}"),
         ("clauses", f"{counts or 'none judged'}{f'; left out: {left}' if left else ''}"),
         ("advisory", f"{aside}; they never count" if aside else ""),
-        ("", f"{_some(advisory)} fail; {why}" if advisory else ""),
+        ("", f"{_some(advisory)} fail; {why}" if advisory and is_listed else ""),
         ("checks", _checks(report)),
         *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
         *(("not judged", text) for text in _not_judged(report, whole=is_verbose)),
