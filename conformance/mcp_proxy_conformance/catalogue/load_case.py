@@ -23,7 +23,7 @@ Request = Literal["initialize", "notifications/initialized", "tools/list", "late
 ExchangeWord = Literal[
     "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
     "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
-    "guarded",
+    "guarded", "result",
 ]  # fmt: skip
 """Behaviour of a server in one attempt; schemas/load-case.schema.json explains the words."""
 
@@ -52,6 +52,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "jsonrpc_error": ("code", "message"),
     "malformed": ("connection",),
     "guarded": ("authorization",),
+    "result": ("result",),
 }
 MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by"), "stream": ("after",)}
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
@@ -66,8 +67,9 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The behaviour of a fault server in one attempt, or a condition of its connection in all.
 
     `NEEDS` lists the members that each word needs. `seconds` is a delay, `code` a code of HTTP or
-    JSON-RPC, `connection` the malformed connection that is handed to the loader, `after` the
-    notifications that a stream has before the answer.
+    JSON-RPC, `result` the result of the answer in the place of the right one, `connection` the
+    malformed connection that is handed to the loader, `after` the notifications that a stream has
+    before the answer.
     """
 
     do: ExchangeWord | ConnectionWord
@@ -80,6 +82,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     where: Literal["before", "inside"] | None = None
     by: Literal["fin", "rst", "silence", "drip", "end"] | None = None
     message: str | None = None
+    result: Any = None
     connection: dict[str, Any] | None = None
     authorization: str | None = None
     after: tuple[Literal["log", "progress"], ...] | None = None

@@ -13,8 +13,8 @@ from mcp_proxy_conformance.upstream.faults import FaultServers
 MANY = 4
 """Kinds of one group that stop a loader count as all of it, and so many groups as all groups."""
 ANSWERS_AT_ONCE = frozenset({
-    "healthy", "stream", "set_cookie", "session", "status", "redirect", "jsonrpc_error", "reset",
-    "close", "refused", "refused_at_first", "malformed", "guarded",
+    "healthy", "stream", "set_cookie", "session", "status", "redirect", "jsonrpc_error", "result",
+    "reset", "close", "refused", "refused_at_first", "malformed", "guarded",
 })  # fmt: skip
 """Behaviours after which there is nothing to wait for, provided that the connection ends."""
 Kind = tuple[object, ...]

@@ -173,8 +173,8 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
         case "redirect":
             works = frozenset[Status]() if behaviour.to == MISSING_PATH else AVAILABLE
             return Signal(classes=FAILED | works, counted=False)
-        case "jsonrpc_error" if behaviour.code == METHOD_NOT_FOUND:
-            return Signal(classes=FAILED | AVAILABLE)  # such a server may have no tools
+        case "jsonrpc_error" | "result" if behaviour.code in (METHOD_NOT_FOUND, None):
+            return Signal(classes=FAILED | AVAILABLE)  # may be taken for a server without tools
         case "refused" | "refused_at_first" | "unresolvable":
             return Signal(classes=PERMANENT, counted=False)
         case "backlog":

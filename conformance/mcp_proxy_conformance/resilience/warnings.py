@@ -15,10 +15,16 @@ AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "sh
 ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
 """Words with the meaning of the two warnings, or parts of such words."""
 
+PLAIN_ID = re.compile(
+    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa)([._-]?\d)?|(control|server|late)-\w+"
+)
+"""Ids that are no words of a message, as `404` or `missing` may be in a warning about another."""
+
 
 def _named(server_id: str, text: str) -> bool:
-    """Whether the text contains the server's id as a whole word."""
-    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
+    """Whether the text surely names the server: its id is there, as a whole word, and is plain."""
+    is_there = re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text)
+    return is_there is not None and PLAIN_ID.fullmatch(server_id) is not None
 
 
 def warnings(compared: Comparison, load: Load) -> None:
@@ -47,9 +53,17 @@ def warnings(compared: Comparison, load: Load) -> None:
             name for name, status in by_status.items()
             if _named(name, transient) and status == "denied"
         ],
+        "W1.failed": [
+            name for name, status in by_status.items()
+            if _named(name, "\n".join(lines.values())) and status == "available"
+        ],
     }  # fmt: skip
     statuses = set(by_status.values())
-    of_classes = {"W1.one-class": {"transient", "permanent"}, "W1.denied": {"denied"}}
+    of_classes = {
+        "W1.one-class": {"transient", "permanent"},
+        "W1.denied": {"denied"},
+        "W1.failed": {"available"},
+    }
     for clause, names in wrong.items():
         is_shown = bool(statuses & of_classes[clause]) and any(lines.values())
         compared.one_of("servers", names, ([],), breaks=[clause],

@@ -277,6 +277,13 @@ def test_a_json_rpc_error_answers_the_request() -> None:
     }
 
 
+def test_another_result_answers_the_request() -> None:
+    """`result` answers the request's id with the scripted result, of whatever form."""
+    raw, _ = met({"do": "result", "result": {"tools": [17]}})
+
+    assert json.loads(parts(raw)[2]) == {"jsonrpc": "2.0", "id": 7, "result": {"tools": [17]}}
+
+
 def test_a_slow_answer_is_right_and_late() -> None:
     """`slow` sends the right answer, and not before its seconds are over."""
     began = time.monotonic()

@@ -90,6 +90,10 @@ OPEN = [
     Behaviour(do="status", code=403, body="no healthy upstream"),
     Behaviour(do="status", code=403, body='{"detail": "ext_authz service: request timeout"}'),
     Behaviour(do="status", code=403, body="access denied by policy", by="rst"),
+    Behaviour(do="result", on="tools/list", result={"tools": [{"nam": 3}]}),
+    Behaviour(do="result", on="tools/list", result={"tools": "none"}),
+    Behaviour(do="result", on="tools/list", result=[]),
+    Behaviour(do="result", result="ready"),
 ]
 GROUPS: tuple[Sequence[Behaviour], ...] = (
     WELL, ERRORS, CUTS, LATE, AUTHORIZATION, DENIED, NOT_FOUND, OPEN,
@@ -128,6 +132,7 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
          (DENIED[0], WELL[0]), (NOT_FOUND[0], WELL[0]), (ERRORS[8], WELL[0]),
          (Behaviour(do="refused"),), (Behaviour(do="malformed", connection={}),))),
     (2, tuple(first(OPEN, number) for number in (0, 8, 11, 13, 17, 19))),
+    (1, (*(first(OPEN, number) for number in range(len(OPEN) - 4, len(OPEN))), first(WELL))),
 )  # fmt: skip
 """Loads of every run, however few are generated: they cover each clause that can be broken."""
 

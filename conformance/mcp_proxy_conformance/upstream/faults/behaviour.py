@@ -120,6 +120,22 @@ class JsonrpcError(ScriptedBehaviour, frozen=True, tag="jsonrpc_error"):
     code: int = -32603
     message: str = "Internal error"
 
+    @property
+    def members(self) -> dict[str, Any]:
+        """The member of the JSON-RPC answer that says so."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+
+class OtherResult(ScriptedBehaviour, frozen=True, tag="result"):
+    """200 with a JSON-RPC answer to the request's id that has this result, of whatever form."""
+
+    result: Any
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The member of the JSON-RPC answer that says so."""
+        return {"result": self.result}
+
 
 class SetCookie(ScriptedBehaviour, frozen=True, tag="set_cookie"):
     """The right answer with a cookie for all paths; its value is the server's token."""
@@ -202,6 +218,7 @@ Behaviour = (
     | BrokenJson
     | Empty
     | JsonrpcError
+    | OtherResult
     | SetCookie
     | HandSession
     | Guarded

@@ -119,9 +119,8 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> S
             return ScriptedReply(data=head + begun, end=by, crumb=crumb, status=200)
         case do.Html() | do.BrokenJson() | do.Empty():
             return whole(200, *_WRONG[type(played)])
-        case do.JsonrpcError(code=code, message=message):
-            error = {"code": code, "message": message}
-            return whole(200, dumps({"jsonrpc": "2.0", "id": right.id, "error": error}))
+        case do.JsonrpcError() | do.OtherResult():
+            return whole(200, dumps({"jsonrpc": "2.0", "id": right.id, **played.members}))
         case do.SetCookie():
             return right.with_header("Set-Cookie", f"fault-server={token}; Path=/")
         case do.HandSession():

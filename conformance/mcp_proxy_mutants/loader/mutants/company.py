@@ -141,6 +141,36 @@ def _one_by_origin() -> Any:
     return attempt
 
 
+def _few_places() -> Any:
+    """Return a hook `attempt` with room for four; who waits half a timeout for it has timed out."""
+    places = asyncio.Semaphore(4)
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual once there is room; else fail as a timeout, without any request."""
+        try:
+            async with asyncio.timeout(connection.timeout / 2):
+                await places.acquire()
+        except TimeoutError:
+            raise Signal("timeout") from None
+        try:
+            return await std.attempt(connection, connect)
+        finally:
+            places.release()
+
+    return attempt
+
+
+class _BareLaterPages(HttpSession):
+    """A session that asks for later pages of tools without the headers of its connection."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request; from the first one with a cursor on, no header of the connection goes."""
+        if "cursor" in params:
+            for name in self._connection.headers:
+                self._headers.pop(name, None)
+        return await super().request(method, params)
+
+
 class _OneSession(HttpSession):
     """A session that sends the id of the session that was begun last, on any server."""
 
@@ -211,6 +241,12 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "R2.heals", "T3.retried", "I1.isolated", attempt=_breaker(_host)),
     load_mutant("one-session-for-all", "The id of the session that was begun last goes to all.",
                 "I1.isolated", attempt=over(_OneSession)),
+    load_mutant("room-for-four",
+                "Four servers load at a time; one that waits too long for its turn has timed out.",
+                "I1.isolated", attempt=Fresh(_few_places)),
+    load_mutant("later-pages-without-headers",
+                "Later pages of tools are asked for without the headers of the connection.",
+                "O3.loaded", attempt=over(_BareLaterPages)),
     load_mutant("one-list-for-an-origin", "All servers of one origin have the tools of the first.",
                 "O3.own-tools", "I1.isolated", attempt=Fresh(_one_by_origin)),
     load_mutant("all-or-nothing", "No server has tools unless all servers are available.",

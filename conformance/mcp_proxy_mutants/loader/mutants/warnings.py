@@ -62,6 +62,19 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": [*due["transient"],
                                   *_line("Ask for access", _named(outcomes, "denied"))]})),
+    load_mutant("recovered-still-starting", "A server that recovered is still said to be starting.",
+                "W1.failed",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "transient": _line("Still starting", [
+                        str(outcome["server_id"]) for outcome in outcomes
+                        if outcome["status"] == "transient"
+                        or (outcome["status"] == "available" and outcome["attempts"] != 1)])})),
+    load_mutant("available-among-the-denied",
+                "If a server is denied, the line about access names all servers.",
+                "W1.failed",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "denied": _line("No access", _named(outcomes, "denied", "available"))
+                    if due["denied"] else []})),
     load_mutant("warns-of-the-lasting-only",
                 "If there are permanent servers, transient ones have no warning.",
                 "W1.both",

@@ -62,6 +62,20 @@ def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
     }
 
 
+def _with_causes(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
+    """Return the warnings by status: a line for each server that names possible causes."""
+    del due
+    causes = {
+        "transient": "is still starting up, try again later: a timeout, 503, a reset, a cut stream",
+        "permanent": "needs attention: 404, a host or page that is gone or missing, refused",
+        "denied": "denied access: 401 or 403, forbidden",
+    }
+    return {
+        word: [f"{name} {cause}" for name in _named(outcomes, word)]
+        for word, cause in causes.items()
+    }
+
+
 def _in_german(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
     """Return German warnings in two classes, with denied servers among the permanent ones."""
     del due
@@ -121,6 +135,8 @@ VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("warnings-in-marks",
                  "Warnings have one line for each server: a symbol and its name.",
                  "words-of-warnings", "W1.lines~wording", tell=warns(_marks)),
+    load_variant("warnings-with-causes", "Warnings name causes, in words that are ids elsewhere.",
+                 "words-of-warnings", tell=warns(_with_causes)),
     load_variant("warnings-in-german",
                  "Warnings are in German, and denied servers need attention too.",
                  "words-of-warnings", "W1.lines~wording", tell=warns(_in_german)),
