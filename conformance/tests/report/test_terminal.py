@@ -16,8 +16,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report import markdown
-from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.colour import painted, wanted
 from mcp_proxy_conformance.report.difference import sentences
+from mcp_proxy_conformance.report.failures import failures
 from mcp_proxy_conformance.report.terminal import Detail, render, settling
 from mcp_proxy_conformance.verdict.comparison import of_sides
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
@@ -60,7 +61,7 @@ def test_the_pinned_reports_are_valid(name: str) -> None:
 @pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
 def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
     """Each failure, long and hostile ones too, takes at most 25 lines with its command."""
-    lines = text(told, "quiet").splitlines()
+    lines = painted(failures(typed(told), PATH), colour=False).splitlines()
     ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
 
     lengths = [last - first for first, last in zip([-1, *ends], ends, strict=False)]
