@@ -42,7 +42,7 @@ def deviations() -> None:
     help=f"Last day on which the entries apply.  [default: in {DAYS} days]",
 )
 def init(report: Path, out: Path, expires: datetime | None) -> None:
-    """Write a file with an entry for each clause that fails in a report.
+    """Write a file with an entry for each cause of failures in a report, naming what it breaks.
 
     REPORT is the report.json of a run. Fill in the reason and the issue of each entry: a run
     refuses the file until then. An existing file is never overwritten.
@@ -54,7 +54,7 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
     clauses = broken(document.clauses, document.results)
     if not clauses:
         _stop(f"{report} has no failure that can be waived; no file is needed")
-    text = begun(clauses, _last_day(expires))
+    text = begun(clauses, document.causes, _last_day(expires))
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ from mcp_proxy_conformance.verdict.result import Result
 COLUMNS, SCREEN = 80, 60
 """Characters of a line where there is no terminal, and lines of a failing run."""
 WORDS = {"fail": "FAIL", "error": "ERROR", "inconclusive": "inconclusive"}
+EVIDENT = ("alone", "same_clause")
+"""Rules that need no explanation beside the clause."""
 MOST_OF_TEXT = 3
 """Lines of one sentence or value."""
 
@@ -35,12 +38,13 @@ def cause_list(report: Report, *, columns: int, room: int) -> list[Line]:
     if not known:
         return []
     results = {result.name: result for result in report.results}
+    command = Line(f"Run one check again: {again('test_NAME', report)}", whole=True)
     lines = [*_wrapped(_head(known), width, ""), Line()]
     for number, cause in enumerate(known, 1):
         rest = len(known) - number
-        whole = [*_whole(number, cause, report, results, width), Line()]
+        whole = [*_whole(number, cause, results, width), Line()]
         brief = _brief(number, cause, width)
-        left = room - height(lines, width)
+        left = room - height([*lines, command, Line()], width)
         if height(whole, width) + rest <= left:
             lines += whole
         elif height(brief, width) + min(rest, 1) <= left:
@@ -48,7 +52,7 @@ def cause_list(report: Report, *, columns: int, room: int) -> list[Line]:
         else:
             lines.append(Line(f"... and {rest + 1} more causes, which --verbose lists"))
             break
-    return lines if not lines[-1].text else [*lines, Line()]
+    return [*lines, *([Line()] if lines[-1].text else []), command, Line()]
 
 
 def _head(known: Sequence[RootCause]) -> str:
@@ -61,15 +65,13 @@ def _head(known: Sequence[RootCause]) -> str:
     return f"{len(known)} {noun}{of}; --verbose lists every failure."
 
 
-def _whole(
-    number: int, cause: RootCause, report: Report, results: dict[str, Result], width: int
-) -> list[Line]:
+def _whole(number: int, cause: RootCause, results: dict[str, Result], width: int) -> list[Line]:
     """Return the sentence of a cause, an observation, why it is one cause, and what follows."""
     names = cause.results or cause.open_results
     first = results.get(names[0]) if names else None
     texts = [
         f"{cause.clause}: {_evidence(first, cause.clause)}" if cause.results and first else "",
-        f"Why one cause: {cause.why}" if cause.rule != "alone" else "",
+        "" if cause.rule in EVIDENT else f"Why one cause: {cause.why}",
         consequences(cause),
         f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else "",
     ]
@@ -77,15 +79,16 @@ def _whole(
     lines = [Line(lines[0].text, cause.verdict), *lines[1:]]
     lines += [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
     if first is not None:
-        lines += [Line(f"  See one: {again(first.name, report)}", whole=True)]
+        lines += _wrapped(f"  See --check {shlex.quote(first.name)}", width, "    ")
     return lines
 
 
 def _brief(number: int, cause: RootCause, width: int) -> list[Line]:
     """Return a cause in one line."""
-    text = f"{WORDS[cause.verdict]}  {number}. {_line(cause)} ({cause.clause})"
-    return [Line(textwrap.shorten(text, width, placeholder=" ...") if len(text) > width else text,
-                 cause.verdict)]  # fmt: skip
+    head = f"{WORDS[cause.verdict]}  {number}. "
+    text = f"{_line(cause)} ({cause.clause})" if cause.clause else _line(cause)
+    rest = textwrap.shorten(text, max(20, width - len(head)), placeholder=" ...")
+    return [Line(f"{head}{rest}", cause.verdict)]
 
 
 def _line(cause: RootCause) -> str:

@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.phrases import again, line_of, sentence
+from mcp_proxy_conformance.report.phrases import again, consequences, line_of, sentence
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
@@ -44,34 +45,38 @@ def annotation(level: str, text: str, **properties: Any) -> str:
 
 
 def _failures(report: Report, folder: str) -> list[str]:
-    """Annotate each broken clause with the first result that breaks it.
+    """Annotate each cause of broken clauses, with the first result that belongs to it.
 
     If there is a target file, the annotation is at the line of it that names what is judged.
     """
     target = report.target
     file, lines = target.file, target.lines
-    failed = [result for result in report.results if result.verdict == "fail"]
-    broken = [
-        clause.id
-        for clause in report.clauses
-        if (clause.level, clause.verdict) == ("required", "fail")
-    ]
+    results = {result.name: result for result in report.results}
     return [
         annotation(
             "error",
-            _body(result, clause_id, report),
+            _body(result, cause, report),
             **({"file": _file(folder, file), "line": line_of(result, lines)} if file else {}),
-            title=clause_id,
+            title=cause.clause,
         )
-        for clause_id in broken
-        for result in [result for result in failed if clause_id in result.clauses][:1]
+        for cause in report.causes
+        if cause.breaks and not cause.waived
+        for result in [results[cause.results[0]]]
     ]
 
 
-def _body(result: Result, clause_id: str, report: Report) -> str:
-    wording = sentence(clause_id)
+def _body(result: Result, cause: RootCause, report: Report) -> str:
+    """Return what the cause breaks, why it is one, and the first result that shows it."""
+    wording = sentence(cause.clause)
     reason = next(iter(result.reason.splitlines()), "")
-    lines = [f"{wording.text} ({wording.source})", f"{result.name}: {reason}", *result.evidence]
+    shared = [cause.sentence, cause.why, f"{consequences(cause)}."]
+    several = len(cause.results) + len(cause.open_results) > 1
+    lines = [
+        f"{wording.text} ({wording.source})",
+        *(shared if several else []),
+        f"{result.name}: {reason}",
+        *result.evidence,
+    ]
     return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result.name, report)}"])
 
 

@@ -8,6 +8,8 @@ from xml.etree import ElementTree as ET
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     again,
+    causes_of,
+    consequences,
     profile_of,
     sentence,
     target_of,
@@ -38,6 +40,10 @@ def render(report: Report) -> str:
     )
     facts = {"headline": report.headline, "why": report.why, "target": target_of(report)}
     properties = ET.SubElement(suite, "properties")
+    facts |= {
+        f"cause {cause.id}": f"{cause.sentence} {cause.why} {consequences(cause)}"
+        for cause in report.causes
+    }
     for key, value in facts.items():
         ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
     suite.extend(cases)
@@ -99,7 +105,12 @@ def _waived(result: Result, report: Report) -> str:
 def _text(result: Result, report: Report) -> str:
     clauses = [f"{clause_id}: {sentence(clause_id).text}" for clause_id in result.clauses]
     reproduce = f"reproduce with: {again(result.name, report)}"
-    return "\n".join([*clauses, result.reason, *result.evidence, reproduce])
+    shared = [
+        f"cause {cause.id}: {cause.sentence}"
+        for cause in causes_of(result, report)
+        if len(cause.results) + len(cause.open_results) > 1
+    ]
+    return "\n".join([*shared, *clauses, result.reason, *result.evidence, reproduce])
 
 
 def _number_with(tag: str, cases: list[ET.Element]) -> int:

@@ -10,12 +10,14 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     OPEN,
     again,
+    consequences,
     is_left_out,
     profile_of,
     sentence,
     target_of,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -36,6 +38,7 @@ def render(report: Report) -> str:
         f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
         *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",
+        *_causes(report.causes),
         *_clauses(report.clauses),
     ]
     shown = [result for result in report.results if result.verdict in OPEN]
@@ -46,6 +49,28 @@ def render(report: Report) -> str:
     if known := report.waivers:
         lines += ["", "## Known deviations", "", *map(_deviation, known)]
     return "\n".join([*lines, ""])
+
+
+def _causes(causes: Sequence[RootCause]) -> list[str]:
+    """Return a numbered list of the causes of more than one result; nothing if there is none."""
+    if not any(len(cause.results) + len(cause.open_results) > 1 for cause in causes):
+        return []
+    known = [cause for cause in causes if not cause.waived]
+    lines = [f"## Causes: {len(known)}", ""]
+    lines += [f"{number}. {_cause(cause)}" for number, cause in enumerate(known[:MOST], 1)]
+    if len(known) > MOST:
+        lines += ["", f"{len(known) - MOST} more are in the JSON report."]
+    return [*lines, ""]
+
+
+def _cause(cause: RootCause) -> str:
+    """Return a cause as one list item: its sentence, its clause, what follows, what to mend."""
+    sentence = next(iter(cause.sentence.splitlines()), cause.id)
+    shown = sentence if len(sentence) <= CELL else f"{sentence[:CELL]}..."
+    parts = [f"**{cause.verdict}** {code(shown)} {code(cause.clause)}", plain(cause.why),
+             plain(consequences(cause))]  # fmt: skip
+    return " ".join([*parts[:2], *([f"{parts[2]}."] if parts[2] else []),
+                     *([f"Mend first: {plain(cause.mend)}"] if cause.mend else [])])  # fmt: skip
 
 
 def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:

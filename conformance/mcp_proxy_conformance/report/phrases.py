@@ -146,6 +146,15 @@ def again(name: str, report: Report) -> str:
     return " ".join(filter(None, (before, check, after)))
 
 
+def causes_of(result: Result, report: Report) -> list[RootCause]:
+    """Return the causes that a result belongs to, as a failure or as one that is open."""
+    return [
+        cause
+        for cause in report.causes
+        if result.name in cause.results or result.name in cause.open_results
+    ]
+
+
 def consequences(cause: RootCause) -> str:
     """Return in a sentence what follows from a cause: its further clauses, and the checks."""
     broken = [clause for clause in cause.breaks if clause != cause.clause]

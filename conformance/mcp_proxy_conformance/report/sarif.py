@@ -11,6 +11,7 @@ from urllib.parse import quote
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     again,
+    causes_of,
     line_of,
     sentence,
     waived_by,
@@ -98,7 +99,10 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
         "locations": [_physical(result, report, known) | _logical(result, report)],
         "partialFingerprints": {"check/v1": inert(result.name)},
         **_suppressions(result, known),
-        "properties": {"clauses": [inert(clause_id) for clause_id in result.clauses]},
+        "properties": {
+            "clauses": [inert(clause_id) for clause_id in result.clauses],
+            "causes": [inert(cause.id) for cause in causes_of(result, report)],
+        },
     }
 
 

@@ -147,7 +147,8 @@ def render(
         report: The document of a report.
         path: The file of the report.
         detail: `quiet` is causes and the last line; `verbose` adds every failure, checks, worlds,
-            advisories. Where the failures fit on one screen, they are shown instead of causes.
+            advisories. One failure, or several that fit on one screen, are shown
+            instead of causes.
         colour: Whether verdicts are coloured.
         code: The exit code of the program, if it is not the report's own.
         columns: The width of the terminal, at which the summary is broken; 0 without one.
@@ -163,11 +164,17 @@ def render(
         found = cause_list(report, columns=columns, room=len(report.causes) * SCREEN)
         before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
         lines = [*before, *found, *listed, *_known_failures(report), *table(report)]
-    elif height(listed, columns) <= room:
+    elif height(listed, columns) <= room or _is_single(report):
         lines = [*listed, *_known_failures(report)]
     else:
         lines = [*cause_list(report, columns=columns, room=room), *_known_failures(report)]
     return painted([*lines, *end], colour=colour)
+
+
+def _is_single(report: Report) -> bool:
+    """Whether no more than one result failed or is open."""
+    names = {name for cause in report.causes for name in (*cause.results, *cause.open_results)}
+    return len(names) <= 1
 
 
 def _known_failures(report: Report) -> list[Line]:

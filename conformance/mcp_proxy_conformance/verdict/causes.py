@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -139,11 +140,15 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
     unsettled = follow(groups, opens)
     verdicts = {clause.id: clause.verdict for clause in clauses}
     found = [_of_group(group, order, verdicts) for group in groups]
-    found.sort(key=lambda cause: (
-        cause.waived, -len(cause.breaks) - len(cause.leaves_open), order.get(cause.clause, 0)
-    ))  # fmt: skip
+    found.sort(key=partial(_gravity, order))
     errors = [result for result in firm if result.verdict == "error"]
     return _numbered([*found, *same_reason(errors), *same_reason(unsettled)])
+
+
+def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
+    """Return the sort key of a cause: most clauses first, then most results, known ones last."""
+    clauses, results = (*cause.breaks, *cause.leaves_open), (*cause.results, *cause.open_results)
+    return cause.waived, -len(clauses), -len(results), order.get(cause.clause, 0)
 
 
 def _items(result: Result) -> Iterator[_Item]:

@@ -12,6 +12,7 @@ import pytest
 from hand_written_reports import BAD, CLEAN, HOSTILE, ONE, report, result, typed
 from known_failures import command, write
 
+from mcp_proxy_conformance.verdict.causes import causes
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 
@@ -102,7 +103,11 @@ def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> Non
 def test_what_a_target_said_stays_a_comment() -> None:
     """Hostile words of a report stay inside the comments and texts of a begun file."""
     bad = typed(BAD)
-    text = begun(broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE}, date(2026, 11, 22))
+    text = begun(
+        broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE},
+        causes(bad.clauses, bad.results),
+        date(2026, 11, 22),
+    )
 
     assert [set(entry) for entry in tomllib.loads(text)["deviation"]] == [
         {"id", "reason", "issue", "expires"}

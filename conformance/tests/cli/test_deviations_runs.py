@@ -172,7 +172,7 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 
     codes = [ended.exit_code for ended in (failed, begun, unfilled, filled)]
     assert codes == [1, 0, 2, 0]
-    assert f"{FILE}:7: reason gives no reason" in unfilled.stderr
+    assert f"{FILE}:8: reason gives no reason" in unfilled.stderr
 
 
 @pytest.mark.parametrize(

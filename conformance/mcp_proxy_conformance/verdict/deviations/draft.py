@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.deviation import OWN
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -38,18 +39,28 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
     }
 
 
-def begun(clauses: dict[str, str], expires: date) -> str:
-    """Return a deviations file with one entry for each clause, `reason` and `issue` left empty."""
-    return HEAD + "".join(
-        _entry(clause_id, reason, expires) for clause_id, reason in clauses.items()
-    )
+def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date) -> str:
+    """Return a deviations file with one entry for each cause, `reason` and `issue` left empty.
+
+    An entry names the clauses that its cause breaks and that no earlier entry names. `clauses` are
+    all that may be named, each with its first reason.
+    """
+    left, entries = dict(clauses), list[str]()
+    for cause in causes:
+        ids = [clause for clause in cause.breaks if clause in left]
+        if ids:
+            entries.append(_entry(ids, cause.sentence, left[ids[0]], expires))
+            left = {clause: reason for clause, reason in left.items() if clause not in ids}
+    entries += [_entry([clause], reason, "", expires) for clause, reason in left.items()]
+    return HEAD + "".join(entries)
 
 
-def _entry(clause_id: str, reason: str, expires: date) -> str:
-    """Return the TOML of one entry, with its failure's reason in a comment of 120 characters."""
-    comment = " ".join(inert(reason).split())[:WIDTH]
+def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str:
+    lines = dict.fromkeys(" ".join(inert(text).split())[:WIDTH] for text in (sentence, reason))
+    comment = "\n".join(f"# {line}" for line in lines if line)
+    quoted = ", ".join(map(_quoted, ids))
     return (
-        f"\n[[deviation]]\n# {comment}\nid = {_quoted(clause_id)}\n"
+        f"\n[[deviation]]\n{comment}\nid = {f'[{quoted}]' if len(ids) > 1 else quoted}\n"
         f'reason = ""\nissue = ""\nexpires = {expires.isoformat()}\n'
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
@@ -120,18 +120,18 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
     for number, entry in enumerate(entries):
         place = EntryLines(lines, number)
         yield from _entry(entry, place, file, on)
-        wanted = entry.get("id")
-        if isinstance(wanted, str) and wanted in first:
-            twice = f"{wanted[:SHOWN]!r} is also on line {first[wanted]}; keep only one of them"
-            yield _fault(file, place.of("id"), twice)
-        elif isinstance(wanted, str):
-            first[wanted] = place.header
+        for wanted in filter(_is_text, _ids(entry)):
+            if wanted in first:
+                twice = f"{wanted[:SHOWN]!r} is also on line {first[wanted]}; keep only one of them"
+                yield _fault(file, place.of("id"), twice)
+            else:
+                first[wanted] = place.header
 
 
 def _entry(
     entry: dict[str, Any], place: EntryLines, file: str, on: date
 ) -> Iterator[Deviation | Fault]:
-    """Yield the deviation of an entry or, if it cannot be used, each of its faults."""
+    """Yield a deviation for each id of an entry or, if it cannot be used, each of its faults."""
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
         *(
@@ -140,8 +140,10 @@ def _entry(
             if (problem := _complaint(name, entry.get(name)))
         ),
     ]
-    if not faults:
-        deviation = Deviation(**entry, file=file, line=place.header)
+    yield from faults
+    for wanted in _ids(entry) if not faults else ():
+        faults = []
+        deviation = Deviation(**entry | {"id": wanted}, file=file, line=place.header)
         if problem := why_not(deviation.id):
             faults.append(Fault(file=file, line=place.of("id"), text=problem, kind="outdated"))
         if deviation.expires < on:
@@ -149,9 +151,17 @@ def _entry(
                 f"{deviation.id} expired on {deviation.expires}; fix the failure or set a new date"
             )
             faults.append(Fault(file=file, line=place.of("expires"), text=problem, kind="outdated"))
-        if not faults:
-            yield deviation
-    yield from faults
+        yield from faults or (deviation,)
+
+
+def _ids(entry: Mapping[str, Any]) -> list[Any]:
+    """Return what an entry names: its id, or each of several."""
+    wanted = entry.get("id")
+    return list(wanted) if isinstance(wanted, list) else [wanted]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _complaint(name: str, value: Any) -> str:
@@ -161,6 +171,9 @@ def _complaint(name: str, value: Any) -> str:
     if name == "expires":
         fine = type(value) is date  # a time of day is a date, too
         return "" if fine else "expires is not a date; write it as 2027-01-31, without quotes"
+    if name == "id" and isinstance(value, list):
+        sound = value and all(map(_is_text, value))
+        return "" if sound else "id is a list with something else than names; put each in quotes"
     if not isinstance(value, str):
         return f"{name} is not a text; put it in quotes"
     if name == "id":
