@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.verdict.causes import causes
 
 Json = dict[str, Any]
 
@@ -22,8 +23,9 @@ HOSTILE = (
 
 
 def typed(document: Json) -> Report:
-    """Return the report as the typed value that a file with this JSON holds."""
-    return msgspec.convert(document, Report)
+    """Return the report as the typed value that a file with this JSON holds, with its causes."""
+    report = msgspec.convert(document, Report)
+    return msgspec.structs.replace(report, causes=causes(report.clauses, report.results))
 
 
 def outside_code(text: str) -> str:

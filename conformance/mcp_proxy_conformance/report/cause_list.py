@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Sequence
+from math import inf
 
 from mcp_proxy_conformance.report.colour import Line
 from mcp_proxy_conformance.report.difference import differences
@@ -28,10 +29,10 @@ def height(lines: Sequence[Line], columns: int) -> int:
     return sum(max(1, -(-len(line.text) // width)) for line in lines)
 
 
-def cause_list(report: Report, *, columns: int, room: int) -> list[Line]:
+def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
     """Return the causes that count in at most `room` lines: the gravest whole, others in a line.
 
-    Those that do not fit are counted.
+    Those that do not fit are counted. None: all of them whole, however many lines that takes.
     """
     known = [cause for cause in report.causes if not cause.waived]
     width = columns or COLUMNS
@@ -39,12 +40,13 @@ def cause_list(report: Report, *, columns: int, room: int) -> list[Line]:
         return []
     results = {result.name: result for result in report.results}
     command = Line(f"Run one check again: {again('test_NAME', report)}", whole=True)
-    lines = [*_wrapped(_head(known), width, ""), Line()]
+    more = "" if room is None else "; --verbose lists every failure"
+    lines = [*_wrapped(f"{_head(known)}{more}", width, ""), Line()]
     for number, cause in enumerate(known, 1):
         rest = len(known) - number
         whole = [*_whole(number, cause, results, width), Line()]
         brief = _brief(number, cause, width)
-        left = room - height([*lines, command, Line()], width)
+        left = inf if room is None else room - height([*lines, command, Line()], width)
         if height(whole, width) + rest <= left:
             lines += whole
         elif height(brief, width) + min(rest, 1) <= left:
@@ -59,10 +61,11 @@ def _head(known: Sequence[RootCause]) -> str:
     """Return how many causes there are, and of how much."""
     broken = {clause for cause in known for clause in cause.breaks}
     still = {clause for cause in known for clause in cause.leaves_open} - broken
-    counts = [f"{len(broken)} broken" if broken else "", f"{len(still)} open" if still else ""]
-    of = f" of {' and '.join(filter(None, counts))} clauses" if broken or still else ""
+    pairs = ((len(broken), "broken"), (len(still), "open"))
+    counts = " and ".join(f"{number} {word}" for number, word in pairs if number)
+    clauses = "clause" if len(broken) + len(still) == 1 else "clauses"
     noun = "cause" if len(known) == 1 else "causes"
-    return f"{len(known)} {noun}{of}; --verbose lists every failure."
+    return f"{len(known)} {noun}{f' of {counts} {clauses}' if counts else ''}"
 
 
 def _whole(number: int, cause: RootCause, results: dict[str, Result], width: int) -> list[Line]:

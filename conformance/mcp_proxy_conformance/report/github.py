@@ -21,7 +21,7 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """Return annotations of broken clauses and stale deviations, or of the run's end.
+    """Return annotations of causes and stale deviations, or of the run's end.
 
     They are at most MOST; then the last one counts the rest.
 

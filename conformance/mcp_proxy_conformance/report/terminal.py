@@ -161,7 +161,7 @@ def render(
         listed += [*errors(report), *inconclusive(report)]
     room = SCREEN - height(end, columns)
     if is_verbose:
-        found = cause_list(report, columns=columns, room=len(report.causes) * SCREEN)
+        found = [] if _is_single(report) else cause_list(report, columns=columns, room=None)
         before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
         lines = [*before, *found, *listed, *_known_failures(report), *table(report)]
     elif height(listed, columns) <= room or _is_single(report):

@@ -178,9 +178,8 @@ def never_revealed(
     ]
     for clause in sorted(hidden, key=lambda clause: -broken[clause]):
         lock = LOCK_OF[clause]
-        own = [item for item in rest if _is_of_hidden(item, lock, clause)]
+        own, rest = _parted(rest, partial(_is_of_hidden, lock=lock, clause=clause))
         if own:
-            rest = [item for item in rest if item not in own]
             tools = {matter.name for item in own for matter in item.finding.about}
             number = f", {len(tools)} of them," if len(tools) > 1 else ""
             groups.append(_Group(
@@ -191,6 +190,21 @@ def never_revealed(
                 mend=f"Reveal tools {LOCKED_BY[lock]} first; the rest follows or can then be seen.",
             ))  # fmt: skip
     return groups, rest
+
+
+def _parted(
+    items: Sequence[_Item], belongs: Callable[[_Item], bool]
+) -> tuple[list[_Item], list[_Item]]:
+    """Return the items that belong to a group, and the others."""
+    own, rest = list[_Item](), list[_Item]()
+    for item in items:
+        (own if belongs(item) else rest).append(item)
+    return own, rest
+
+
+def _breaks(item: _Item, clause: str) -> bool:
+    """Whether a finding breaks the clause; one that names no clause breaks any."""
+    return clause in item.clauses or not item.clauses
 
 
 def _shows_alone(item: _Item, clause: str) -> bool:
@@ -269,8 +283,7 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
         pairs = {(item.result.name, clause) for item in rest for clause in item.clauses}
         counts = Counter(clause for _, clause in pairs)
         first = min(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)), default="")
-        own = [item for item in rest if first in item.clauses or not item.clauses]
-        rest = [item for item in rest if item not in own]
+        own, rest = _parted(rest, partial(_breaks, clause=first))
         number = len({item.result.name for item in own})
         further = len({clause for item in own for clause in item.clauses}) - 1
         why = "It is the only such failure." if number == 1 else "All of these break that clause"

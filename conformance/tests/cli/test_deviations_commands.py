@@ -32,7 +32,7 @@ def written(document: dict[str, Any]) -> str:
 
 
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
-    """A begun file has an entry for each failed clause; `check` names each gap with its line."""
+    """A begun file has an entry for each cause; `check` names each gap with its line."""
     begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
                        "--expires", "2999-12-31")  # fmt: skip
     text = KNOWN.read_text(encoding="utf-8")
@@ -48,8 +48,8 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
     assert (checked.exit_code, checked.output.splitlines()) == (
         2,
         [
-            "known.toml:7: reason gives no reason; say why this failure is not fixed yet",
-            "known.toml:8: issue is not a link; give the http(s) address of the issue",
+            "known.toml:8: reason gives no reason; say why this failure is not fixed yet",
+            "known.toml:9: issue is not a link; give the http(s) address of the issue",
         ],
     )
 

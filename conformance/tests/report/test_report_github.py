@@ -72,7 +72,7 @@ def test_one_clause_is_told_once_however_many_results_break_it() -> None:
 def test_no_more_are_told_than_a_job_shows() -> None:
     """Of fourteen broken clauses, nine are annotations, and a tenth counts the rest."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
-    results = [result("fail") | {"clauses": [name]} for name in names]
+    results = [result("fail") | {"clauses": [name], "case": name, "findings": []} for name in names]
     document = report(*results) | {"clauses": [clause(name, "required", "fail") for name in names]}
 
     printed = commands(github.render(typed(document)))
