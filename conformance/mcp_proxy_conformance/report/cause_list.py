@@ -46,7 +46,7 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
         rest = len(known) - number
         whole = [*_whole(number, cause, results, width), Line()]
         brief = _brief(number, cause, width)
-        left = inf if room is None else room - height([*lines, command, Line()], width)
+        left = inf if room is None else room - height([*lines, Line(), command, Line()], width)
         if height(whole, width) + rest <= left:
             lines += whole
         elif height(brief, width) + min(rest, 1) <= left:

@@ -159,15 +159,16 @@ def render(
     if detail != "quiet":
         end = [*summary(report, shown, is_verbose=is_verbose, columns=columns), *end]
         listed += [*errors(report), *inconclusive(report)]
-    room = SCREEN - height(end, columns)
+    known = _known_failures(report) if detail != "quiet" else []
+    room = SCREEN - height([*known, *end], columns)
     if is_verbose:
         found = [] if _is_single(report) else cause_list(report, columns=columns, room=None)
         before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
-        lines = [*before, *found, *listed, *_known_failures(report), *table(report)]
+        lines = [*before, *found, *listed, *known, *table(report)]
     elif height(listed, columns) <= room or _is_single(report):
-        lines = [*listed, *_known_failures(report)]
+        lines = [*listed, *known]
     else:
-        lines = [*cause_list(report, columns=columns, room=room), *_known_failures(report)]
+        lines = [*cause_list(report, columns=columns, room=room), *_unseen(report), *known]
     return painted([*lines, *end], colour=colour)
 
 

@@ -1,0 +1,130 @@
+"""Causes in each format: first on a terminal, in one screen, and once wherever they are shown."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+from action_runner import commands
+from hand_written_endings import of
+from hand_written_reports import Json, clause, report, typed
+
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.report import github, junit, markdown, sarif
+from mcp_proxy_conformance.report.document import plain, written
+from mcp_proxy_conformance.report.reader import read_report
+from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
+
+PATH = Path("out/report.json")
+LOCKED = [{"name": "forge:drop", "state": ["user"]}]
+ROOT, FURTHER = "FR-001.reveals-user", "FR-001.by-description"
+SENTENCE = "A tool that the user disabled is never revealed by the flag."
+
+
+def absent(check: str, clause_id: str) -> Json:
+    """Return a failure of this check: a tool that the user disabled is not revealed."""
+    found = {"path": "status of forge:drop", "clauses": [clause_id], "allowed": "disabled_by_user",
+             "observed": "absent", "about": LOCKED}  # fmt: skip
+    return of(check, [clause_id], findings=[found], evidence=[], reason="not there")
+
+
+def run(*results: Json) -> Json:
+    """Return the report of a run with these results."""
+    ids = dict.fromkeys(name for each in results for name in each["clauses"])
+    verdicts = {name: each["verdict"] for each in reversed(results) for name in each["clauses"]}
+    clauses = [clause(name, "required", verdicts[name], "not there") for name in ids]
+    return report(*results) | {"clauses": clauses}
+
+
+WAITS = of("test_note", ["FR-009.note"], verdict="inconclusive", needs=[ROOT], findings=[],
+           evidence=[], reason="the flag reveals nothing")  # fmt: skip
+THREE = run(absent("test_revealed", ROOT), absent("test_by_word", FURTHER), WAITS)
+MANY = run(
+    *(absent(f"test_{number}", ROOT) for number in range(40)),
+    *(of(f"test_of_{name.lower()}", [name], findings=[], evidence=["x: 1"])
+      for name in profile("discovery").clauses if name != ROOT),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [0, 60, 80, 120])
+@pytest.mark.parametrize("detail", ["usual", "quiet"])
+def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, detail: Any) -> None:
+    """However much fails, the first line counts the causes and the last one is the 60th at most."""
+    lines = render(typed(MANY), PATH, detail=detail, columns=columns).splitlines()
+
+    first = next(line for line in lines if line.startswith("FAIL"))
+    assert lines[0].startswith(f"{len(profile('discovery').clauses)} causes of ")
+    assert first.startswith("FAIL  1. A tool that the user disabled is never revealed")
+    assert sum(max(1, -(-len(line) // (columns or 80))) for line in lines) <= 60
+    assert any(line.startswith("... and ") for line in lines)
+
+
+def test_verbose_lists_the_causes_and_every_failure() -> None:
+    """With --verbose each cause is whole, and the failures by clause follow."""
+    output = render(typed(THREE), PATH, detail="verbose", columns=80)
+
+    assert output.index(f"FAIL  1. {SENTENCE}") < output.index(f"FAIL  {ROOT}  (")
+    assert "open until then: FR-009.note" in " ".join(output.split())
+
+
+def test_markdown_has_the_causes_before_the_clauses() -> None:
+    """The list of causes has its sentence as code, and what follows."""
+    text = markdown.render(typed(THREE))
+
+    assert text.index(f"1. **fail** `{SENTENCE}` `{ROOT}`") < text.index("Clauses: ")
+
+
+def test_a_job_has_one_annotation_for_a_cause() -> None:
+    """Three results of one cause are one error, at the clause to look at first."""
+    [(level, properties, text)] = commands(github.render(typed(THREE)))
+
+    assert (level, properties["title"]) == ("error", ROOT)
+    assert SENTENCE in text
+    assert "also broken: FR-001.by-description; open until then: FR-009.note" in text
+
+
+def test_junit_has_the_causes_as_properties_and_in_each_failure() -> None:
+    """A property is named by the cause's id; a failure names it first."""
+    suites = ET.fromstring(junit.render(typed(THREE)))  # noqa: S314 - our own text
+
+    values = {each.get("name"): each.get("value") or "" for each in suites.iter("property")}
+    texts = [each.text or "" for each in suites.iter("failure")]
+    assert values["cause user-never-revealed"].startswith(SENTENCE)
+    assert all(text.startswith("cause user-never-revealed: ") for text in texts)
+
+
+def test_sarif_names_the_causes_of_each_result() -> None:
+    """Each failure has the ids of its causes."""
+    log = json.loads(sarif.render(typed(THREE)))
+
+    named = [result["properties"]["causes"] for result in log["runs"][0]["results"]]
+    assert named == [["user-never-revealed"]] * 2
+
+
+def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
+    """It names all clauses that the cause breaks, under its sentence."""
+    document = typed(THREE)
+
+    known = broken(document.clauses, document.results)
+    text = begun(known, document.causes, date(2999, 1, 1))
+
+    assert text.count("[[deviation]]") == 1
+    assert f'# {SENTENCE}\n# not there\nid = ["{ROOT}", "{FURTHER}"]\n' in text
+
+
+def test_a_report_without_causes_is_grouped_when_it_is_read(tmp_path: Path) -> None:
+    """One of an earlier version gets them; those that a report has are kept."""
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(THREE | {"exit": 1}), encoding="utf-8")
+    old = read_report(path)
+    kept = msgspec.structs.replace(old, causes=[])
+    path.write_bytes(written(plain(kept)))
+
+    assert [cause.id for cause in old.causes] == ["user-never-revealed"]
+    assert read_report(path).causes == []
