@@ -62,6 +62,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--call", multiple=True, metavar="SERVER:TOOL", help="Call this tool if it is listed as locked."
 )
 @click.option("--tool", metavar="NAME", help="The discovery tool.  [default: retrieve_tools]")
+@click.option(
+    "--query-argument", metavar="NAME",
+    help="Its argument that takes the query.  [default: query, or its only argument for a text]",
+)  # fmt: skip
 @click.option("--listing", metavar="TOOL[=JSON]", help="The tool that lists servers.")
 @click.option(
     "--inspect", metavar="TOOL=JSON", help="The tool that shows one server, {server} in JSON."
@@ -198,6 +202,8 @@ def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
     names: dict[str, Any] = {}
     if inner["tool"] is not None:
         names["discovery_tool"] = inner["tool"]
+    if inner["query_argument"] is not None:
+        names["query"] = inner["query_argument"]
     for option in ("listing", "inspect"):
         if inner[option] is not None:
             names[option] = _template(inner[option], option)

@@ -19,6 +19,7 @@ from mcp_proxy_conformance.discovery.surface_names import (
     cut,
     missing_argument,
     missing_tool,
+    names_flag,
 )
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Misshapen, Result
@@ -91,14 +92,6 @@ def missing(started: Started) -> Missing | None:
 def no_mention(name: str) -> str:
     """Return the message for a discovery tool that does not name the flag."""
     return f"FR-014.described: neither the description nor the schema of {name} names {FLAG}"
-
-
-def names_flag(tool: dict[str, Any]) -> bool:
-    """Whether a tool's description or its schema's properties name the flag."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    named = isinstance(properties, dict) and FLAG in properties
-    return named or FLAG in str(tool.get("description", ""))
 
 
 def requires_flag(tool: dict[str, Any]) -> bool:

@@ -11,6 +11,8 @@ from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES, Members, Sur
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 
 SHOWN, LONGEST_NAME, LONGEST_VALUE = 8, 200, 120
+SEARCHES = ("search", "find", "discover", "retrieve")
+"""Parts of the names of tools that find tools."""
 FILE = "in the target file"
 
 Body = Mapping[str, Any]
@@ -22,6 +24,36 @@ def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
     listed = ", ".join([*(cut(each, LONGEST_NAME) for each in names[:SHOWN]), *more]) or "none"
     return f"no {what} named {name!r} on this endpoint (tools: {listed})"
+
+
+def discovery_tools(name: str, tools: Iterable[Body]) -> list[str]:
+    """Return the names of the tools that may be the discovery tool, the likeliest ones only.
+
+    Those that name the flag; without such, those that take a text and are named like `name` or
+    like a search.
+    """
+    listed = [(str(tool.get("name")), tool) for tool in tools]
+    flagged = [each for each, tool in listed if names_flag(tool)]
+    taking = [each for each, tool in listed if text_arguments(tool)]
+    words = [each for each in taking if any(word in each.lower() for word in SEARCHES)]
+    return flagged or list(dict.fromkeys([*get_close_matches(name, taking, 2), *words]))[:SHOWN]
+
+
+def names_flag(tool: Body) -> bool:
+    """Whether a tool's description or its schema's properties name the flag."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    named = isinstance(properties, dict) and FLAG in properties
+    return named or FLAG in str(tool.get("description", ""))
+
+
+def text_arguments(tool: Body) -> list[str]:
+    """Return the names of the arguments that take a text, by the tool's own schema."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return []
+    return [name for name in properties if _type(properties[name]) == "string"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -219,3 +219,44 @@ def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
     result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
 
     assert (result.exit_code, result.stdout[:25]) == (1, "FR-014.described: neither")
+
+
+def tool(name: str, *texts: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return an entry of tools/list whose arguments of these names take texts."""
+    properties = {text: {"type": "string"} for text in texts}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return {"name": name, "description": "Does it.", "inputSchema": schema}
+
+
+@pytest.mark.parametrize(
+    ("tools", "repair"),
+    [
+        ([tool("add"), tool("search_tools", "query")], "give --tool search_tools"),
+        ([tool("find", "q"), tool("look", "include_disabled")], "give --tool look"),
+        ([tool("add", "a", "b")], "a server that has none is not what this profile judges"),
+        ([tool("find_tools", "q"), tool("search", "q")], "others that may: search"),
+    ],
+)
+def test_a_discovery_tool_of_another_name_is_proposed(
+    tools: list[dict[str, Any]], repair: str
+) -> None:
+    """Without retrieve_tools, the sentence names the option and the likeliest tool, if any."""
+    result = look(server({"result": {"tools": tools}}))
+
+    assert (result.exit_code, repair in result.stdout) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "options"),
+    [
+        (tool("retrieve_tools", "words", "where"), ()),
+        (tool("retrieve_tools", "q"), ("--query-argument", "search")),
+    ],
+)
+def test_an_argument_that_cannot_be_chosen_is_asked_for(
+    entry: dict[str, Any], options: tuple[str, ...]
+) -> None:
+    """Several texts, or an argument that the tool has not, exit with 2 and name the option."""
+    result = look(server({"result": {"tools": [entry]}}), *options)
+
+    assert (result.exit_code, "with --query-argument" in result.stdout) == (2, True)

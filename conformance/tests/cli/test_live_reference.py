@@ -113,7 +113,7 @@ def test_nothing_need_be_known_on_either_wire(
     assert (code, report["target"]["wire"].startswith(spoken)) == (0, True)
     assert [reason for reason in open_.values() if "--" not in reason] == []
     assert {"FR-010.block", "FR-007.hidden", "FR-001.reveals-user"} <= open_.keys()
-    assert "and no tool is called" in printed
+    assert "only retrieve_tools is called" in printed
     assert calls(started) == 0
 
 

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
+from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.discovery.live.budget import OverBudget
 from mcp_proxy_conformance.discovery.live.talk import BUSY, WIDEST, Talk
-from mcp_proxy_conformance.discovery.presence import names_flag, no_mention
-from mcp_proxy_conformance.discovery.surface_names import LONGEST_NAME, cut, no_tool
-from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome, broke
+from mcp_proxy_conformance.discovery.presence import no_mention
+from mcp_proxy_conformance.discovery.surface_names import (
+    LONGEST_NAME,
+    cut,
+    discovery_tools,
+    names_flag,
+    no_tool,
+    text_arguments,
+)
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, INCOMPLETE, Outcome, broke
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.connection import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -23,7 +31,7 @@ NO_PATH = (404, 405)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """All tools that an endpoint offers, and the discovery tool among them.
+    """All tools that an endpoint offers, the discovery tool among them, and its query argument.
 
     `unnamed`: the message about a tool that names the flag nowhere. It may not be the tool that the
     user meant, and is called only if the user gives queries or expected locks.
@@ -31,6 +39,7 @@ class Offered:
 
     tools: list[dict[str, Any]]
     tool: dict[str, Any]
+    query: str
     unnamed: str = ""
 
 
@@ -54,9 +63,50 @@ def first_look(talk: Talk) -> Offered | Outcome:
         return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
     tool = next((entry for entry in tools if entry.get("name") == name), None)
     if tool is None:
-        return Outcome("incomplete", INCOMPLETE, no_tool("discovery tool", name, tools))
+        return Outcome("incomplete", INCOMPLETE, _no_discovery_tool(name, tools))
+    query = _query(tool, talk.endpoint.surface.query)
+    if isinstance(query, Outcome):
+        return query
     talk.widest = _widest(tool, talk.endpoint.surface.limit)
-    return Offered(tools=tools, tool=tool, unnamed="" if names_flag(tool) else no_mention(name))
+    unnamed = "" if names_flag(tool) else no_mention(name)
+    return Offered(tools=tools, tool=tool, query=query, unnamed=unnamed)
+
+
+def _no_discovery_tool(name: str, tools: list[dict[str, Any]]) -> str:
+    """Return the message for an endpoint without that tool; it proposes another, if one fits."""
+    likely = [cut(each, LONGEST_NAME) for each in discovery_tools(name, tools)]
+    if likely:
+        repair = f"if {likely[0]!r} finds tools, give --tool {likely[0]}"
+        repair += f"; others that may: {', '.join(likely[1:])}" if likely[1:] else ""
+    else:
+        repair = "give the tool that finds tools by a text with --tool; a server that has none"
+        repair += " is not what this profile judges"
+    return f"{no_tool('discovery tool', name, tools)}; {repair}"
+
+
+def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
+    """Return the argument that takes the query: the declared one, or the only one for a text.
+
+    A schema without arguments tells nothing against the declared name. Several texts, or a name
+    that the user gave and the schema has not, are an error in the declaration.
+    """
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not properties or not isinstance(properties, dict) or declared in properties:
+        return declared
+    texts = text_arguments(tool)
+    required = schema.get("required") if isinstance(schema, dict) else None
+    needed = [text for text in texts if isinstance(required, list) and text in required]
+    for choice in (texts, needed) if declared == Surface().query else ():
+        if len(choice) == 1:
+            return choice[0]
+    others = ", ".join(repr(cut(text, LONGEST_NAME)) for text in texts) or "none"
+    return Outcome(
+        "error in the declaration",
+        DECLARATION,
+        f"{tool.get('name')} has no argument {declared!r} (arguments for a text: {others}); name"
+        " the one that takes the query with --query-argument",
+    )
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:

@@ -55,12 +55,16 @@ def plan(endpoint: Endpoint) -> list[str]:
         number = len(endpoint.call)
         kinds.append((2 * number, f"{surface.discovery_tool} before and after each call of --call"))
         kinds.append((number, f"{surface.calls[0].tool}, only of tools listed as locked"))
-    nothing = "" if endpoint.call else ", and no tool is called"
+    called = [surface.discovery_tool]
+    called += [surface.listing.tool] if endpoint.listing else []
+    called += [surface.inspect.tool] if endpoint.listing and surface.inspect is not None else []
+    called += [surface.calls[0].tool] if endpoint.call and endpoint.calls else []
+    only = f"; of its tools, only {', '.join(called)} {'are' if called[1:] else 'is'} called"
     most = f"at most {endpoint.max_requests} requests, {endpoint.rate:g} a second"
     once = sum(number for number, _ in kinds)
     again = f"these are {once} requests; others only confirm a failure before it is reported"
     return [
-        f"{endpoint.place}: {most}, in {endpoint.within_s:g} s{nothing}",
+        f"{endpoint.place}: {most}, in {endpoint.within_s:g} s{only}",
         *(f"  up to {number:3} {what}" for number, what in kinds),
         f"  {again}",
     ]

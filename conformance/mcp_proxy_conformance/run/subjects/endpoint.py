@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery import presence
@@ -133,6 +135,7 @@ class RunningEndpoint(Subject):
         if offered.unnamed and not (endpoint.queries or endpoint.expect):
             return _without_the_flag(offered.unnamed)
         self._offered = offered
+        self._name_query(offered.query)
         self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
         try:
@@ -146,6 +149,13 @@ class RunningEndpoint(Subject):
             why = f"{offered.unnamed}, and the flag reveals no locked tool"
             return _without_the_flag(why)
         return Probed()
+
+    def _name_query(self, name: str) -> None:
+        """Have every conversation send queries under this argument."""
+        surface = msgspec.structs.replace(self.endpoint.surface, query=name)
+        self.endpoint = replace(self.endpoint, surface=surface)
+        for talk in self._talks.values():
+            talk.endpoint = self.endpoint
 
     def _survey(self, *, second: bool) -> LiveBench:
         """Return the bench of the first survey, or of the second, which repeats it; made once."""
