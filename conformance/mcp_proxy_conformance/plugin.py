@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 RUN = pytest.StashKey[RunSession]()
 ENDING = pytest.StashKey[tuple[Ending, Conclusion]]()
 BEGAN = pytest.StashKey[float]()
+STOPPED = pytest.StashKey[set[str]]()
 SILENCE = pytest.StashKey[Timeouts]()
 WHOLE = pytest.StashKey[bool]()
 REPORT = pytest.StashKey[Report]()
@@ -145,8 +146,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 def bench(request: pytest.FixtureRequest) -> Any:
     """Start a check's target, prove its locks, and return the check's access to it (or to loads).
 
-    The check is skipped if the target lacks a capability or option that it needs, and fails if the
-    run was stopped.
+    The check is skipped if the target lacks a capability or option that it needs. If the run was
+    stopped, the first check fails with the reason, and those after it are skipped.
     """
     if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
         request.getfixturevalue("golden")
@@ -154,18 +155,26 @@ def bench(request: pytest.FixtureRequest) -> Any:
     place = place_of(request.node)
     if run is None or place is None:
         if place is not None and place.world in (ANSWER, ANSWERS):
-            pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
+            _end(request.config, f"set {URL} to the URL of the endpoint")
         raise pytest.UsageError(
             "a check needs a target and a world; give --target, and mark the check @on(world)"
         )
     if run.state.stopped is not None:
-        pytest.fail(run.redactor.text(run.state.stopped.why), pytrace=False)
+        _end(request.config, run.redactor.text(run.state.stopped.why))
     lacking = run.subject.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
     opened = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
     return opened
+
+
+def _end(config: pytest.Config, why: str) -> NoReturn:
+    """Fail the first check that nothing can judge, with the reason; skip each one after it."""
+    if why in config.stash.setdefault(STOPPED, set()):
+        pytest.skip(f"nothing can be judged: {why}")
+    config.stash[STOPPED].add(why)
+    pytest.fail(why, pytrace=False)
 
 
 @pytest.fixture

@@ -140,7 +140,23 @@ def test_one_file_is_enough_for_pytest(
     assert verdicts(report)["FR-001.reveals-config"] == "pass"
     assert "not applicable: not asked for; add --call" in known.stdout
     assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
+    assert "1 error" in unnamed.stdout
     assert calls(started) == 0
+
+
+def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> None:
+    """With the URL of a closed port, one test errs with the reason, and the others are skipped."""
+    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
+    (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_live.py"],
+        cwd=tmp_path, env=os.environ | {"MCP_PROXY_CONFORMANCE_URL": "http://127.0.0.1:1/mcp"},
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout.count("\nERROR ")) == (1, 1)
+    assert "the connection was refused" in done.stdout
 
 
 def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:
