@@ -10,7 +10,7 @@ from mcp_proxy_conformance.report.colour import Line, Span
 from mcp_proxy_conformance.report.picture import Cell, CellVerdict, Picture
 
 WORDS: dict[CellVerdict, str] = {
-    "pass": "ok", "fail": "FAIL", "error": "ERR", "inconclusive": "open", "waived": "known",
+    "pass": "ok", "fail": "FAIL", "error": "ERR", "inconclusive": "open", "waived": "old",
     "not_applicable": "-", "not_asked": ".",
 }  # fmt: skip
 """The word for each verdict in a terminal."""
@@ -30,15 +30,20 @@ MEANINGS: dict[CellVerdict, str] = {
 }
 PLAIN = ("pass", "fail", "inconclusive")
 """Verdicts whose words in a terminal need no legend."""
-COLUMNS = 79
-"""Characters of a line in a terminal."""
+NARROW = 4
+"""Characters of a column where the terminal is too narrow for its name."""
 
 
-def lines(shown: Picture) -> list[Line]:
-    """Return the picture as lines of at most COLUMNS characters: grid, cells beside it, legend."""
+def lines(shown: Picture, columns: int) -> list[Line]:
+    """Return the picture as lines for a terminal of that width: grid, cells beside it, legend."""
     head = max((len(row.name) for row in shown.rows), default=0)
-    widths = [max(len(column.name), 4) for column in shown.columns]
-    heads = [f"{column.name:>{width}}" for column, width in zip(shown.columns, widths, strict=True)]
+    widths = [max(len(column.name), NARROW) for column in shown.columns]
+    if head + sum(widths) + len(widths) >= columns:
+        widths = [NARROW] * len(widths)
+    heads = [
+        f"{column.name[:width]:>{width}}"
+        for column, width in zip(shown.columns, widths, strict=True)
+    ]
     grid = [Line(f"{'':{head}} {' '.join(heads)}")] if shown.rows else []
     for row in shown.rows:
         text, spans = f"{row.name:{head}}", []
@@ -48,16 +53,16 @@ def lines(shown: Picture) -> list[Line]:
             text += f" {word:>{width}}"
             spans += [Span(len(text) - len(word), len(text), cell.verdict)] if cell else []
         grid.append(Line(text, spans=tuple(spans)))
-    return [*grid, *_beside(shown.beside), *_legend(shown)]
+    return [*grid, *_beside(shown.beside, columns), *_legend(shown, columns)]
 
 
-def _beside(cells: Iterable[Cell]) -> list[Line]:
+def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
     """Return the cells beside the grid, each after its name, in as few lines as they fit."""
     rows: list[tuple[str, list[Span]]] = []
     for cell in cells:
         word = WORDS[cell.verdict]
         part = f"{cell.name} {word}"
-        if rows and len(rows[-1][0]) + len(part) + 3 <= COLUMNS:
+        if rows and len(rows[-1][0]) + len(part) + 3 < columns:
             text, spans = rows.pop()
             text += f" | {part}"
         else:
@@ -66,11 +71,11 @@ def _beside(cells: Iterable[Cell]) -> list[Line]:
     return [Line(text, spans=tuple(spans)) for text, spans in rows]
 
 
-def _legend(shown: Picture) -> list[Line]:
+def _legend(shown: Picture, columns: int) -> list[Line]:
     """Return what the less common words of a picture mean; nothing if it has none of them."""
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
     text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
-    return [Line(f"({line}") for line in textwrap.wrap(f"{text})", COLUMNS - 1)] if text else []
+    return [Line(line) for line in textwrap.wrap(f"({text})", columns - 1)] if text else []
 
 
 def markdown(shown: Picture) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from mcp_proxy_conformance.report import drawing
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     OPEN,
@@ -16,6 +17,7 @@ from mcp_proxy_conformance.report.phrases import (
     sentence,
     target_of,
 )
+from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.terminal import VERDICTS
 from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
@@ -28,7 +30,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Return headline, open clauses and open results; the target's words are shown as code.
+    """Return headline, picture, open clauses and results; the target's words are shown as code.
 
     Results beyond MOST are only counted.
     """
@@ -39,13 +41,14 @@ def render(report: Report) -> str:
         *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",
         *_causes(report.causes),
+        *([*drawing.markdown(shown), ""] if (shown := picture(report)) else []),
         *_clauses(report.clauses),
     ]
-    shown = [result for result in report.results if result.verdict in OPEN]
-    for result in shown[:MOST]:
+    open_ = [result for result in report.results if result.verdict in OPEN]
+    for result in open_[:MOST]:
         lines += ["", *_result(result, report)]
-    if len(shown) > MOST:
-        lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
+    if len(open_) > MOST:
+        lines += ["", f"{len(open_) - MOST} more are in the JSON report."]
     if known := report.waivers:
         lines += ["", "## Known deviations", "", *map(_deviation, known)]
     return "\n".join([*lines, ""])

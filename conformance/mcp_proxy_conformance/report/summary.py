@@ -15,7 +15,6 @@ from mcp_proxy_conformance.report.phrases import (
     is_after_the_end,
     is_left_out,
     profile_of,
-    requirement_of,
     target_of,
     word,
 )
@@ -30,7 +29,7 @@ VERDICTS: tuple[Verdict, ...] = (
     "error",
     "waived",
 )
-"""Verdicts in the order of the table's columns."""
+"""Verdicts in the order in which they are counted."""
 NOT_RUN = "not run"
 IDS, FEW = 10, 3
 """Clauses that a line names; reasons that are listed even of a run that fails."""
@@ -162,23 +161,6 @@ def _next(report: Report, path: Path) -> Iterator[str]:
     for number, (command, purpose) in enumerate(commands):
         yield f"{'' if number else 'next':{LABEL}}# {purpose}"
         yield from textwrap.indent(command, "  ").split("\n")
-
-
-def table(report: Report) -> list[Line]:
-    """Return a table of required clauses by verdict, with a row for each requirement judged."""
-    rows: dict[str, Counter[str]] = {}
-    for clause in _of(report, "required"):
-        if not is_left_out(clause):
-            rows.setdefault(requirement_of(clause.id), Counter())[_word(clause)] += 1
-    totals = sum(rows.values(), Counter[str]())
-    columns = [verdict for verdict in (*VERDICTS, NOT_RUN) if totals[verdict]]
-    rows = {name: counts for name, counts in rows.items() if counts.total() > counts[NOT_RUN]}
-    width = max(map(len, ("requirement", *rows)))
-    lines = [f"{'requirement':{width}}  {'  '.join(columns)}"] if rows else []
-    for requirement, counts in rows.items():
-        cells = [f"{counts[verdict] or '.':>{len(verdict)}}" for verdict in columns]
-        lines.append(f"{requirement:{width}}  {'  '.join(cells)}")
-    return [*map(Line, lines), Line()] if lines else []
 
 
 def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:

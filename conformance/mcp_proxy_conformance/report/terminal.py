@@ -1,18 +1,20 @@
-"""The report on a terminal: failures by clause, what is open, a summary, and one last line."""
+"""The report on a terminal: failures, a picture, a summary, and one last line."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-from mcp_proxy_conformance.report.cause_list import SCREEN, cause_list, height
+from mcp_proxy_conformance.report import drawing
+from mcp_proxy_conformance.report.cause_list import COLUMNS, SCREEN, cause_list, height
 from mcp_proxy_conformance.report.colour import Line, indented, painted
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
 from mcp_proxy_conformance.report.phrases import again
+from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.pins import pins
-from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary, table
+from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
 from mcp_proxy_conformance.verdict.result import Result
 
@@ -157,14 +159,16 @@ def render(
     end = last(report, shown, code, columns)
     listed = failures(report, shown)
     if detail != "quiet":
-        end = [*summary(report, shown, is_verbose=is_verbose, columns=columns), *end]
+        seen = picture(report)
+        drawn = [*drawing.lines(seen, columns or COLUMNS), Line()] if seen else []
+        end = [*drawn, *summary(report, shown, is_verbose=is_verbose, columns=columns), *end]
         listed += [*errors(report), *inconclusive(report)]
     known = _known_failures(report) if detail != "quiet" else []
     room = SCREEN - height([*known, *end], columns)
     if is_verbose:
         found = [] if _is_single(report) else cause_list(report, columns=columns, room=None)
         before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
-        lines = [*before, *found, *listed, *known, *table(report)]
+        lines = [*before, *found, *listed, *known]
     elif height(listed, columns) <= room or _is_single(report):
         lines = [*listed, *known]
     else:
