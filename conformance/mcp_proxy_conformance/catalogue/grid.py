@@ -13,8 +13,8 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row or a column: its short name, and what it is about as the end of a sentence.
 
-    `states` are words for the state of a tool or server by which it belongs to a row: the one lock
-    on a tool, or a behaviour of a server; `several`: a tool with more than one lock belongs to it.
+    `states` are the states by which a tool or server belongs to a row: its one lock, or how one of
+    its behaviours begins; `several`: a tool with more than one lock belongs to it.
     """
 
     id: str
@@ -28,12 +28,13 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The clauses that a cell rests on.
 
     With `checks` or `stages` it rests on results of these alone, which then count in no cell of the
-    same clause that names neither.
+    same clause that names neither. `rows` are those of the cell; one beside the grid has none.
     """
 
     clauses: tuple[str, ...]
     checks: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
     @property
     def is_narrow(self) -> bool:
@@ -44,7 +45,6 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Cells(Basis, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The basis of the cells of each of these rows with each of these columns."""
 
-    rows: tuple[str, ...]
     columns: tuple[str, ...]
 
 
@@ -84,7 +84,15 @@ class Grid(
         several = [row.id for row in self.rows if row.several]
         if several and len(state) > 1:
             return frozenset(several)
-        return frozenset(row.id for row in self.rows if not set(state).isdisjoint(row.states))
+        return frozenset(
+            row.id for row in self.rows if any(word.startswith(row.states) for word in state)
+        )
+
+    def rows_with(self, clause: str) -> frozenset[str]:
+        """Return the ids of the rows in which a clause stands."""
+        return frozenset(
+            row for cells in self.cells if clause in cells.clauses for row in cells.rows
+        )
 
     @property
     def clauses(self) -> frozenset[str]:

@@ -125,14 +125,6 @@ def has_waived(report: Report) -> bool:
     return any(clause.verdict == "waived" for clause in report.clauses)
 
 
-def requirement_of(clause_id: str) -> str:
-    """Return the id of a clause's requirement; of an unknown clause, its own id."""
-    try:
-        return catalogue().owner(clause_id).id
-    except UnknownClause:
-        return clause_id
-
-
 def again(name: str, report: Report) -> str:
     """Return the command line that runs this check of a report again.
 

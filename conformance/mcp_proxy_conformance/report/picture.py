@@ -158,22 +158,36 @@ class _Evidence:
         return _Judged(clause_id, worst, behind)
 
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
-        """Whether a basis takes that result on a clause, and it is about the row, or about none."""
-        if basis.is_narrow:
-            return _takes(basis, result)
-        if any(_takes(narrow, result) for narrow in self._narrow.get(clause, ())):
+        """Whether a result on a clause counts in a row of a basis: the basis takes it there.
+
+        A result that tells its rows counts there alone, whatever its stage; any other one in all
+        rows of the basis that names its check or stage, else of each that names neither.
+        """
+        narrow = self._narrow.get(clause, ())
+        rows = self._rows(result, clause)
+        if result.check in basis.checks:
+            own = rows.intersection(basis.rows)
+            return not own or row in own
+        if any(result.check in other.checks for other in narrow) or basis.checks:
             return False
-        rows = self._rows(result)
-        return not row or not rows or row in rows
+        if row and rows:
+            return row in rows
+        taken = any(result.stage in other.stages for other in narrow)
+        return result.stage in basis.stages if basis.stages else not taken
 
-    def _rows(self, result: Result) -> frozenset[str]:
-        """Return the rows of the tools that a result's case is about; empty if not known."""
-        states = _states_of_case(result.case or "")
-        return frozenset(row for state in states for row in self._grid.rows_of(state))
+    def _rows(self, result: Result, clause: str) -> frozenset[str]:
+        """Return the rows that a result tells on a clause, of those in which the clause stands.
 
-
-def _takes(basis: Basis, result: Result) -> bool:
-    return result.check in basis.checks or result.stage in basis.stages
+        They are those of the tools or servers that its findings are about, else of those that its
+        case is about; empty if it does not tell.
+        """
+        broken = [finding for finding in result.findings if clause in finding.clauses]
+        if broken and not all(finding.about for finding in broken):
+            return frozenset()
+        states = {matter.state for finding in broken for matter in finding.about}
+        known = states or _states_of_case(result.case or "")
+        rows = {row for state in known for row in self._grid.rows_of(state)}
+        return frozenset(rows).intersection(self._grid.rows_with(clause))
 
 
 def _verdict(result: Result, clause: str) -> CellVerdict | None:
