@@ -17,8 +17,9 @@ def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
 
 
 def test_markdown_tables_keep_their_columns() -> None:
-    """The table of a hostile report has the same number of columns in each row."""
-    rows = [line for line in markdown.render(typed(BAD)).split("\n") if line.startswith("|")]
+    """The table of clauses of a hostile report has the same number of columns in each row."""
+    text = markdown.render(typed(BAD)).partition("| verdict |")
+    rows = [line for line in "".join(text[1:]).split("\n") if line.startswith("|")]
 
     assert len(rows) == 5
     assert {len(re.sub(r"\\.", "", row).split("|")) for row in rows} == {5}
