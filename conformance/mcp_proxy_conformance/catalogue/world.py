@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -212,6 +212,11 @@ class ToolState:
             "server_off": self.server_off,
         }
         return tuple(word for word, applies in words.items() if word is not None and applies)
+
+
+def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
+    """Map each locked tool, as `server:tool`, to its locks in words."""
+    return {str(name): state.locks for name, state in states.items() if state.locks}
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:

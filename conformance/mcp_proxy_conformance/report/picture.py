@@ -178,14 +178,13 @@ class _Evidence:
     def _rows(self, result: Result, clause: str) -> frozenset[str]:
         """Return the rows that a result tells on a clause, of those in which the clause stands.
 
-        They are those of the tools or servers that its findings are about, else of those that its
-        case is about; empty if it does not tell.
+        They are those of the tools or servers that its findings are about, else, if one does not
+        tell, of those that its case is about; empty if that is not known either.
         """
         broken = [finding for finding in result.findings if clause in finding.clauses]
-        if broken and not all(finding.about for finding in broken):
-            return frozenset()
+        told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}
-        known = states or _states_of_case(result.case or "")
+        known = states if states and told else _states_of_case(result.case or "")
         rows = {row for state in known for row in self._grid.rows_of(state)}
         return frozenset(rows).intersection(self._grid.rows_with(clause))
 

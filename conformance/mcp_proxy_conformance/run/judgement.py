@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.world import locks_of
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
@@ -246,8 +247,7 @@ def judge(
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
         ending = confirmed(ending, attempt(lambda: check(confirm())))
-    states = {str(key): state.locks for key, state in bench.states.items() if state.locks}
-    return replace(ending, of_schemas=of_schemas, states=states)
+    return replace(ending, of_schemas=of_schemas, states=locks_of(bench.states))
 
 
 def with_breaches_of_schemas(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked_entries import own_query
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.comparison import Comparison, about
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen
 
 MOST_KEYS = 12
@@ -26,8 +26,12 @@ MOST_KEYS = 12
 
 @dataclass(slots=True)
 class Findings:
-    """The results of a law in one look: its comparisons, and the request of each, by its path."""
+    """The results of a law in one look: its comparisons, and the request of each, by its path.
 
+    `locks` maps each locked tool to its locks in words.
+    """
+
+    locks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     compared: Comparison = field(default_factory=Comparison)
     requests: dict[str, When] = field(default_factory=dict)
 
@@ -48,8 +52,9 @@ class Findings:
                             shows=shows if counts else ())  # fmt: skip
 
     def broken(self) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings by path and clauses."""
-        return {(finding.path, finding.clauses): finding for finding in self.compared.findings}
+        """Return the findings by path and clauses, each with the tools that it is about."""
+        found = (about(finding, self.locks) for finding in self.compared.findings)
+        return {(finding.path, finding.clauses): finding for finding in found}
 
 
 @dataclass(frozen=True, slots=True)

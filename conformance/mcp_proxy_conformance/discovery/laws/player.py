@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.world import Step, ToolKey
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, locks_of
 from mcp_proxy_conformance.discovery.arming import (
     Prover,
     Stepper,
@@ -193,7 +193,7 @@ class Player:
 
     def _judged(self, look: Look, name: str) -> Findings:
         """Try one law; a judge that cannot judge here is left out."""
-        findings = Findings()
+        findings = Findings(locks_of(look.bench.states))
         for judge in LAWS[name].judges:
             try:
                 judge(look, findings)
