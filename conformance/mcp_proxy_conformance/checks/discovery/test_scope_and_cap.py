@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -80,17 +80,22 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
         raise NotApplicable("quarantined tools are found only by their full names")
     bench.require(alone, "the agent saw none of its own quarantined tools")
 
-    bench.operator.lock("quarantine", "ward")
-
-    bench.require(bench.refused(others[0]), "the quarantine of ward had no effect", "no_effect")
-    both = bench.settled(lambda: _own_locked(keeper, own), alone)
+    both = _beside_quarantined(bench, others[0], lambda: _own_locked(keeper, own), alone)
     if both != alone:
         bench.operator.unlock("quarantine", "ward")
         bench.require(
             bench.settled(lambda: _own_locked(keeper, own), alone) == alone,
             "the agent saw fewer of its own also after ward was released from quarantine",
         )
+        both = _beside_quarantined(bench, others[0], lambda: _own_locked(keeper, own), alone)
     assert {("agent keeper", WORD): both} == {("agent keeper", WORD): alone}
+
+
+def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], alone: int) -> int:
+    """Quarantine ward, and return the result of a look, which is `alone` if nothing is wrong."""
+    bench.operator.lock("quarantine", "ward")
+    bench.require(bench.refused(other), "the quarantine of ward had no effect", "no_effect")
+    return bench.settled(look, alone)
 
 
 @requirement("FR-007.listing")
