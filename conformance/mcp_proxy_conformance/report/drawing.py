@@ -91,8 +91,8 @@ def markdown(shown: Picture) -> list[str]:
     return [f"**{shown.title}**", "", *table, *([""] if table else []), beside, "", f"({signs})"]
 
 
-LEFT, STEP, ROW, TOP, RIGHT = 88, 28, 26, 66, 46
-"""Units of an SVG: the names of rows, a column, a row, the slanted names of columns, their ends."""
+LETTER, STEP, ROW, TOP, RIGHT = 7, 28, 26, 66, 46
+"""Units of an SVG: a letter, a column, a row, the slanted names of columns, the last one's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +128,19 @@ class Drawing:
 def drawing(shown: Picture) -> Drawing:
     """Return the places of rows, columns and cells."""
     across, down = list(enumerate(shown.columns)), list(enumerate(shown.rows))
+    left = LETTER * (1 + max((len(row.name) for row in shown.rows), default=0))
     boxes = tuple(
-        Box(shown.cells[row.id, column.id], LEFT + STEP * number, TOP + ROW * line)
+        Box(shown.cells[row.id, column.id], left + STEP * number, TOP + ROW * line)
         for line, row in down
         for number, column in across
         if (row.id, column.id) in shown.cells
     )
     return Drawing(
-        width=LEFT + STEP * len(across) + RIGHT,
+        width=left + STEP * len(across) + RIGHT,
         height=TOP + ROW * len(down),
         rows=tuple(Label(row.name, row.text, 0, TOP + ROW * line + 16) for line, row in down),
         columns=tuple(
-            Label(column.name, column.text, LEFT + STEP * number + 12, TOP - 8)
+            Label(column.name, column.text, left + STEP * number + 12, TOP - 8)
             for number, column in across
         ),
         boxes=boxes,

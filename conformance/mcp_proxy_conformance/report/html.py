@@ -37,6 +37,7 @@ from mcp_proxy_conformance.report.phrases import (
 )
 from mcp_proxy_conformance.report.picture import Cell, picture
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
@@ -159,6 +160,16 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownCause:
+    """A cause, the entry to look at first, if there is one, and its clauses with their sections."""
+
+    cause: RootCause
+    first: ResultEntry | None
+    broken: tuple[Section, ...]
+    unsettled: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One part of the page: its heading, its clauses, and whether it is folded at first."""
 
@@ -185,6 +196,7 @@ def render(report: Report) -> str:
     sections = [
         _section(place, clause, entries) for place, clause in zip(places, shown, strict=True)
     ]
+    causes = _causes(report, sections, entries)
     seen = picture(report)
     links = {section.clause.id: section.anchor for section in sections}
     links |= {entry.name: entry.anchor for every in entries.values() for entry in every}
@@ -203,7 +215,8 @@ def render(report: Report) -> str:
         left_out=len(report.clauses) - len(shown),
         number=len(sections),
         parts=_parts(sections),
-        first=_first(sections),
+        causes=causes,
+        first=_first(causes, sections),
         picture=seen,
         drawing=drawing(seen) if seen else None,
         cell_links={cell.name: _link(cell, links) for cell in seen.every} if seen else {},
@@ -318,8 +331,34 @@ def _parts(sections: list[Section]) -> list[Part]:
     ]
 
 
-def _first(sections: list[Section]) -> str:
-    """Return the anchor of the entry that is open at first, the first failure; empty without."""
+def _causes(
+    report: Report, sections: list[Section], entries: dict[str | None, list[ResultEntry]]
+) -> list[ShownCause]:
+    """Return the causes that deviations do not excuse, gravest first, with what they lead to."""
+    by_id = {section.clause.id: section for section in sections}
+    by_name = {entry.name: entry for every in entries.values() for entry in every}
+    return [
+        ShownCause(
+            cause=cause,
+            first=next(
+                (by_name[n] for n in (*cause.results, *cause.open_results) if n in by_name), None
+            ),
+            broken=tuple(by_id[clause] for clause in cause.breaks if clause in by_id),
+            unsettled=tuple(by_id[clause] for clause in cause.leaves_open if clause in by_id),
+        )
+        for cause in report.causes
+        if not cause.waived
+    ]
+
+
+def _first(causes: list[ShownCause], sections: list[Section]) -> str:
+    """Return the anchor of the entry that is open at first, a failure; empty without one.
+
+    It is that of the gravest cause, else the first on the page.
+    """
+    gravest = causes[0].first if causes else None
+    if gravest is not None and gravest.result.verdict == "fail":
+        return gravest.anchor
     failed = (
         entry.anchor
         for section in sections

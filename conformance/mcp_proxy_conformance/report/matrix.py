@@ -17,6 +17,8 @@ from mcp_proxy_conformance.report.phrases import (
     sentence,
     target_of,
 )
+from mcp_proxy_conformance.report.picture import Cell as PictureCell
+from mcp_proxy_conformance.report.picture import Change, Picture, changes, picture
 
 ABSENT = "not asked"
 """Word for a clause that is not in a report's profile, or that was left out of its run."""
@@ -66,15 +68,27 @@ class ComparedClause:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All columns and rows, and the number of rows that differ."""
+    """All columns and rows, and the picture of each column's report, None without one."""
 
     columns: tuple[Column, ...]
     rows: tuple[ComparedClause, ...]
+    pictures: tuple[Picture | None, ...]
 
     @property
     def differing(self) -> int:
         """The number of rows that differ."""
         return sum(row.differs for row in self.rows)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The cells that differ between the pictures; none if these are not of one kind."""
+        kinds = {shown.title for shown in self.pictures if shown is not None}
+        return changes(self.pictures) if len(kinds) == 1 else ()
+
+    def link(self, column: int, cell: PictureCell) -> str:
+        """Return the anchor of a picture's cell in the column of that number; may be empty."""
+        anchors = {row.clause: row.cells[column - 1].anchor for row in self.rows}
+        return next((anchors[clause] for clause in cell.clauses if clause in anchors), "")
 
 
 def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
@@ -85,7 +99,8 @@ def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
         _row(anchor, clause, columns, [report for _, report in reports])
         for anchor, clause in zip(anchors(ids), ids, strict=True)
     ]
-    return Matrix(tuple(columns), tuple(rows))
+    pictures = tuple(picture(report) for _, report in reports)
+    return Matrix(tuple(columns), tuple(rows), pictures)
 
 
 def _ids(reports: list[Report]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.drawing import MEANINGS, SIGNS, drawing
 from mcp_proxy_conformance.report.html import framed
 from mcp_proxy_conformance.report.markdown import cell, code, plain
 from mcp_proxy_conformance.report.matrix import ABSENT, Cell, ComparedClause, Matrix, matrix
@@ -19,7 +20,14 @@ Reports = Sequence[tuple[str, Report]]
 
 def html(reports: Reports) -> str:
     """Return one HTML page that can be read without a script."""
-    return framed("matrix.html.jinja", matrix=matrix(reports))
+    grid = matrix(reports)
+    drawn = [
+        (column, shown, drawing(shown), {cell.name: grid.link(column.number, cell)
+                                         for cell in shown.every})
+        for column, shown in zip(grid.columns, grid.pictures, strict=True)
+        if shown is not None
+    ]  # fmt: skip
+    return framed("matrix.html.jinja", matrix=grid, pictures=drawn, signs=SIGNS, meanings=MEANINGS)
 
 
 def markdown(reports: Reports) -> str:
@@ -36,10 +44,23 @@ def markdown(reports: Reports) -> str:
         "",
         f"{grid.differing} of {len(grid.rows)} clauses differ; these are marked ≠.",
         "",
+        *_changes(grid),
         *_table(grid),
         *_reasons(grid),
     ]
     return "\n".join([*lines, ""])
+
+
+def _changes(grid: Matrix) -> list[str]:
+    """Return a table of the cells that differ between the pictures; nothing without one."""
+    if not grid.changes:
+        return []
+    heads = " | ".join(str(column.number) for column in grid.columns)
+    lines = [f"| picture | {heads} |", f"|---|{'---|' * len(grid.columns)}"]
+    for name, verdicts in grid.changes:
+        words = " | ".join(MEANINGS[verdict] if verdict else "" for verdict in verdicts)
+        lines.append(f"| {plain(name)} | {words} |")
+    return [*lines, ""]
 
 
 def _table(grid: Matrix) -> list[str]:

@@ -13,6 +13,8 @@ from playwright.sync_api import expect
 from mcp_proxy_conformance.report import side_by_side
 
 SEVERAL = [("a.json", CLEAN), ("b.json", ONE), ("c.json", WAIVED), ("d.json", FORTY)]
+TABLE = "[aria-label='Verdicts']"
+"""The table of clauses."""
 SETS: dict[str, list[tuple[str, Json]]] = {
     "two": SEVERAL[:2],
     "several": SEVERAL,
@@ -29,7 +31,7 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
         side_by_side.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
     )
 
-    inside = page.locator(".scroll").evaluate("(one) => one.scrollWidth > one.clientWidth")
+    inside = page.locator(TABLE).evaluate("(one) => one.scrollWidth > one.clientWidth")
     assert page.evaluate(TOO_WIDE) == 0
     assert inside
 
@@ -65,32 +67,34 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
 
     page.get_by_label("with the same verdict in all columns: 3").uncheck()
 
-    rows = page.locator("tbody tr:visible")
+    rows = page.locator(f"{TABLE} tbody tr:visible")
     assert rows.count() == 1
     assert rows.locator("th").inner_text() == "FR-006.cap ≠"
-    assert page.locator("section:visible").count() == 1
+    assert page.locator("section.clause:visible").count() == 1
 
 
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
     """By Tab, the first stops are in order and visible; arrow keys scroll the table."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
+    page.get_by_role("region", name="What differs in the pictures").focus()
+
     stops = []
-    for _ in range(5):
+    for _ in range(4):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUS))
-        if page.locator(".scroll:focus").count():
+        if page.locator(f"{TABLE}:focus").count():
             page.keyboard.press("ArrowRight")
 
     assert all(stop["ring"] for stop in stops)
-    assert [stop["tag"] for stop in stops] == ["A", "INPUT", "DIV", "A", "A"]
-    page.wait_for_function("document.querySelector('.scroll').scrollLeft > 0")
+    assert [stop["tag"] for stop in stops] == ["INPUT", "DIV", "A", "A"]
+    page.wait_for_function("(one) => document.querySelector(one).scrollLeft > 0", arg=TABLE)
 
 
 def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
     """If the table is scrolled, the names of clauses stay at the left."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
-    area = page.locator(".scroll")
+    area = page.locator(TABLE)
 
     area.evaluate("(one) => { one.scrollLeft = 9999; one.scrollTop = 60; }")
     left = area.evaluate("(one) => one.getBoundingClientRect().left")
@@ -99,10 +103,32 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
     assert head.evaluate("(one) => one.getBoundingClientRect().left") - left < 3
 
 
+def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
+    """Each report has its picture; a cell leads to the reason of its clause in that report."""
+    page = looking.at(side_by_side.html(several(SEVERAL)), viewport=WIDE)
+
+    figures = page.locator("figure")
+    figures.nth(1).locator(".beside").get_by_role("link", name="cap").click()
+
+    assert figures.count() == 4
+    expect(page.locator(".reason:target")).to_contain_text("2. command plain, wire handshake: fail")
+
+
+def test_cells_that_differ_are_listed(looking: Looking) -> None:
+    """The table of differing cells has a row for each, with its verdict in each picture."""
+    page = looking.at(side_by_side.html(several(SETS["two"])))
+
+    rows = page.get_by_role("region", name="What differs in the pictures").locator("tbody tr")
+
+    assert [" ".join(text.split()) for text in rows.all_inner_texts()] == [
+        "cap ✓ holds ✗ does not hold"
+    ]
+
+
 def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
     """Hostile words of targets and file names add no element to the page."""
     page = looking.at(side_by_side.html(several(SETS["hostile"])))
 
     assert page.locator("script").count() == 1
-    assert page.locator("img, iframe, link, object, svg").count() == 0
+    assert page.locator("img, iframe, link, object, svg:not(.picture)").count() == 0
     assert "<script>alert(1)</script>" in page.locator("header").inner_text()

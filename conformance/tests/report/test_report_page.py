@@ -79,8 +79,8 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
     assert {key for key, _ in page.attributes} <= {
         "aria-hidden", "aria-label", "aria-labelledby", "autocomplete", "charset", "checked",
         "class", "content", "height", "hidden", "href", "http-equiv", "id", "lang", "name", "open",
-        "placeholder", "preserveaspectratio", "rel", "role", "rx", "tabindex", "text-anchor",
-        "title", "transform", "type", "viewbox", "width", "x", "y",
+        "placeholder", "preserveaspectratio", "rel", "role", "rx", "start", "tabindex",
+        "text-anchor", "title", "transform", "type", "viewbox", "width", "x", "y",
     }  # fmt: skip
 
 
