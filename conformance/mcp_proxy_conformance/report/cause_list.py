@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Sequence
-from math import inf
 
 from mcp_proxy_conformance.report.colour import Line
 from mcp_proxy_conformance.report.difference import differences
@@ -23,6 +22,10 @@ MOST_OF_TEXT = 3
 """Lines of one sentence or value."""
 
 
+Forms = tuple[list[Line], list[Line], list[Line]]
+"""The lines of one cause, from brief to whole."""
+
+
 def height(lines: Sequence[Line], columns: int) -> int:
     """Return how many lines these are on a screen of that width."""
     width = columns or COLUMNS
@@ -30,31 +33,49 @@ def height(lines: Sequence[Line], columns: int) -> int:
 
 
 def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
-    """Return the causes that count in at most `room` lines: the gravest whole, others in a line.
+    """Return the causes that count in at most `room` lines: each in as full a form as fits.
 
-    Those that do not fit are counted. None: all of them whole, however many lines that takes.
+    Those for which there is not even a line are counted. None: all of them whole, however many
+    lines that takes.
     """
     known = [cause for cause in report.causes if not cause.waived]
     width = columns or COLUMNS
     if not known:
         return []
     results = {result.name: result for result in report.results}
-    command = Line(f"Run one check again: {again('test_NAME', report)}", whole=True)
     more = "" if room is None else "; --verbose lists every failure"
-    lines = [*_wrapped(f"{_head(known)}{more}", width, ""), Line()]
-    for number, cause in enumerate(known, 1):
-        rest = len(known) - number
-        whole = [*_whole(number, cause, results, width), Line()]
-        brief = _brief(number, cause, width)
-        left = inf if room is None else room - height([*lines, Line(), command, Line()], width)
-        if height(whole, width) + rest <= left:
-            lines += whole
-        elif height(brief, width) + min(rest, 1) <= left:
-            lines += brief
-        else:
-            lines.append(Line(f"... and {rest + 1} more causes, which --verbose lists"))
-            break
-    return [*lines, *([Line()] if lines[-1].text else []), command, Line()]
+    head = [*_wrapped(f"{_head(known)}{more}", width, ""), Line()]
+    command = Line(f"Run one check again: {again('test_NAME', report)}", whole=True)
+    end = [Line(), command, Line()]
+    forms = [_forms(number, cause, results, width) for number, cause in enumerate(known, 1)]
+    if room is None:
+        lines = [line for form in forms for line in form[-1]]
+    else:
+        left = room - height([*head, *end], width)
+        lines = _fitted(forms, [cause.verdict == "fail" for cause in known], left, width)
+    return [*head, *lines, *(end if lines[-1].text else end[1:])]
+
+
+def _fitted(
+    forms: Sequence[Forms], failed: Sequence[bool], left: int, width: int
+) -> list[Line]:  # fmt: skip
+    """Return each cause in one of its forms, together in the lines that are left; at least a line.
+
+    Failures are made fuller first, all of them to the second form before any to the third.
+    """
+    heights = [[height(form, width) for form in each] for each in forms]
+    shown = len(forms) if len(forms) <= left else max(0, left - 1)
+    chosen = [0] * shown
+    left -= shown
+    for is_failed, level in ((True, 1), (True, 2), (False, 1), (False, 2)):
+        for number, own in enumerate(heights[:shown]):
+            more = own[level] - own[chosen[number]]
+            if failed[number] == is_failed and more <= left:
+                chosen[number] = level
+                left -= more
+    lines = [line for each, level in zip(forms, chosen, strict=False) for line in each[level]]
+    rest = len(forms) - shown
+    return [*lines, *([Line(f"... and {rest} more causes, which --verbose lists")] if rest else [])]
 
 
 def _head(known: Sequence[RootCause]) -> str:
@@ -68,27 +89,34 @@ def _head(known: Sequence[RootCause]) -> str:
     return f"{len(known)} {noun}{f' of {counts} {clauses}' if counts else ''}"
 
 
-def _whole(number: int, cause: RootCause, results: dict[str, Result], width: int) -> list[Line]:
-    """Return the sentence of a cause, an observation, why it is one cause, and what follows."""
+def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int) -> Forms:
+    """Return a cause in one line; with what follows from it; and with all that is known of it.
+
+    That is an observation, why it is one cause, what to mend first, and a check that shows it.
+    """
+    head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results
     first = results.get(names[0]) if names else None
+    sentence = _wrapped(f"{head}{_line(cause)}", width, "  ")
+    sentence = [Line(sentence[0].text, cause.verdict), *sentence[1:]]
+    follows = ": ".join(filter(None, (cause.clause, consequences(cause))))
     texts = [
-        f"{cause.clause}: {_evidence(first, cause.clause)}" if cause.results and first else "",
+        _evidence(first, cause.clause) if cause.results and first else "",
+        follows,
         "" if cause.rule in EVIDENT else f"Why one cause: {cause.why}",
-        consequences(cause),
         f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else "",
+        f"See --check {shlex.quote(first.name)}" if first else "",
     ]
-    lines = _wrapped(f"{WORDS[cause.verdict]}  {number}. {_line(cause)}", width, "  ")
-    lines = [Line(lines[0].text, cause.verdict), *lines[1:]]
-    lines += [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
-    if first is not None:
-        lines += _wrapped(f"  See --check {shlex.quote(first.name)}", width, "    ")
-    return lines
+    whole = [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
+    return (
+        _brief(head, cause, width),
+        [*sentence, *_wrapped(f"  {follows}", width, "    "), Line()],
+        [*sentence, *whole, Line()],
+    )
 
 
-def _brief(number: int, cause: RootCause, width: int) -> list[Line]:
+def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
     """Return a cause in one line."""
-    head = f"{WORDS[cause.verdict]}  {number}. "
     text = f"{_line(cause)} ({cause.clause})" if cause.clause else _line(cause)
     rest = textwrap.shorten(text, max(20, width - len(head)), placeholder=" ...")
     return [Line(f"{head}{rest}", cause.verdict)]
