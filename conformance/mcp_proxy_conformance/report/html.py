@@ -120,6 +120,8 @@ PROVEN_FIRST: tuple[Group, ...] = ("proven", "waived", "unjudged", "advisory")
 """The order of the groups where nothing is broken or unsettled; otherwise that of TITLES."""
 FEW = 8
 """Clauses that were not judged which are shown unfolded."""
+FEW_CAUSES = 6
+"""Causes that are shown unfolded."""
 WHOLE = 3
 """Failures of a clause that are shown with their messages; of further ones, only the facts."""
 LONGEST_REQUEST = 4000
@@ -216,6 +218,7 @@ def render(report: Report) -> str:
         number=len(sections),
         parts=_parts(sections),
         causes=causes,
+        at_once=_at_once(causes),
         first=_first(causes, sections),
         picture=seen,
         drawing=drawing(seen) if seen else None,
@@ -349,6 +352,12 @@ def _causes(
         for cause in report.causes
         if not cause.waived
     ]
+
+
+def _at_once(causes: list[ShownCause]) -> int:
+    """Return how many causes are shown unfolded: of failures if there are any, few in all."""
+    broken = sum(bool(shown.cause.results) for shown in causes)
+    return min(broken or len(causes), FEW_CAUSES)
 
 
 def _first(causes: list[ShownCause], sections: list[Section]) -> str:
