@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 RUN = pytest.StashKey[RunSession]()
 ENDING = pytest.StashKey[tuple[Ending, Conclusion, Judged | None]]()
 BEGAN = pytest.StashKey[float]()
-STOPPED = pytest.StashKey[set[str]]()
+STOPPED = pytest.StashKey[bool]()
 SILENCE = pytest.StashKey[Timeouts]()
 WHOLE = pytest.StashKey[bool]()
 REPORT = pytest.StashKey[Report]()
@@ -173,9 +173,9 @@ def bench(request: pytest.FixtureRequest) -> Any:
 
 def _end(config: pytest.Config, why: str) -> NoReturn:
     """Fail the first check that nothing can judge, with the reason; skip each one after it."""
-    if why in config.stash.setdefault(STOPPED, set()):
+    if config.stash.get(STOPPED, False):
         pytest.skip(f"nothing can be judged: {why}")
-    config.stash[STOPPED].add(why)
+    config.stash[STOPPED] = True
     pytest.fail(why, pytrace=False)
 
 
