@@ -18,11 +18,10 @@ from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
-from mcp_proxy_conformance.run.collection import Place, clauses_of, named, place_of
+from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
 from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
 from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
-from mcp_proxy_conformance.run.lanes import Judged
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import remark
 from mcp_proxy_conformance.run.pytest_bridge import (
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 RUN = pytest.StashKey[RunSession]()
-ENDING = pytest.StashKey[tuple[Ending, Conclusion, Judged | None]]()
+ENDING = pytest.StashKey[tuple[Ending, Conclusion]]()
 BEGAN = pytest.StashKey[float]()
 STOPPED = pytest.StashKey[bool]()
 SILENCE = pytest.StashKey[Timeouts]()
@@ -165,8 +164,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
     lacking = run.subject.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
-    lanes = run.lane_of(request.node)
-    opened = run.subject.open(place) if lanes is None else lanes.opened(request.node)
+    opened = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
     return opened
 
@@ -200,25 +198,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     place = place_of(pyfuncitem)
     if run is None or place is None or "bench" not in pyfuncitem.funcargs:
         return None
-    lanes = run.lane_of(pyfuncitem)
-    judged = None if lanes is None else lanes.judged(pyfuncitem)
-    ending = _judged_here(pyfuncitem, run, place) if judged is None else judged.ending
+    names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001
+    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
+    call = partial(_call, pyfuncitem.obj, arguments)
+    ending = run.subject.judge(call, arguments["bench"], place)
+    if isinstance(golden := arguments.get("golden"), Golden):
+        ending = golden.concluded(ending, call)
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return tell_pytest(pyfuncitem, ending, run)
     ending = with_breaches_of_schemas(ending, cited, run.state.broken)
     conclusion = run.found(ending, cited)
-    pyfuncitem.stash[ENDING] = ending, conclusion, judged
+    pyfuncitem.stash[ENDING] = ending, conclusion
     return tell_pytest(pyfuncitem, as_found(ending, conclusion), run)
-
-
-def _judged_here(item: pytest.Function, run: RunSession, place: Place) -> Ending:
-    """Have the subject judge a check in this thread, with all fixtures that it asks for."""
-    names = item._fixtureinfo.argnames  # noqa: SLF001
-    arguments: dict[str, Any] = {name: item.funcargs[name] for name in names}
-    call = partial(_call, item.obj, arguments)
-    ending = run.subject.judge(call, arguments["bench"], place)
-    golden = arguments.get("golden")
-    return golden.concluded(ending, call) if isinstance(golden, Golden) else ending
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
@@ -256,7 +247,7 @@ def pytest_runtest_makereport(
     if run is None or place is None:
         return report
     item.config.stash[INTERRUPTION].again()
-    if call.when == "teardown" and not run.lane_of(item) and run.subject.lacking(place) is None:
+    if call.when == "teardown" and run.subject.lacking(place) is None:
         run.subject.done_with(place)
     if not clauses_of(item):  # a user's own check, which only pytest reports
         return report
@@ -267,11 +258,9 @@ def pytest_runtest_makereport(
         report.user_properties.append(("verdict", result.verdict))
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
-        ending, conclusion, judged = item.stash[ENDING]
+        ending, conclusion = item.stash[ENDING]
         del item.stash[ENDING]  # its error holds every answer of the check
-        rests = None if judged is None else judged.rests
-        seconds = seconds if judged is None else judged.seconds
-        result = run.record(item, place, ending, conclusion, seconds=seconds, rests=rests)
+        result = run.record(item, place, ending, conclusion, seconds=seconds)
         _stop_if_silent(item, ending, run)
         selection = run.request.selection
         if result.convicts(selection.until):

@@ -19,9 +19,8 @@ from mcp_proxy_conformance.report.from_record import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
 from mcp_proxy_conformance.run.deadline import OutOfTime, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
-from mcp_proxy_conformance.run.lanes import Lanes
 from mcp_proxy_conformance.run.request import RunRequest
-from mcp_proxy_conformance.run.subject import Probed, Rests, Subject
+from mcp_proxy_conformance.run.subject import Probed, Subject
 from mcp_proxy_conformance.targets.waits import End, Probe, during
 from mcp_proxy_conformance.verdict.comparison import plain
 from mcp_proxy_conformance.verdict.deviations.waivers import waived
@@ -55,8 +54,8 @@ class Conclusion:
 class RunSession:
     """One run in progress: it judges checks on the subject and collects results in `state`.
 
-    `lanes`: judge checks side by side, if any do; `beyond`: clauses that no check judges in this
-    run, and why; `redactor`: removes credentials from everything that is printed or written.
+    `beyond`: clauses that no check judges in this run, and why; `redactor`: removes credentials
+    from everything that is printed or written.
     """
 
     request: RunRequest
@@ -64,7 +63,6 @@ class RunSession:
     profile: Profile
     only: frozenset[str] | None = None
     state: RunState = field(default_factory=RunState)
-    lanes: Lanes | None = None
     began: float = field(default_factory=time.monotonic)
     beyond: Mapping[str, NotApplicable] = field(init=False)
     redactor: Redactor = field(init=False)
@@ -118,18 +116,6 @@ class RunSession:
         """Have the subject prepare the targets of all collected checks, in their order."""
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
-    def side_by_side(self, items: Sequence[pytest.Item]) -> None:
-        """Begin to judge these checks side by side, as many at once as the subject allows.
-
-        In trials of the selftest, and where one at a time is allowed, pytest's loop judges them.
-        """
-        if self.subject.lanes > 1 and not self.request.trial:
-            self.lanes = Lanes(self.subject, items, self.subject.lanes)
-
-    def lane_of(self, item: pytest.Item) -> Lanes | None:
-        """Return the lanes if one of them judges the check; None if pytest's loop does."""
-        return self.lanes if self.lanes is not None and item in self.lanes else None
-
     def count(self, places: Sequence[Place]) -> None:
         """Tell the subject how many checks use each place: after the last one its target ends."""
         self.subject.count(self.subject.applicable(places))
@@ -140,20 +126,16 @@ class RunSession:
 
     def record(
         self, item: pytest.Item, place: Place, ending: Ending, conclusion: Conclusion | None = None,
-        *, seconds: float, rests: Rests | None = None,
+        *, seconds: float,
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        A failure that the file of known failures lists gets the verdict `waived`. `rests` is what
-        the result rests on, if that is known.
+        A failure that the file of known failures lists gets the verdict `waived`.
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
-        if rests is None:
-            rests = self.subject.rests(place, ending)
-            ending = rests.ending
-        elif ending.verdict == "pass":
-            rests = rests.of_a_pass()
+        rests = self.subject.rests(place, ending)
+        ending = rests.ending
         self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
         evidence = _sentences(conclusion.findings)
@@ -236,18 +218,12 @@ class RunSession:
 
     def finish(self) -> None:
         """Have the subject end what the report still counts: the sessions of an endpoint."""
-        if self.lanes is not None:
-            self.lanes.stop()
         self.subject.finish()
 
     def close(self) -> None:
         """End every target of the subject."""
         with during(End()):
-            if self.lanes is not None:
-                self.lanes.stop()
             self.subject.close()
-            if self.lanes is not None:
-                self.lanes.close()
 
     def recorded(self) -> RunRecord:
         """Return the record from which the report is made."""

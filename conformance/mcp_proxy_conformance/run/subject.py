@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,6 @@ from mcp_proxy_conformance.verdict.record import beyond, not_declared
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
 
 Check = Callable[[Any], Any]
-PASS_EXCERPT = 4
-"""The messages that the result of a passed check rests on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +42,6 @@ class Rests:
     lines: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
 
-    def of_a_pass(self) -> Rests:
-        """Return this with the last few messages only."""
-        return replace(self, messages=dict([*self.messages.items()][-PASS_EXCERPT:]))
-
 
 class Subject:
     """Base of the subjects of a run: the operations that a session calls, with defaults."""
@@ -60,8 +54,6 @@ class Subject:
     """Sentences about what is judged, for the user to read before the first check."""
     indivisible = ""
     """Why its checks cannot run in several processes; empty if they can."""
-    lanes = 1
-    """Checks that may be judged side by side in this process, known after the probe."""
     is_redacted = False
     """Whether pytest's own output of a failure is limited to the redacted reason."""
 

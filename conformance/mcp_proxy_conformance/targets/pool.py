@@ -28,8 +28,6 @@ EARLY_S = 15.0
 """Seconds before the estimated first use at which short-lived targets are started."""
 PACE_S, WEIGHT = 1.0, 0.2
 """Assumed seconds of the first checks; the weight of each check in the running mean."""
-USERS = 8
-"""The most threads that request targets at once."""
 ENDERS = 32
 """Targets that are ended at once; each waits for a program that may react to SIGKILL only."""
 NEXT = "~next"
@@ -83,12 +81,10 @@ class Pool(Generic[P]):
         self._keep = keep
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready[P]]] = {}
-        self._crew = ThreadPoolExecutor(target.ahead + USERS, thread_name_prefix="pool")
+        self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
         self._enders = ThreadPoolExecutor(ENDERS, thread_name_prefix="ending")
         self._open: set[Started] = set()
         self._lock = threading.Lock()
-        self._plans = threading.RLock()
-        self._users = 1
         self._closed = False
         self._wanted: dict[str, Wanted] = {}
         self._requested, self._pace = 0, PACE_S
@@ -99,16 +95,9 @@ class Pool(Generic[P]):
 
         They replace an earlier list, but for targets that are already made.
         """
-        with self._plans:
-            self._queue = [each for each in wanted if each.place not in self._made]
-            self._wanted |= {each.place: each for each in wanted}
-            self._start_ahead()
-
-    def share(self, users: int) -> None:
-        """Have as many targets in use at once as there are `users`, besides those made ahead."""
-        with self._plans:
-            self._users = min(users, USERS)
-            self._start_ahead()
+        self._queue = [each for each in wanted if each.place not in self._made]
+        self._wanted |= {each.place: each for each in wanted}
+        self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """Return the target of a place, waiting until it is prepared; a too old one is replaced.
@@ -116,32 +105,25 @@ class Pool(Generic[P]):
         Raises:
             AdapterError: It did not start, or not in time.
         """
-        with self._plans:
-            wanted = self._wanted.get(place)
-            if wanted is None or not wanted.spare:
-                self._count()
-            future = self._made.get(place)
-            if future is None:
-                self._queue = [each for each in self._queue if each.place != place]
-                future = self._submit(place, world)
+        wanted = self._wanted.get(place)
+        if wanted is None or not wanted.spare:
+            self._count()
+        future = self._made.get(place)
+        if future is None:
+            self._queue = [each for each in self._queue if each.place != place]
+            future = self._submit(place, world)
         ready = self._result(place, future)
         lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
         if ready.age_s > lasts:
-            ready = self._result(place, self._successor(place, world, lasts))
-        with self._plans:
-            self._start_ahead()
-        return ready
-
-    def _successor(self, place: str, world: World, lasts_s: float) -> Future[Ready[P]]:
-        """Replace a place's target, which is too old, by its successor or by a new one."""
-        with self._plans:
             self._drop(place)
             following = _there(self._made.get(place + NEXT))
-            if following is not None and following.age_s > lasts_s:
+            if following is not None and following.age_s > lasts:
                 self._drop(place + NEXT)
             future = self._made.pop(place + NEXT, None) or self._submit(place, world)
             self._made[place] = future
-            return future
+            ready = self._result(place, future)
+        self._start_ahead()
+        return ready
 
     def _result(self, place: str, future: Future[Ready[P]]) -> Ready[P]:
         """Wait for a target and return it; meanwhile other targets are started and renewed."""
@@ -150,8 +132,7 @@ class Pool(Generic[P]):
             while not wait([future], EVERY_S).done:
                 if time.monotonic() > deadline:
                     raise AdapterError(f"the target was not set up within {GET_S:g} s")
-                with self._plans:
-                    self._start_ahead()
+                self._start_ahead()
         if (failure := future.exception()) is not None:
             raise failure.with_traceback(None)  # it is raised once for each check of the stage
         return future.result()
@@ -177,11 +158,10 @@ class Pool(Generic[P]):
 
     def release(self, place: str) -> None:
         """End a place's target and its replacement, and start the next planned ones."""
-        with self._plans:
-            for name in (place, place + NEXT):
-                self._drop(name)
-            self._wanted.pop(place, None)
-            self._start_ahead()
+        for name in (place, place + NEXT):
+            self._drop(name)
+        self._wanted.pop(place, None)
+        self._start_ahead()
 
     def _drop(self, place: str) -> None:
         """Forget a place's target; cancel its start or, if that has begun, end it in a thread."""
@@ -214,10 +194,9 @@ class Pool(Generic[P]):
         """End every target, those still being started included, and wait until all have ended."""
         with self._lock:
             self._closed = True
-        with self._plans:
-            self._queue = []
-            for future in self._made.values():
-                future.cancel()
+        self._queue = []
+        for future in self._made.values():
+            future.cancel()
         with self._lock:
             remaining, self._open = list(self._open), set()
         for started in remaining:
@@ -234,8 +213,7 @@ class Pool(Generic[P]):
         self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
         waiting = sum(not future.done() for future in self._made.values())
-        most = self._ahead + self._users
-        while self._queue and len(self._made) < most and waiting < self._ahead:
+        while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
             if self._ahead_s(self._queue[0]) > early:
                 return
             wanted = self._queue.pop(0)

@@ -36,20 +36,6 @@ class Arrival(Wait):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement(Wait):
-    """The end of a check at a place: this thread judges it."""
-
-    place: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn(Wait):
-    """The end of a check at a place that another thread judges."""
-
-    place: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools(Wait):
     """The tools of an upstream, until they are listed and callable."""
 
@@ -135,23 +121,15 @@ def during(wait: Wait) -> Iterator[None]:
 def waiting_in(thread: int) -> Waiting | None:
     """Return the innermost wait of a thread, None if there is none.
 
-    A wait for what another thread judges or sets up is replaced by what that thread waits for.
+    A wait for a target that another thread sets up is replaced by what that thread waits for.
     """
     with _LOCK:
         own = _WAITS.get(thread, [None])[-1]
-        if own is not None and isinstance(own.wait, Turn):
-            own = _innermost(Judgement, own.wait.place)
         if own is None or not isinstance(own.wait, Arrival):
-            return None if own is None or isinstance(own.wait, Judgement) else own
-        return _innermost(Setup, own.wait.place) or own
-
-
-def _innermost(kind: type[Judgement | Setup], place: str) -> Waiting | None:
-    """Return what the thread waits for that judges a check at the place, or sets it up."""
-    stacks = [stack for stack in _WAITS.values() if isinstance(stack[0].wait, kind)]
-    for stack in stacks:
-        first, last = stack[0].wait, stack[-1]
-        if isinstance(first, kind) and first.place == place:
-            beside = len(stacks) - 1 if kind is Setup else 0
-            return Waiting(wait=last.wait, since=last.since, beside=beside)
-    return None
+            return own
+        setups = [stack for stack in _WAITS.values() if isinstance(stack[0].wait, Setup)]
+        for stack in setups:
+            first, last = stack[0].wait, stack[-1]
+            if isinstance(first, Setup) and first.place == own.wait.place:
+                return Waiting(wait=last.wait, since=last.since, beside=len(setups) - 1)
+    return own

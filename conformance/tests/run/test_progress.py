@@ -27,7 +27,6 @@ from mcp_proxy_conformance.run.time_left import TimeLeft
 from mcp_proxy_conformance.targets.waits import (
     Arrival,
     End,
-    Judgement,
     LoadEnd,
     Lock,
     News,
@@ -37,7 +36,6 @@ from mcp_proxy_conformance.targets.waits import (
     Settling,
     Setup,
     Tools,
-    Turn,
     Wait,
     Waiting,
     during,
@@ -220,35 +218,6 @@ def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
 def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
     """It has the seconds so far and their limit, where there is one."""
     assert sentence(Waiting(wait=wait, since=time.monotonic() - 3)) == words
-
-
-def test_a_wait_for_a_lane_is_told_by_what_that_lane_waits_for() -> None:
-    """A lane that waits for nothing, or has not begun, is no wait: the check's name is shown."""
-    steps, shown = threading.Barrier(2), list[Wait | None]()
-
-    def judge() -> None:
-        with during(Judgement(place="mixed")):
-            steps.wait()
-            steps.wait()
-            with during(Settling()):
-                steps.wait()
-                steps.wait()
-
-    def look() -> Wait | None:
-        waiting = waiting_in(threading.get_ident())
-        return None if waiting is None else waiting.wait
-
-    thread = threading.Thread(target=judge)
-    with during(Turn(place="mixed")):
-        shown.append(look())
-        thread.start()
-        for _ in range(2):
-            steps.wait()
-            shown.append(look())
-            steps.wait()
-    thread.join()
-
-    assert shown == [None, None, Settling()]
 
 
 def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:

@@ -39,8 +39,6 @@ class Alone:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
         self.run.probe()
-        if self.run.state.stopped is None:
-            self.run.side_by_side(items)
 
     def give_up(self) -> bool:
         """Return True, which ends pytest's loop: there is no other process."""

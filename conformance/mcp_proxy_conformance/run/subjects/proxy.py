@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +17,7 @@ from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, judge, with_log
-from mcp_proxy_conformance.run.lane_number import lanes_for, load, processors
-from mcp_proxy_conformance.run.subject import PASS_EXCERPT, Check, Probed, Rests, Subject
+from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import Started
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.run.laws.engine import Laws
 
 
-PRESENCE_EXCERPT = 8
+PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
 GENERATED = World(servers=(), id="generated worlds")
 FEW = 3
@@ -106,12 +103,11 @@ class DrivenProxy(Subject):
         self._examples, self._seed = examples, seed
         self._records: dict[str, StageRecord] = {}
         self._current: dict[str, StageRecord] = {}
-        self._uses, self._places = Counter[str](), list[str]()
+        self._uses = Counter[str]()
         self._pool: Pool[Armed] | None = None
         self._laws: Laws[Plan] | None = None
         self._in_worlds: list[Finding] = []
         self._few = False
-        self._lock = threading.Lock()
 
     @property
     def pool(self) -> Pool[Armed]:
@@ -141,27 +137,10 @@ class DrivenProxy(Subject):
     @property
     def stages(self) -> Sequence[CitedStage]:
         """The records of all started stages, with present credentials."""
-        with self._lock:
-            records = sorted(self._records.values(), key=lambda record: self._order(record.name))
-        return [record.cited() for record in records]
-
-    def _order(self, name: str) -> int:
-        """Return the number of a place in the order of the checks."""
-        return self._places.index(name) if name in self._places else len(self._places)
+        return [record.cited() for record in self._records.values()]
 
     def probe(self) -> Probed:
-        """Start a small world; stop the run if the target does not start or lacks the feature.
-
-        By the time that it waits meanwhile, decide how many checks are judged side by side.
-        """
-        began, worked = time.monotonic(), time.process_time()
-        probed = self._probe()
-        waited_s = time.monotonic() - began - (time.process_time() - worked)
-        self.lanes = lanes_for(waited_s, processors(), load())
-        self.pool.share(self.lanes)
-        return probed
-
-    def _probe(self) -> Probed:
+        """Start a small world; stop the run if the target does not start or lacks the feature."""
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
         except AdapterError as error:
@@ -212,7 +191,6 @@ class DrivenProxy(Subject):
     def count(self, places: Sequence[Place]) -> None:
         """Set how many checks use each place: after the last one its target ends."""
         self._uses = Counter(place.name for place in places)
-        self._places = list(self._uses)
 
     def soon(self, places: Sequence[Place]) -> None:
         """Have the pool start these places' targets ahead, in order; worlds of laws excluded."""
@@ -239,14 +217,13 @@ class DrivenProxy(Subject):
         if place.name == GENERATED.id:
             return LawBench(self.laws)
         ready = self.pool.get(place.name, place.world, shared=not place.fresh)
-        with self._lock:
-            current = self._current.get(place.name)
-            if current is None or current.ready is not ready:
-                number = sum(record.name == place.name for record in self._records.values()) + 1
-                name = place.name if number == 1 else f"{place.name} {number}"
-                stage = place.world.id or place.name
-                current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
-                self._records[name] = self._current[place.name] = current
+        current = self._current.get(place.name)
+        if current is None or current.ready is not ready:
+            number = sum(record.name == place.name for record in self._records.values()) + 1
+            name = place.name if number == 1 else f"{place.name} {number}"
+            stage = place.world.id or place.name
+            current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
+            self._records[name] = self._current[place.name] = current
         return Bench(ready.started, ready.prepared)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
@@ -278,9 +255,9 @@ class DrivenProxy(Subject):
         if record is None:
             return Rests(ending=ending)
         started = record.ready.started
-        started.log_wanted |= ending.verdict in ("fail", "error") or bool(ending.of_schemas)
+        started.log_wanted |= ending.verdict in ("fail", "error")
         excerpt = () if ending.since is None else started.transcript.since(ending.since)
-        if ending.verdict == "pass" and not ending.of_schemas:
+        if ending.verdict == "pass":
             excerpt = excerpt[-PASS_EXCERPT:]
         wire = started.client().wire
         self.wire = self.wire or (wire if wire != "unopened" else "")
@@ -301,10 +278,8 @@ class DrivenProxy(Subject):
         """Count down a place's checks; after the last one end its targets."""
         if place.name == GENERATED.id:
             return
-        with self._lock:
-            self._uses[place.name] -= 1
-            is_last = self._uses[place.name] <= 0
-        if is_last:
+        self._uses[place.name] -= 1
+        if self._uses[place.name] <= 0:
             self.pool.release(place.name)
             self.pool.release(place.name + SECOND)
 
