@@ -94,7 +94,8 @@ def test_no_credential_is_told_anywhere(
     options += ["--as", f"north=Authorization: Bearer {AGENT}", "--rate", "10000"]
 
     done = CliRunner().invoke(
-        main, ["run", "endpoint", "--verbose", "--url", url(place), "--out", str(tmp_path), *options]
+        main,
+        ["run", "endpoint", "--verbose", "--url", url(place), "--out", str(tmp_path), *options],
     )
 
     report = (tmp_path / "report.json").read_text(encoding="utf-8")

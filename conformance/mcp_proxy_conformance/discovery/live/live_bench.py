@@ -65,7 +65,7 @@ class LiveBench:
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag absent or false, like `flagged`."""
+        """Return the readable answers with the flag absent or false; inconclusive below three."""
         return self._read(flagged=False)
 
     def revealing(self) -> list[tuple[LiveAnswer, Answer]]:

@@ -330,7 +330,7 @@ def _coded_query(request: Request) -> str:
 
 
 def _caller(request: Request) -> str:
-    """Return the agent's name for a flagged request; `call` alone for any other."""
+    """Return `call of` and the agent's name for a flagged request; `call` for any other."""
     return f"call of {request.agent.name}" if request.flag else "call"
 
 
