@@ -87,8 +87,8 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
     ignoring = stranger.look("/mcp", "--tool", "find_tools", *stranger.options)
 
     sentence = "no discovery tool named 'retrieve_tools' on this endpoint (tools: add, find_tools)"
-    repair = "if 'find_tools' finds tools, give --tool find_tools"
-    assert missing == f"{sentence}; {repair}\nexit 4"
+    repair = "give the tool that finds tools by a text with --tool; a server that has none is not"
+    assert missing == f"{sentence}; {repair} what this profile judges\nexit 4"
     words = "neither the description nor the schema of find_tools names include_disabled"
     assert ignoring == f"FR-014.described: {words}\nexit 1"
     assert upstream.lists > lists
