@@ -25,7 +25,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     tool_key,
 )
 from mcp_proxy_conformance.targets.description import BadTarget
-from mcp_proxy_conformance.targets.kinds import surface_in
+from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert
@@ -164,7 +164,7 @@ def _endpoint(
             "`run endpoint` judges one endpoint; give either --url URL or --stdio CMD"
         )
     url, own = place_named(inner["url"]) if inner["url"] else ("", {})
-    surface, pins, described = surface_in(file)
+    known = knowledge_in(file)
     headers = own | headers_of(inner["header"], "--header")
     agents = agents_of(inner["agents"])
     if words and (headers or agents):
@@ -180,10 +180,12 @@ def _endpoint(
         stdio=words,
         headers=headers,
         agents=agents,
-        surface=_surface(surface, inner),
-        listing=described or inner["listing"] is not None,
-        calls=described,
-        pins=pins,
+        surface=_surface(known.surface, inner),
+        listing=known.is_described or inner["listing"] is not None,
+        calls=known.is_described,
+        pins=known.pins,
+        name=known.name,
+        version=known.version,
         file=file,
         queries=inner["query"],
         expect=read_locks(inner["expect"]) if inner["expect"] is not None else {},

@@ -28,6 +28,7 @@ HELP = {
     "target": "Kind of target: reference, mcpproxy, command, loader or endpoint."
     "  [default: implied by the other options]",
     "url": "URL of a live endpoint.",
+    "target_file": "The target file.  [default: mcp-proxy-conformance.toml in the working folder]",
     "command": "The adapter (or loader, or stdio endpoint) and its arguments, as one string.",
     "binary": "The program of kind mcpproxy.",
     "headers": "Headers for the endpoint, one per line; pass secrets by the environment.",
@@ -48,7 +49,11 @@ def _inputs(command: F) -> F:
     return command
 
 
-@click.command(epilog=examples("gate", "gate --url http://127.0.0.1:8080/mcp --fail-on violated"))
+@click.command(
+    epilog=examples(
+        "gate --target-file proxy.toml", "gate --url http://127.0.0.1:8080/mcp --fail-on violated"
+    )
+)
 @_inputs
 @click.option(
     "--out",

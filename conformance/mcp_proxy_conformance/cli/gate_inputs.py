@@ -13,6 +13,10 @@ PARTIAL = ("--only", "--check", "--shard", "--case")
 """Options of `run` that leave a part of the profile out."""
 
 
+OPTIONS = ("profile", "deviations", "baseline", "fail_on", "url", "binary", "target_file")
+"""Inputs that are options of `run` with the same name."""
+
+
 class BadInput(Exception):
     """An input cannot be used; one sentence with its name and the repair."""
 
@@ -27,6 +31,7 @@ class Inputs:
 
     target: str = ""
     url: str = ""
+    target_file: str = ""
     command: str = ""
     binary: str = ""
     headers: str = ""
@@ -49,16 +54,16 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
             read.
     """
     kind = _kind(inputs)
-    described = described or "--target-file" in inputs.options
+    described = described or bool(inputs.target_file) or "--target-file" in inputs.options
     if kind is None and not described:
         raise BadInput(
-            "no target is named; give command, url or binary, or put"
+            "no target is named; give command, url, binary or target-file, or put"
             " mcp-proxy-conformance.toml into the working folder"
         )
     _agree(inputs, kind)
     words = [kind] if kind is not None else []
     words += _whole(_words("options", inputs.options))
-    for option in ("profile", "deviations", "baseline", "fail_on", "url", "binary"):
+    for option in OPTIONS:
         if value := getattr(inputs, option):
             words.append(f"--{option.replace('_', '-')}={value}")
     words += [f"--header={line}" for line in inputs.headers.splitlines() if line.strip()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.phrases import has_waived, profile_of
+from mcp_proxy_conformance.report.phrases import has_waived, named, profile_of
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 
@@ -14,14 +14,16 @@ OTHER = "lightgrey"
 """Colour of a run that judged nothing: a declaration, the target or the suite is at fault."""
 DEVIATING = "yellowgreen"
 """Colour of a run that passes with deviations."""
-MOST = 60
+MOST, NAME = 60, 30
+"""Characters of a text, and of the target's name and version in it."""
 
 
 def render(report: Report) -> str:
-    """Return the badge's JSON: profile and headline, coloured by the exit code."""
+    """Return the badge's JSON: target, profile and headline, coloured by the exit code."""
+    name = _line(named(report), NAME) if report.target.name else ""
     badge = {
         "schemaVersion": 1,
-        "label": _line(profile_of(report)),
+        "label": _line(f"{name} {profile_of(report)}"),
         "message": _line(report.headline),
         "color": _color(report),
     }
@@ -34,6 +36,6 @@ def _color(report: Report) -> str:
     return COLORS.get(report.exit, OTHER)
 
 
-def _line(text: str) -> str:
+def _line(text: str, most: int = MOST) -> str:
     """Return the start of the text on one line; `unknown` if empty, as shields needs a text."""
-    return " ".join(inert(text).split())[:MOST] or "unknown"
+    return " ".join(inert(text).split())[:most] or "unknown"

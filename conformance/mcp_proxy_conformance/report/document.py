@@ -36,9 +36,14 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """The implementation under test; `lines` maps members of its target file to their lines."""
+    """The implementation under test; `lines` maps members of its target file to their lines.
+
+    `name` and `version` are those of the target file, else those that the target gives of itself;
+    empty if there are none, and `name` in reports of earlier builds.
+    """
 
     kind: str
+    name: str = ""
     version: str
     wire: str
     capabilities: list[str]

@@ -73,6 +73,7 @@ def made(run: RunRecord) -> Report:
         ),
         target=JudgedTarget(
             kind=run.target.kind,
+            name=run.target.name,
             version=run.target.version,
             wire=state.wire,
             capabilities=sorted(run.target.capabilities),

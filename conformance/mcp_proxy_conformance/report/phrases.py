@@ -193,14 +193,17 @@ def profile_of(report: Report) -> str:
 
 
 def named(report: Report) -> str:
-    """Return the name of the target, its kind and version."""
-    return f"{report.target.kind} {report.target.version}".strip()
+    """Return the name of the target, or its kind if it has none, and its version."""
+    target = report.target
+    return f"{target.name or target.kind} {target.version}".strip()
 
 
 def target_of(report: Report) -> str:
-    """Return the name of the target, and the wire on which it was judged."""
-    wire = f", wire {report.target.wire}" if report.target.wire else ""
-    return f"{named(report)}{wire}"
+    """Return name and version of the target, its kind, and the wire on which it was judged."""
+    target = report.target
+    kind = f" ({target.kind})" if target.name and target.name != target.kind else ""
+    wire = f", wire {target.wire}" if target.wire else ""
+    return f"{named(report)}{kind}{wire}"
 
 
 def began(report: Report) -> str:

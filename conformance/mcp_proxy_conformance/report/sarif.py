@@ -14,6 +14,7 @@ from mcp_proxy_conformance.report.phrases import (
     causes_of,
     line_of,
     sentence,
+    target_of,
     waived_by,
 )
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
@@ -44,6 +45,7 @@ def render(report: Report) -> str:
                 "rules": [_rule(clause_id, kind) for clause_id, kind in levels.items()],
             }
         },
+        "properties": {"target": inert(target_of(report))},
         "invocations": [_invocation(report, firm)],
         "results": [
             _result(result, report, numbers)

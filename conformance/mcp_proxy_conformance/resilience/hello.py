@@ -38,14 +38,6 @@ LONGEST = 100
 """The most characters of the name and of the version that a report shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
-    """An answer to hello: what it declares, and the loader's name and version in one line."""
-
-    declared: Description
-    title: str = ""
-
-
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     ok: dict[str, Any] | None = None
@@ -53,20 +45,14 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class _Titled(msgspec.Struct, frozen=True, kw_only=True):
-    name: str = ""
-    version: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """A loader's description completed by its hello, its title, and sentences for the user.
+    """A loader's description completed by its hello, and sentences for the user.
 
     `broken`: why the program cannot be used; empty if it can.
     """
 
     description: Description
-    title: str = ""
     remarks: tuple[str, ...] = ()
     broken: str = ""
 
@@ -95,9 +81,9 @@ def introduced(
     if hello is None:
         unknown = () if is_declared else (UNKNOWN,)
         return Introduction(description=completed(description, NOTHING), remarks=unknown)
-    whole = completed(description, hello.declared)
-    differences = tuple(_differences(whole, hello.declared))
-    return Introduction(description=whole, title=hello.title, remarks=differences)
+    whole = completed(description, hello)
+    differences = tuple(_differences(whole, hello))
+    return Introduction(description=whole, remarks=differences)
 
 
 def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
@@ -123,8 +109,8 @@ def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
         program.finish(END_S)
 
 
-def read_hello(line: bytes) -> Hello | None:
-    """Read the answer to hello; None if the program does not know the operation.
+def read_hello(line: bytes) -> Description | None:
+    """Return what an answer to hello declares; None if the program does not know the operation.
 
     Raises:
         AdapterError: The line is no answer to it.
@@ -147,20 +133,22 @@ def read_hello(line: bytes) -> Hello | None:
     return _declared(answer.ok)
 
 
-def _declared(members: dict[str, Any]) -> Hello:
-    """Make a Hello of the members of `ok`; BadTarget if capabilities are missing or unusable."""
+def _declared(members: dict[str, Any]) -> Description:
+    """Return the declarations in `ok`; BadTarget if capabilities are missing, or one is unusable.
+
+    Its name and its version are cut, and each brought into one line.
+    """
     if members.get("capabilities") is None:
         raise BadTarget(f"{ANSWER} has no `capabilities`; send a list of them, which may be empty")
+    titles = {
+        name: " ".join(text.split())[:LONGEST]
+        for name in ("name", "version")
+        if isinstance(text := members.get(name), str)
+    }
     try:
-        declared = description_of_loader(members, ANSWER)
-        titled = msgspec.convert(members, _Titled)
+        return description_of_loader(members | titles, ANSWER)
     except BadTarget as error:
         raise BadTarget(f"{error}; {PAGE}") from None
-    except msgspec.ValidationError as error:
-        complaint = str(error).replace(" - at `$.", " at `")
-        raise BadTarget(f"{ANSWER}: {complaint}; {PAGE}") from None
-    words = f"{titled.name} {titled.version}".split()
-    return Hello(declared=declared, title=" ".join(words)[:LONGEST])
 
 
 def _differences(used: Description, declared: Description) -> Iterator[str]:

@@ -32,6 +32,7 @@ ALIKE: Mapping[str, Callable[[Report, Part], Any]] = {
     "suite versions": lambda report, _: report.suite.version,
     "profiles": lambda report, _: report.profile.name,
     "kinds of target": lambda report, _: report.target.kind,
+    "names of the target": lambda report, _: report.target.name,
     "versions of the target": lambda report, _: report.target.version,
     "target files": lambda report, _: report.target.file,
     "declared capabilities": lambda report, _: report.target.capabilities,
@@ -115,6 +116,7 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
         profile=judged_by,
         target=TargetFacts(
             kind=target.kind,
+            name=target.name,
             version=target.version,
             capabilities=can,
             file=target.file,

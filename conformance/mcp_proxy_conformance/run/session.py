@@ -235,7 +235,8 @@ class RunSession:
             profile=self.profile,
             target=TargetFacts(
                 kind=target.kind,
-                version=target.version,
+                name=target.name or subject.server.name,
+                version=target.version or subject.server.version,
                 capabilities=target.capabilities,
                 file=target.file.path if target.file else None,
                 lines=target.file.lines if target.file else {},

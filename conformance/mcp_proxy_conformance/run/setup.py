@@ -149,7 +149,8 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
         can,
         tool_prefix=whole.tool_prefix,
         timeout_signatures=whole.timeout_signatures,
-        version=known.title,
+        name=whole.name,
+        version=whole.version,
         remarks=(*known.remarks, *_judged_by(can, request.profile)) if not known.broken else (),
         broken=known.broken,
     )

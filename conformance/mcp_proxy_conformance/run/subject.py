@@ -17,6 +17,7 @@ from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.record import beyond, not_declared
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
+from mcp_proxy_conformance.wire.conversation import ServerInfo
 
 Check = Callable[[Any], Any]
 
@@ -49,6 +50,8 @@ class Subject:
     target: Target
     wire = ""
     """The revision of the protocol in use, once known."""
+    server: ServerInfo = ServerInfo()
+    """The name and version that the target gives of itself, once known."""
     own_case: OwnCase | None = None
     remarks: Sequence[str] = ()
     """Sentences about what is judged, for the user to read before the first check."""

@@ -143,7 +143,8 @@ class Target:
     A process is used until it is `lasts_s` old, then replaced; `ahead` targets are started before
     they are needed. `command` is the command line that starts it, if any. `soak_s` is how long
     stages are kept running for FR-001.endures, `baseline` the folder of a recording for
-    SC-001.baseline and related clauses. `file` is the target file.
+    SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
+    its own, a target has those that its handshake gives.
     """
 
     kind: str
@@ -153,6 +154,7 @@ class Target:
     settle_s: float = 1.0
     ready_s: float = 15.0
     enforce_s: float = 5.0
+    name: str = ""
     version: str = ""
     close: Callable[[], None] = lambda: None
     pins: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -29,6 +29,7 @@ OF_LOADERS = ("attempts", "classifies", "retries", "stdio", "warnings")
 DEEPEST = 30
 """The deepest nesting of values in a target file."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
+Title = Annotated[str, msgspec.Meta(max_length=100)]
 
 
 class BadTarget(ValueError):
@@ -38,10 +39,13 @@ class BadTarget(ValueError):
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a target file; times in seconds, as in `Target`.
 
-    `tool_prefix` and `timeout_signatures` are of loaders, as in `LoaderTarget`.
+    `name` and `version` are those of the implementation, for reports. `tool_prefix` and
+    `timeout_signatures` are of loaders, as in `LoaderTarget`.
     """
 
     kind: Kind = "command"
+    name: Title = ""
+    version: Title = ""
     command: tuple[str, ...] = ()
     binary: str = ""
     capabilities: tuple[str, ...] | None = None
@@ -121,6 +125,8 @@ def completed(described: Description, declared: Description) -> Description:
     """Return the description of a loader with what it lacks taken from what is `declared`."""
     return msgspec.structs.replace(
         described,
+        name=described.name or declared.name,
+        version=described.version or declared.version,
         capabilities=(
             declared.capabilities if described.capabilities is None else described.capabilities
         ),
@@ -138,7 +144,7 @@ def kind_in(file: Path) -> str | None:
     return kind if kind in get_args(Kind) else None
 
 
-DECLARED_BY_LOADERS = ("capabilities", "tool_prefix", "timeout_signatures")
+DECLARED_BY_LOADERS = ("name", "version", "capabilities", "tool_prefix", "timeout_signatures")
 """Members that the program of a loader can declare too, in its answer to hello."""
 OPTIONS = (
     "binary",

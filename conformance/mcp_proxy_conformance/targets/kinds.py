@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def target_of(described: Description) -> Target:
         target = _reference() if described.kind == "reference" else _command(described.command)
     members: dict[str, Any] = {
         name: value
-        for name in ("settle_s", "enforce_s", "ready_s", "surface")
+        for name in ("settle_s", "enforce_s", "ready_s", "surface", "name", "version")
         if (value := getattr(described, name)) is not None
     }
     if described.capabilities is not None:
@@ -54,20 +55,37 @@ def target_of(described: Description) -> Target:
     return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **members))
 
 
-def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
-    """Return the surface and pinned texts for an endpoint, and whether a target file gives them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """What is known of a running endpoint: by its target file (`is_described`), else by default.
 
-    Pinned texts are mapped to the statuses that each conveys. Without a file, they are defaults.
+    `pins` maps pinned texts to the statuses that each conveys.
     """
+
+    surface: Surface = field(default_factory=Surface)
+    pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    name: str = ""
+    version: str = ""
+    is_described: bool = False
+
+
+def knowledge_in(file: Path | None) -> Knowledge:
+    """Return what a target file says of a running endpoint; raises BadTarget."""
     if file is None:
-        return Surface(), {}, False
+        return Knowledge()
     described = describe_surface(file)
     surface = described.surface
     if surface is None:
         surface = Surface() if described.kind == "command" else operator_surface()
     if described.kind == "mcpproxy" and described.surface is None:
         surface = msgspec.structs.replace(surface, inspect=None)
-    return surface, _pins(described), True
+    return Knowledge(
+        surface=surface,
+        pins=_pins(described),
+        name=described.name,
+        version=described.version,
+        is_described=True,
+    )
 
 
 def _pins(described: Description) -> dict[str, frozenset[str]]:

@@ -77,6 +77,7 @@ class TargetFacts:
     """Facts of the target for its report; `lines` are lines of the target file, by member."""
 
     kind: str
+    name: str = ""
     version: str = ""
     capabilities: frozenset[str] = frozenset()
     file: str | None = None

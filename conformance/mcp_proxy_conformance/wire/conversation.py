@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mcp_proxy_conformance.wire import jsonrpc, revisions
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.held_answers import Held
 
 MAX_PAGES = 1000
+LONGEST = 100
+"""The most characters of the name and of the version of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """The name and version of a server, as it gives them; empty if it gives none."""
+
+    name: str = ""
+    version: str = ""
 
 
 class Carrier(Protocol):
@@ -57,6 +68,20 @@ class Conversation:
         self.opening: Reply | None = None
         self._carrier = carrier
         self._held = held
+
+    @property
+    def server(self) -> ServerInfo:
+        """The server's name and version, from the answer that settled the revision."""
+        try:
+            opened = self.opening.value() if self.opening is not None else {}
+        except ProtocolFault:
+            return ServerInfo()
+        meta = opened.get("_meta")
+        later = meta.get(revisions.META_SERVER) if isinstance(meta, dict) else None
+        info = opened.get("serverInfo", later)
+        texts = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
+        shown = [text[:LONGEST] if isinstance(text, str) else "" for text in texts]
+        return ServerInfo(*shown)
 
     def open(self) -> Self:
         """Agree on a revision with the target, unless that is done; on failure end the carrier."""

@@ -16,6 +16,7 @@ LATEST_STATELESS = STATELESS_REVISIONS[-1]
 _META = "io.modelcontextprotocol/"
 META_VERSION = _META + "protocolVersion"
 META_CLIENT = _META + "clientInfo"
+META_SERVER = _META + "serverInfo"
 META_CAPABILITIES = _META + "clientCapabilities"
 
 UNSUPPORTED_REVISION = -32022

@@ -43,6 +43,8 @@ QUICK = "--profile robustness"
             ["command", "--seed", "7", "--profile", "x y", "--profile=discovery", "--", "a"],
         ),
         (Inputs(options="--target-file t.toml"), ["--target-file", "t.toml"]),
+        (Inputs(target_file="my t.toml"), ["--target-file=my t.toml"]),
+        (Inputs(url="u", target_file="t"), ["endpoint", "--url=u", "--target-file=t"]),
     ],
 )
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:

@@ -192,11 +192,22 @@ def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> Non
 
 
 def test_a_badge_is_one_short_line() -> None:
-    """The badge of a hostile headline is printable and at most 60 characters long."""
-    document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE})))
+    """The texts of a badge of hostile names are printable and at most 60 characters long."""
+    target = CLEAN["target"] | {"name": HOSTILE, "version": HOSTILE}
+    document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE, "target": target})))
 
-    assert len(document["message"]) <= 60
-    assert document["message"].isprintable()
+    for text in (document["message"], document["label"]):
+        assert len(text) <= 60
+        assert text.isprintable()
+    assert document["label"].endswith(" discovery@1")
+
+
+@pytest.mark.parametrize("form", sorted({*FORMATS} - {"github"}))
+def test_a_report_names_its_target(form: str) -> None:
+    """Name and version of the target are in every format that tells of a whole run."""
+    target = CLEAN["target"] | {"name": "my-proxy", "version": "4.5"}
+
+    assert "my-proxy 4.5" in FORMATS[form](typed(CLEAN | {"target": target}))
 
 
 def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
         ('setle_s = 1\ncommand = ["x"]', "unknown member 'setle_s'; did you mean 'settle_s'?"),
         ('[surface.members]\nnotes = "n"', "member 'surface.members.notes'; did you mean 'note'?"),
         ('[[surface.calls]]\ntol = "x"', "did you mean 'tool'?"),
-        ("[zzz]\n", "unknown member 'zzz'; known: kind, command,"),
+        ("[zzz]\n", "unknown member 'zzz'; known: kind, name,"),
         ("settle_s = -1", "`settle_s`"),
         ('settle_s = "1"', "`settle_s`"),
         ('command = "x"', "`command`"),
@@ -195,6 +196,31 @@ def test_bad_options_are_refused(
 
     assert done.exit_code == 2
     assert complaint in done.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("members", "target"),
+    [
+        ("", ("mcp-proxy-reference", "1.0.0")),
+        ('name = "mine"\n', ("mine", "1.0.0")),
+        ('name = "mine"\nversion = "4.5"\n', ("mine", "4.5")),
+    ],
+)
+def test_a_target_is_named_by_its_file_or_by_itself(
+    tmp_path: Path, members: str, target: tuple[str, str]
+) -> None:
+    """The report has name and version of the target file, else those of the handshake."""
+    command = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
+    file, out = tmp_path / FILE, tmp_path / "out"
+    file.write_text(f"command = {command}\n{members}", encoding="utf-8")
+
+    words = ["run", "--target-file", str(file), "--check", CHECK, "--out", str(out)]
+    done = CliRunner().invoke(main, words)
+
+    named = json.loads((out / "report.json").read_bytes())["target"]
+    assert done.exit_code == 0, done.output
+    assert (named["kind"], named["name"], named["version"]) == ("command", *target)
+    assert f"{' '.join(target)} (command)" in done.output
 
 
 def test_holes_are_filled_anywhere() -> None:

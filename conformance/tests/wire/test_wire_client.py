@@ -9,6 +9,7 @@ import pytest
 
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire import Client, ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.conversation import ServerInfo
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: s
         reply = client.call_tool("tool_1", {"x": 1})
 
         assert client.wire == spoken
+        assert client.server == ServerInfo("forge", "1")
     assert names == [tool.name for tool in TOOLS]
     assert (reply.text, reply.document, reply.is_error, reply.structured) == (
         "ok tool_1",

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from mcp_proxy_conformance.catalogue.bounded import read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.targets.kinds import surface_in
+from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.connection import Dialing
@@ -31,7 +31,8 @@ class Endpoint:
     `agents` are further credentials by name; `expect` is the status that each tool should have;
     `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
     surface names these tools because somebody said so, and not by default. `answer_s` is how long
-    each answer may take, `within_s` all of them. `file` is the target file that names the surface.
+    each answer may take, `within_s` all of them. `file` is the target file that names the surface,
+    and maybe the `name` and `version` of what is judged.
     """
 
     url: str = ""
@@ -53,6 +54,8 @@ class Endpoint:
     dialing: Dialing = field(default_factory=lambda: Dialing(redirects=3))
     secrets: frozenset[str] = frozenset()
     file: Path | None = None
+    name: str = ""
+    version: str = ""
 
     @property
     def place(self) -> str:
@@ -166,13 +169,15 @@ def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
         raise BadEndpoint(str(error).replace("--url", URL)) from None
     headers = own | headers_of(environment.get(HEADERS, "").splitlines(), HEADERS)
     file, locks = environment.get(FILE), environment.get(EXPECT)
-    surface, pins, listing = surface_in(Path(file) if file else None)
+    known = knowledge_in(Path(file) if file else None)
     return Endpoint(
         url=url,
         headers=headers,
-        surface=surface,
-        listing=listing,
-        pins=pins,
+        surface=known.surface,
+        listing=known.is_described,
+        pins=known.pins,
+        name=known.name,
+        version=known.version,
         file=Path(file) if file else None,
         expect=read_locks(Path(locks)) if locks else {},
         secrets=frozenset(credentials(url=address, headers=[headers], environment=environment)),

@@ -40,7 +40,7 @@ PLACE, LIVE = "endpoint", "discovery-live"
 SHOWN = 8
 
 
-def live_target(endpoint: Endpoint, version: str = "") -> Target:
+def live_target(endpoint: Endpoint) -> Target:
     """Return a Target that describes the endpoint for the report; it cannot be started."""
 
     def none() -> Any:
@@ -52,7 +52,8 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
         make=none,
         surface=endpoint.surface,
         capabilities=frozenset(),
-        version=version,
+        name=endpoint.name,
+        version=endpoint.version,
         pins=endpoint.pins,
         file=written(endpoint.file) if endpoint.file is not None else None,
     )
@@ -130,6 +131,7 @@ class RunningEndpoint(Subject):
             why = f"the options cannot be sent: {error}"
             return Probed(stopped=Outcome("error in the declaration", DECLARATION, why))
         offered = first_look(self._talks[""])
+        self.server = self._talks[""].conversation.server
         if isinstance(offered, Outcome):
             return Probed(stopped=offered)
         if offered.unnamed and not (endpoint.queries or endpoint.expect):
@@ -137,7 +139,6 @@ class RunningEndpoint(Subject):
         self._offered = offered
         self._name_query(offered.query)
         self.wire = self._talks[""].conversation.wire
-        self.target = live_target(endpoint, _version(self._talks[""]))
         try:
             surveyed = self._survey(second=False).survey
         except Unreachable as error:
@@ -293,11 +294,3 @@ def _open(why: str, cause: Cause) -> Ending:
     error = Inconclusive(why, cause=cause)
     return Ending(verdict="inconclusive", reason=why, error=error, cause=cause,
                   hint=HINTS.get(cause, ""))  # fmt: skip
-
-
-def _version(talk: Talk) -> str:
-    """Return the server's name and version, at most 200 characters."""
-    opening = talk.conversation.opening
-    info = opening.value().get("serverInfo") if opening is not None else None
-    words = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
-    return " ".join(word for word in words if isinstance(word, str))[:200]

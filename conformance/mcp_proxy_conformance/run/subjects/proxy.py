@@ -155,6 +155,7 @@ class DrivenProxy(Subject):
         except Misshapen:
             return Probed()  # the checks report it in detail
         finally:
+            self.server = started.client(endpoint=self.target.surface.endpoints[0]).server
             started.close()
 
     def _probed(self, missing: presence.Missing | None, started: Started) -> Probed:
