@@ -59,6 +59,7 @@ class FakeBench:
     """A bench that only carries its started target."""
 
     started: FakeStarted = field(default_factory=FakeStarted)
+    states: dict[object, object] = field(default_factory=dict)
 
 
 def bench(settle_s: float = 0.0) -> Bench:
