@@ -54,10 +54,16 @@ def sends(connection: Connection) -> str:
     return " ".join(sent).lower()
 
 
+def _as_it_is(method: str, signal: Signal) -> Signal:
+    """Return the signal."""
+    del method
+    return signal
+
+
 class Ear:
     """A session that passes all on to another one, and replaces the signals it raises by `hear`."""
 
-    def __init__(self, session: Session, hear: Callable[[str, Signal], Signal]) -> None:
+    def __init__(self, session: Session, hear: Callable[[str, Signal], Signal] = _as_it_is) -> None:
         """Wrap a session; `hear` is called with the method and the signal, and returns another."""
         self._session = session
         self._hear = hear
@@ -81,20 +87,25 @@ class Ear:
         await self._session.close()
 
 
+def wrapping(wrap: Callable[[Session], Session], attempt: Attempt = std.attempt) -> Attempt:
+    """Return a hook `attempt` (one try to load) whose session is the one that `wrap` returns."""
+
+    async def wrapped(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async def connected(to: Connection) -> Session:
+            """Connect as usual, and wrap the session."""
+            return wrap(await connect(to))
+
+        return await attempt(connection, connected)
+
+    return wrapped
+
+
 def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attempt) -> Attempt:
     """Return a hook `attempt` (one try to load) in whose session `hear` replaces signals.
 
     `hear` gets the method and the signal.
     """
-
-    async def heard(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        async def connected(to: Connection) -> Session:
-            """Connect as usual, and wrap the session so that its signals are replaced."""
-            return Ear(await connect(to), hear)
-
-        return await attempt(connection, connected)
-
-    return heard
+    return wrapping(lambda session: Ear(session, hear), attempt)
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:

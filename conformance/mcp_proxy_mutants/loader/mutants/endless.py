@@ -155,7 +155,7 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
 
         async def connected(to: Connection) -> Session:
             """Connect as usual, and note which notification has no answer."""
-            return _Noted(await connect(to), lambda _, signal: signal)
+            return _Noted(await connect(to))
 
         try:
             return await std.attempt(connection, connected)

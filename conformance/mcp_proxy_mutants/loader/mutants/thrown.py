@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Ear, together
+from mcp_proxy_mutants.loader.pieces import Ear, together, wrapping
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.facts import Json
-from mcp_proxy_reference.loader import Connect, Connection, Outcome, Session, Signal
+from mcp_proxy_reference.loader import Connection, Outcome, Signal
 
 
 def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
@@ -29,16 +29,6 @@ class _Named(Ear):
         for tool in result["tools"] if method == "tools/list" else ():
             tool["name"].lower()
         return result
-
-
-async def _by_name(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual, with a session that throws at a tool without a name."""
-
-    async def connected(to: Connection) -> Session:
-        """Connect as usual, and wrap the session."""
-        return _Named(await connect(to), lambda _, signal: signal)
-
-    return await std.attempt(connection, connected)
 
 
 def _usable(connection: Connection) -> bool:
@@ -72,7 +62,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I1.isolated", usable=_usable),
     load_mutant("throws-at-tools-without-a-name",
                 "A tool without a name is thrown, and ends the whole load.",
-                "I1.isolated", attempt=_by_name),
+                "I1.isolated", attempt=wrapping(_Named)),
     load_mutant("throws-at-two-failures", "Two servers that fail alike end the whole load.",
                 "I1.isolated", together=together(_thrown_by_two)),
     load_mutant("failures-replace-the-rest", "If a server fails, only failures have outcomes.",

@@ -12,6 +12,7 @@ from mcp_proxy_mutants.loader.pieces import (
     is_in,
     not_available,
     when,
+    wrapping,
 )
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import MEANING, Connect, Connection, Json, Session, Signal
@@ -139,7 +140,7 @@ class _Pages(Ear):
     """A session whose failing later pages are empty, if `ends` accepts the signal."""
 
     def __init__(self, session: Session, ends: Callable[[Signal], bool]) -> None:
-        super().__init__(session, lambda _, signal: signal)
+        super().__init__(session)
         self._ends = ends
 
     async def request(self, method: str, params: Json) -> Json:
@@ -154,14 +155,7 @@ class _Pages(Ear):
 
 def _paged(ends: Callable[[Signal], bool]) -> Attempt:
     """Return a hook `attempt`: a later page whose signal `ends` accepts ends the list of tools."""
-
-    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        async def connected(to: Connection) -> Session:
-            return _Pages(await connect(to), ends)
-
-        return await std.attempt(connection, connected)
-
-    return attempt
+    return wrapping(lambda session: _Pages(session, ends))
 
 
 def _first_pages() -> Any:
@@ -188,7 +182,7 @@ def _first_pages() -> Any:
 
         async def connected(_: Connection) -> Session:
             """Return the open session, wrapped so that it keeps the pages."""
-            return Keeps(session, lambda _, signal: signal)
+            return Keeps(session)
 
         before = pages.pop(key, [])
         try:
@@ -210,15 +204,6 @@ class _FirstPageOnly(Ear):
         if "nextCursor" in result:
             raise Signal("malformed")
         return result
-
-
-async def _no_pages(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; a list of several pages is malformed."""
-
-    async def connected(to: Connection) -> Session:
-        return _FirstPageOnly(await connect(to), lambda _, signal: signal)
-
-    return await std.attempt(connection, connected)
 
 
 async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -294,7 +279,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "If a second attempt fails, the pages of the first are the tools.",
                 "O3.later-page", "T2.cut", "T3.server-error", attempt=Fresh(_first_pages)),
     load_mutant("one-page-or-none", "A list of several pages is treated as an invalid answer.",
-                "O3.loaded", attempt=_no_pages),
+                "O3.loaded", attempt=wrapping(_FirstPageOnly)),
     load_mutant("twenty-tools-at-most", "Only twenty tools are loaded.",
                 "O3.loaded", tell=_capped(20)),
     load_mutant("failed-with-a-map",

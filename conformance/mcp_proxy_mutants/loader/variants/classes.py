@@ -16,16 +16,14 @@ from mcp_proxy_mutants.loader.pieces import (
     over,
     taken,
     together,
+    wrapping,
 )
 from mcp_proxy_mutants.loader.variant import Fresh, LoadVariant, load_variant
 from mcp_proxy_reference.loader import (
-    Connect,
     Connection,
     Json,
     Outcome,
-    Session,
     Signal,
-    attempt,
 )
 from mcp_proxy_reference.sessions import HttpSession
 
@@ -77,24 +75,6 @@ class _Impatient(HttpSession):
         except Signal as signal:
             lost = isinstance(signal.__context__, httpx2.ConnectTimeout)
             raise Signal("refused") if lost else signal from None
-
-
-async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual, but ignore failures of notifications."""
-
-    async def connected(to: Connection) -> Session:
-        return _Deaf(await connect(to), lambda _, signal: signal)
-
-    return await attempt(connection, connected)
-
-
-async def _without_list(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; a server that does not know tools/list is available without tools."""
-
-    async def connected(to: Connection) -> Session:
-        return _NoList(await connect(to), lambda _, signal: signal)
-
-    return await attempt(connection, connected)
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
@@ -178,7 +158,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "A connection timeout is treated as a refused connection.",
                  "which-timeout", "T1.timeout~connect", attempt=over(_Impatient)),
     load_variant("deaf-to-notifications", "Failures of notifications/initialized are ignored.",
-                 "faults-of-the-notification", attempt=_deaf),
+                 "faults-of-the-notification", attempt=wrapping(_Deaf)),
     load_variant("one-phrase-is-enough", "A single phrase about a timeout makes a 403 transient.",
                  "timeout-signature", "T4.authorization-timeout~single-phrase",
                  heard=taken("authz_timeout", _phrase)),
@@ -220,7 +200,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  heard=Fresh(_in_turns)),
     load_variant("no-list-is-no-tools",
                  "A server that does not know tools/list is available without tools.",
-                 "outside-the-mapping", "server-without-tools", attempt=_without_list),
+                 "outside-the-mapping", "server-without-tools", attempt=wrapping(_NoList)),
     load_variant("empty-is-permanent", "A server without tools is reported as permanent.",
                  "server-without-tools", "O3.loaded~none",
                  together=together(lambda outcomes: [_empty(outcome) for outcome in outcomes])),

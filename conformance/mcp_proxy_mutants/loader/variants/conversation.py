@@ -1,6 +1,6 @@
 """Loader variants of the requests sent: one page, a probe, no handshake, a repeated list."""
 
-from mcp_proxy_mutants.loader.pieces import Attempt, over
+from mcp_proxy_mutants.loader.pieces import Ear, over, wrapping
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
@@ -10,26 +10,7 @@ STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol/"
 
 
-class _Wrapper:
-    """A session that passes all on to a wrapped one; base of the wrappers that change one thing."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    async def request(self, method: str, params: Json) -> Json:
-        """Pass the request on to the wrapped session and return its result."""
-        return await self._session.request(method, params)
-
-    async def notify(self, method: str) -> None:
-        """Pass the notification on to the wrapped session."""
-        await self._session.notify(method)
-
-    async def close(self) -> None:
-        """Close the wrapped session."""
-        await self._session.close()
-
-
-class _OnePage(_Wrapper):
+class _OnePage(Ear):
     """A wrapped session whose lists have one page: `nextCursor` is dropped."""
 
     async def request(self, method: str, params: Json) -> Json:
@@ -38,7 +19,7 @@ class _OnePage(_Wrapper):
         return {name: value for name, value in result.items() if name != "nextCursor"}
 
 
-class _OnceMore(_Wrapper):
+class _OnceMore(Ear):
     """A wrapped session that repeats a `tools/list` once after a 5xx."""
 
     async def request(self, method: str, params: Json) -> Json:
@@ -67,18 +48,6 @@ class _Modern(HttpSession):
         }
         self._headers["mcp-method"] = method
         return await super().request(method, params | {"_meta": meta})
-
-
-def _in(make: type[_Wrapper]) -> Attempt:
-    """Return a hook `attempt` whose session is wrapped by the class `make`."""
-
-    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        async def connected(to: Connection) -> Session:
-            return make(await connect(to))
-
-        return await std.attempt(connection, connected)
-
-    return attempt
 
 
 async def _without_handshake(
@@ -132,9 +101,9 @@ class _Named(HttpSession):
 
 VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("one-page", "Only one page of tools is loaded.",
-                 "pages-of-tools", "O3.loaded~pages", attempt=_in(_OnePage)),
+                 "pages-of-tools", "O3.loaded~pages", attempt=wrapping(_OnePage)),
     load_variant("list-asked-once-more", "A failed list is requested again in the same session.",
-                 "what-is-an-attempt", attempt=_in(_OnceMore)),
+                 "what-is-an-attempt", attempt=wrapping(_OnceMore)),
     load_variant("no-handshake",
                  "The list is requested without a handshake, in the stateless revision.",
                  "what-is-an-attempt", attempt=_without_handshake),

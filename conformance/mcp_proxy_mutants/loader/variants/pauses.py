@@ -2,15 +2,11 @@
 
 import asyncio
 
-from mcp_proxy_mutants.loader.pieces import Ear, Loads, handed
+from mcp_proxy_mutants.loader.pieces import Ear, Loads, handed, wrapping
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
 from mcp_proxy_reference.loader import (
-    Connect,
     Connection,
-    Json,
     Outcome,
-    Session,
-    attempt,
     side_by_side,
 )
 
@@ -25,15 +21,6 @@ async def _one_by_one(loads: Loads) -> list[Outcome]:
 async def _as_they_end(loads: Loads) -> list[Outcome]:
     """Run all loads at once and return their outcomes in the order in which they end."""
     return [await ended for ended in asyncio.as_completed([run() for run in loads])]
-
-
-async def _unhurried(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual, but wait 0.6 s between the handshake and the list."""
-
-    async def connected(to: Connection) -> Session:
-        return _Unhurried(await connect(to), lambda _, signal: signal)
-
-    return await attempt(connection, connected)
 
 
 class _Unhurried(Ear):
@@ -87,7 +74,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("small-loads-wait", "A small load waits a moment after its first server.",
                  "side-by-side", together=_staggered),
     load_variant("unhurried", "There is a moment between the handshake and the list.",
-                 "waiting-for-nothing", "R1.once~delay", attempt=_unhurried),
+                 "waiting-for-nothing", "R1.once~delay", attempt=wrapping(_Unhurried)),
     load_variant("outcomes-as-they-end", "Outcomes come in the order in which the loads end.",
                  "order-of-outcomes", "I3.order~outcomes", together=_as_they_end),
     load_variant("half-as-patient-again", "A server gets one and a half times its timeout.",
