@@ -18,7 +18,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Refused,
     Unsupported,
 )
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.started import Started, awaited, poll
 from mcp_proxy_conformance.targets.waits import Lock, News, Tools, during
 from mcp_proxy_conformance.verdict.result import Cause
 
@@ -117,8 +117,8 @@ class Prover:
         After two tools that were never reached, further ones are called once only.
         """
         within = self._patience() if self._unreached < PATIENT else 0.0
-        with during(Tools(server=key.server, within_s=within)):
-            reached = poll(lambda: call(self.started, key).reached, bool, within)
+        wait = Tools(server=key.server, within_s=within)
+        reached = awaited(wait, lambda: call(self.started, key).reached, bool)
         if reached:
             self.armed.called.add(key)
         else:
@@ -139,8 +139,8 @@ class Prover:
         The result is recorded. After two locks without effect, further ones are called once only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
-        with during(Lock(tool=str(key), within_s=within)):
-            reached = poll(lambda: call(self.started, key).reached, lambda hit: not hit, within)
+        wait = Lock(tool=str(key), within_s=within)
+        reached = awaited(wait, lambda: call(self.started, key).reached, lambda hit: not hit)
         if reached:
             self._unenforced += 1
             self.armed.refused.pop(key, None)
@@ -177,13 +177,11 @@ class Prover:
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
             word = self.tools[key].word or key.tool
-            left = max(0.0, deadline - time.monotonic())
-            with during(Tools(server=key.server, within_s=left)):
-                answer = poll(
-                    lambda word=word: self.ask(word),  # type: ignore[misc]
-                    lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
-                    left,
-                )
+            answer = awaited(
+                Tools(server=key.server, within_s=max(0.0, deadline - time.monotonic())),
+                lambda word=word: self.ask(word),  # type: ignore[misc]
+                lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
+            )
             self.note_shown(word, answer)
         words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
         words |= set(self.world.words) | self.exact_names()

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.started import Started, awaited
 from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, during
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Way
@@ -272,8 +272,7 @@ class Bench:
         if holds(observed) or time.monotonic() >= end:
             return observed
         left = max(0.0, end - time.monotonic())
-        with during(Settling(within_s=left)):
-            return poll(anew, holds, left)
+        return awaited(Settling(within_s=left), anew, holds)
 
     def settle(self) -> None:
         """Sleep until the settle time is over; later answers must be right at once.
@@ -290,9 +289,8 @@ class Bench:
 
         In both cases the settle time starts again: later claims have it from now on.
         """
-        within = self.started.target.enforce_s
-        with during(Lock(tool=str(key), within_s=within)):
-            reached = poll(lambda: self.call(key).reached, lambda hit: not hit, within)
+        wait = Lock(tool=str(key), within_s=self.started.target.enforce_s)
+        reached = awaited(wait, lambda: self.call(key).reached, lambda hit: not hit)
         self.started.settled_from = time.monotonic()
         return not reached
 
@@ -301,9 +299,8 @@ class Bench:
 
         In both cases the settle time starts again: later claims have it from now on.
         """
-        within = self.started.target.enforce_s
-        with during(Tools(server=key.server, within_s=within)):
-            reached = poll(lambda: self.call(key).reached, bool, within)
+        wait = Tools(server=key.server, within_s=self.started.target.enforce_s)
+        reached = awaited(wait, lambda: self.call(key).reached, bool)
         self.started.settled_from = time.monotonic()
         return reached
 
@@ -318,9 +315,9 @@ class Bench:
             word = self.tools[key].word or key.tool
             return key in self.discover(word).callables() and self.call(key).reached
 
-        within = self.started.target.ready_s
-        with during(Tools(server=keys[0].server if keys else "", within_s=within)):
-            ready = poll(lambda: all(back(key) for key in keys), bool, within)
+        server = keys[0].server if keys else ""
+        wait = Tools(server=server, within_s=self.started.target.ready_s)
+        ready = awaited(wait, lambda: all(back(key) for key in keys), bool)
         self.started.moved(None)
         return ready
 

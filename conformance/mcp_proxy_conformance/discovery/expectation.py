@@ -30,11 +30,7 @@ from mcp_proxy_conformance.discovery.note import most_matches
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
-from mcp_proxy_conformance.discovery.rejections import (
-    is_policy_first,
-    of_status,
-    remedy_of_users,
-)
+from mcp_proxy_conformance.discovery.rejections import compare_with_policy, is_policy_first
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -634,21 +630,14 @@ def _no_remedy_of_users(
 
     It must not tell a user to act on the tool.
     """
-    by_status = {status: _own_rejections(bench, status) for status in OF_USERS}
-    users = [own for texts in by_status.values() for own in texts]
     servers = {
         own
         for status in ("server_quarantined", "server_disabled")
         for own in _own_rejections(bench, status)
     }
+    theirs = {status: _own_rejections(bench, status) for status in OF_USERS}
     pins = bench.started.target.pins
-    wrong = remedy_of_users(text, state, users=users, servers=servers, pins=pins)
-    if wrong is None:
-        compared.unread(f"rejection of {tool}", text, ["SC-003.rejection"])
-        return
-    compared.truth(f"rejection of {tool}", text, holds=not wrong,
-                   allowed="no act of the user on the tool", breaks=["SC-003.rejection"],
-                   due=POLICY, taken_for=of_status(text, by_status))  # fmt: skip
+    compare_with_policy(compared, tool, text, state, theirs=theirs, servers=servers, pins=pins)
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:

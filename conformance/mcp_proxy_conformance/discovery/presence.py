@@ -20,6 +20,7 @@ from mcp_proxy_conformance.discovery.surface_names import (
     missing_argument,
     missing_tool,
     names_flag,
+    required_arguments,
 )
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Misshapen, Result
@@ -96,9 +97,7 @@ def no_mention(name: str) -> str:
 
 def requires_flag(tool: dict[str, Any]) -> bool:
     """Whether a tool's schema requires the flag."""
-    schema = tool.get("inputSchema")
-    required = schema.get("required") if isinstance(schema, dict) else None
-    return isinstance(required, list) and FLAG in required
+    return FLAG in required_arguments(tool)
 
 
 def _required(started: Started) -> str:

@@ -18,6 +18,7 @@ from mcp_proxy_conformance.discovery.remediation import (
     tells_user_act,
 )
 from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME, is_english
+from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Unread
 
 CONFIG_WORD = "disabled_by_config"
@@ -120,6 +121,26 @@ def remedy_of_users(
         return ACT_OF_USERS
     unread = not is_english(text) or (tells_user_act(text) and not of_server)
     return None if unread else ""
+
+
+def compare_with_policy(
+    compared: Comparison, tool: ToolKey, text: str, state: ToolState, *,
+    theirs: Mapping[str, Collection[str]], users: Iterable[str] = (), servers: Collection[str],
+    pins: Mapping[str, frozenset[str]],
+) -> None:  # fmt: skip
+    """Compare the refusal of a config-denied tool: it must tell no act of the user (SC-003).
+
+    `theirs` maps statuses of users' locks to the target's own refusals for them; `users` are other
+    texts for such locks. A text that cannot be read leaves the clause open.
+    """
+    known = [*users, *(own for texts in theirs.values() for own in texts)]
+    wrong = remedy_of_users(text, state, users=known, servers=servers, pins=pins)
+    if wrong is None:
+        compared.unread(f"rejection of {tool}", text, ["SC-003.rejection"])
+        return
+    compared.truth(f"rejection of {tool}", text, holds=not wrong,
+                   allowed="no act of the user on the tool", breaks=["SC-003.rejection"],
+                   due=CONFIG_WORD, taken_for=of_status(text, theirs))  # fmt: skip
 
 
 def has_sentence(text: str, own: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -41,19 +41,26 @@ def discovery_tools(name: str, tools: Iterable[Body]) -> list[str]:
 
 def names_flag(tool: Body) -> bool:
     """Whether a tool's description or its schema's properties name the flag."""
+    return FLAG in properties_of(tool) or FLAG in str(tool.get("description", ""))
+
+
+def properties_of(tool: Body) -> Mapping[str, Any]:
+    """Return the schemas of a tool's arguments by name; empty if its own schema has none."""
     schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    named = isinstance(properties, dict) and FLAG in properties
-    return named or FLAG in str(tool.get("description", ""))
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def required_arguments(tool: Body) -> Sequence[Any]:
+    """Return the names of the arguments that a tool's schema requires; empty if there are none."""
+    schema = tool.get("inputSchema")
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    return required if isinstance(required, list) else ()
 
 
 def text_arguments(tool: Body) -> list[str]:
     """Return the names of the arguments that take a text, by the tool's own schema."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping):
-        return []
-    return [name for name in properties if _type(properties[name]) == "string"]
+    return [name for name, schema in properties_of(tool).items() if _type(schema) == "string"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
@@ -109,9 +116,8 @@ def missing_argument(surface: Surface, tool: Body) -> str:
     A schema without properties says nothing, and a target without a limit is judged as such unless
     exactly one other argument is a number.
     """
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping) or not {*properties} - {FLAG}:
+    properties = properties_of(tool)
+    if not {*properties} - {FLAG}:
         return ""
     others = [name for name in properties if name not in (FLAG, surface.query, surface.limit)]
     for place, name, kinds in (

@@ -97,7 +97,7 @@ def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int
     head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results
     first = results.get(names[0]) if names else None
-    sentence = _wrapped(f"{head}{_line(cause)}", width, "  ")
+    sentence = _wrapped(f"{head}{_first_line(cause.sentence, cause.id)}", width, "  ")
     sentence = [Line(sentence[0].text, cause.verdict), *sentence[1:]]
     follows = ": ".join(filter(None, (cause.clause, consequences(cause))))
     texts = [
@@ -117,25 +117,22 @@ def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int
 
 def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
     """Return a cause in one line."""
-    text = f"{_line(cause)} ({cause.clause})" if cause.clause else _line(cause)
+    sentence = _first_line(cause.sentence, cause.id)
+    text = f"{sentence} ({cause.clause})" if cause.clause else sentence
     rest = textwrap.shorten(text, max(20, width - len(head)), placeholder=" ...")
     return [Line(f"{head}{rest}", cause.verdict)]
 
 
-def _line(cause: RootCause) -> str:
-    """Return the first line of a cause's sentence."""
-    return next(iter(cause.sentence.splitlines()), cause.id)
+def _first_line(text: str, otherwise: str) -> str:
+    """Return the first line of a text; the other text if it has none."""
+    return next(iter(text.splitlines()), otherwise)
 
 
 def _evidence(result: Result, clause: str) -> str:
     """Return the first observation of a result that breaks the clause, and what is allowed."""
     own = [finding for finding in result.findings if clause in finding.clauses]
     places = (str(difference) for difference in differences(own[:1]))
-    return next((place for place in places if place), "") or _line_of(result)
-
-
-def _line_of(result: Result) -> str:
-    return next(iter(result.reason.splitlines()), result.name)
+    return next((place for place in places if place), "") or _first_line(result.reason, result.name)
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[Line]:

@@ -13,12 +13,11 @@ from mcp_proxy_conformance.catalogue.grid import Basis, Grid, Heading, grid_of
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import final
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.verdict.result import WORST_FIRST as VERDICTS
 from mcp_proxy_conformance.verdict.result import Result, Verdict
 
 CellVerdict = Verdict | Literal["not_asked"]
-WORST_FIRST: tuple[CellVerdict, ...] = (
-    "fail", "error", "inconclusive", "waived", "pass", "not_applicable", "not_asked",
-)  # fmt: skip
+WORST_FIRST: tuple[CellVerdict, ...] = (*VERDICTS, "not_asked")
 NOT_ASKED = ("not_asked", "left_out")
 """Causes of a clause that the run was not asked to judge."""
 

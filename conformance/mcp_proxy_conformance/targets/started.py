@@ -27,6 +27,7 @@ from mcp_proxy_conformance.targets.adapter import (
 )
 from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.targets.state_folder import keep_logs, remove
+from mcp_proxy_conformance.targets.waits import Wait, during
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
@@ -69,6 +70,12 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
             return observation
         del observation  # it may be large
         time.sleep(EVERY_S)
+
+
+def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) -> T:
+    """Poll as long as the wait may take, which is shown meanwhile; return the last value."""
+    with during(wait):
+        return poll(observe, until, wait.within_s)
 
 
 class Started:

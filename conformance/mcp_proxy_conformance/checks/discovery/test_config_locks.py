@@ -15,10 +15,9 @@ from mcp_proxy_conformance.discovery.locked_entries import every_answer, every_e
 from mcp_proxy_conformance.discovery.rejections import (
     ACT_OF_USERS,
     OWN_OF_USERS,
+    compare_with_policy,
     has_sentence,
     is_policy_first,
-    of_status,
-    remedy_of_users,
     texts_of_server,
 )
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
@@ -182,19 +181,12 @@ def _compared_rejections(bench: Bench) -> Comparison:
         status: {text for _, text in _rejections(bench, keys)}
         for status, keys in _liftable(bench).items()
     }
-    users = remedies.union(*rejections.values())
     servers, pins = texts_of_server(bench), bench.started.target.pins
     compared = Comparison()
     for key in denied:
         text = masked(bench, bench.refusal(key), key)
-        state = bench.states[key]
-        wrong = remedy_of_users(text, state, users=users, servers=servers, pins=pins)
-        if wrong is None:
-            compared.unread(f"rejection of {key}", text, ["SC-003.rejection"])
-            continue
-        compared.truth(f"rejection of {key}", text, holds=not wrong,
-                       allowed="no act of the user on the tool", breaks=["SC-003.rejection"],
-                       due=POLICY, taken_for=of_status(text, rejections))  # fmt: skip
+        compare_with_policy(compared, key, text, bench.states[key], theirs=rejections,
+                            users=remedies, servers=servers, pins=pins)  # fmt: skip
     return compared
 
 

@@ -17,6 +17,8 @@ from mcp_proxy_conformance.discovery.surface_names import (
     discovery_tools,
     names_flag,
     no_tool,
+    properties_of,
+    required_arguments,
     text_arguments,
 )
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, INCOMPLETE, Outcome, broke
@@ -90,13 +92,11 @@ def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
     A schema without arguments tells nothing against the declared name. Several texts, or a name
     that the user gave and the schema has not, are an error in the declaration.
     """
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not properties or not isinstance(properties, dict) or declared in properties:
+    properties = properties_of(tool)
+    if not properties or declared in properties:
         return declared
     texts = text_arguments(tool)
-    required = schema.get("required") if isinstance(schema, dict) else None
-    needed = [text for text in texts if isinstance(required, list) and text in required]
+    needed = [text for text in texts if text in required_arguments(tool)]
     for choice in (texts, needed) if declared == Surface().query else ():
         if len(choice) == 1:
             return choice[0]
@@ -111,9 +111,8 @@ def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:
     """Return the largest limit that the tool's own schema takes, None if it takes none."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict) or limit not in properties:
+    properties = properties_of(tool)
+    if limit not in properties:
         return None
     maximum = properties[limit].get("maximum") if isinstance(properties[limit], dict) else None
     return min(WIDEST, maximum) if isinstance(maximum, int) and maximum > 0 else WIDEST
