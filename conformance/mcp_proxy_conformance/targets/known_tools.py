@@ -23,7 +23,8 @@ class Known:
         """Return the world's tool that is listed as `name` of `server` ("": of any server).
 
         Matches the bare tool name, or the name behind or before the server's name and separators.
-        Listed with another server than its own, a tool is matched by its name, if that is unique.
+        In another form, or listed with another server than its own, a tool is matched by the
+        longest name in `name`, and of namesakes by the server that `name` spells or that is given.
         Without a match, return the server and name as listed.
         """
         if not server:
@@ -36,14 +37,23 @@ class Known:
                 rest = name.replace(tool, "", 1).replace(server, "", 1)
                 if not re.search(r"[A-Za-z0-9]", rest):
                     return ToolKey(server, tool)
-        return self._of_another(name) or listed
+        return self._otherwise_spelt(listed)
 
-    def _of_another(self, name: str) -> ToolKey | None:
-        """Return the tool of any server with the longest name in `name`; None if not unique."""
-        fit = [key for key in self._keys if key.tool and key.tool in name]
+    def _otherwise_spelt(self, listed: ToolKey) -> ToolKey:
+        """Return the tool with the longest name in the listed one, or the listed one if none fits.
+
+        Of namesakes, the one whose server the rest of the name spells, else that of the server it
+        is listed with; if that has none either, the listed one.
+        """
+        fit = [key for key in self._keys if key.tool and key.tool in listed.tool]
         longest = max((len(key.tool) for key in fit), default=0)
-        fit = [key for key in fit if len(key.tool) == longest]
-        return fit[0] if len(fit) == 1 else None
+        namesakes = [key for key in fit if len(key.tool) == longest]
+        spelt = [
+            key for key in namesakes if key.server in listed.tool.replace(key.tool, "", 1)
+        ] or [key for key in namesakes if key.server == listed.server]
+        of_longest = max((len(key.server) for key in spelt), default=0)
+        nearest = [key for key in spelt or namesakes if len(key.server) >= of_longest]
+        return nearest[0] if len(nearest) == 1 else listed
 
     def _of_any(self, name: str) -> ToolKey:
         """Return the tool whose name and server's name occur in `name`, else one with that name.
