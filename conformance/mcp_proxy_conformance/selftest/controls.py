@@ -104,7 +104,7 @@ class Fake:
     def start(
         self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
     ) -> Access:
-        """Bind a free port, listen on it if there is an `answer`, and return its URL."""
+        """Make the folder, bind a free port, listen if there is an `answer`, and return its URL."""
         folder.mkdir(parents=True, exist_ok=True)
         self._socket.bind(("127.0.0.1", 0))
         port = self._socket.getsockname()[1]
@@ -172,7 +172,7 @@ class Toolbox(Fake):
     def start(
         self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
     ) -> Access:
-        """Start the server with its one tool, and return its URL."""
+        """Make the folder, start the server with its one tool, `add`, and return its URL."""
         from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: PLC0415
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ class Toolbox(Fake):
         return Access(url=served.url)
 
     def stop(self) -> None:
-        """Stop the server."""
+        """Stop the server if it was started."""
         if self._hub is not None:
             self._hub.close()
 
@@ -201,7 +201,7 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
 
 
 def _changed(**change: Any) -> Any:
-    """Return a reference in which these decisions of its policy are replaced."""
+    """Return an adapter of a reference in which these decisions of its policy are replaced."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return Changed(id="control", text="A changed reference.", change=change)

@@ -1,4 +1,4 @@
-"""Document of a selftest, in JSON, of trials that it runs: a row each, and each check's kills."""
+"""Document of a selftest, in JSON: its trials run, a row each, and the mutants each check kills."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def on_the_reference(
 ) -> Document:
     """Run trials on changed references; return the document of the selftest.
 
-    `on_row` is called with each finished row, its number and their total, to show progress.
-    Each check must kill the mutant it is listed with, if that is tried; with `whole` nothing was
-    left out, so each must kill one. `orders` of `order.WAYS` are tried too, with the checks
-    `alone`.
+    `on_row` is called with each finished row, its number and their total, to show progress. Each
+    check must kill the mutant it is listed with, if that is tried; with `whole` nothing was left
+    out, so each must kill one. Unless `full`, checks that killed none are then run alone on mutants
+    that they should kill. `orders` of `order.WAYS` are tried too, with the checks `alone`.
     """
     total = len(wanted) + len(orders)
     skipped, rest = gather.set_aside_optional(wanted)
@@ -68,6 +68,8 @@ def in_front_of(
     jobs: int,
 ) -> Document:
     """Try a user's target, then wire mutants in front of it; return the document.
+
+    Mutants that the target has nothing to show for get a row without being run.
 
     Raises:
         NotTried: The target as it is could not be tried.
@@ -104,7 +106,8 @@ def of_rows(
     """Return the selftest's document, as JSON data, of these rows and kills.
 
     `kills`: the mutants that each check killed; `idle`: the checks that did not kill the mutant
-    they are listed with; `target`: the user's own target as it is.
+    they are listed with; `target`: the user's own target as it is. With `full` it also names the
+    checks that alone kill a mutant, and the spare ones.
     """
     needed = _sole_killers(rows)
     return {
@@ -120,7 +123,7 @@ def of_rows(
 
 
 def _target(base: Standing) -> Document:
-    """Return the member on the user's target: its kind, outcome, and what did not pass."""
+    """Return the member on the user's target: kind, capabilities, outcome, what did not pass."""
     target, verdicts = base.make(), base.found
     return {
         "kind": target.kind,
@@ -144,5 +147,5 @@ def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
 
 
 def _sole_killers(rows: Sequence[MatrixRow]) -> list[str]:
-    """Return the checks that are the only killer of some mutant."""
+    """Return the checks, sorted, that are the only killer of some mutant."""
     return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

@@ -18,22 +18,25 @@ def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
 
 
 def flagged(edit: Edit) -> Edit:
-    """Return the edit, restricted to discovery answers with the flag true."""
+    """Return the edit, restricted to discovery answers with the flag true; None for any other."""
     return lambda x, answer: edit(x, answer) if x.flagged else None
 
 
 def usual(edit: Edit) -> Edit:
-    """Return the edit, restricted to discovery answers without the flag, or with it false."""
+    """Return the edit for discovery answers without the flag or with it false.
+
+    None for any other.
+    """
     return lambda x, answer: edit(x, answer) if x.usual else None
 
 
 def tools(x: WireExchange, answer: Document) -> list[Entry]:
-    """Return the callable entries of an answer."""
+    """Return the callable entries of an answer, empty if it has none."""
     return list(answer.get(x.surface.members.tools) or [])
 
 
 def locked(x: WireExchange, answer: Document) -> list[Entry]:
-    """Return the locked entries of an answer."""
+    """Return the locked entries of an answer, empty if it has none."""
     return list(answer.get(x.surface.members.disabled) or [])
 
 
@@ -57,7 +60,10 @@ def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> 
 
 
 def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
-    """Return an edit that removes from flagged answers the locked entries that are `gone`."""
+    """Return an edit that removes from flagged answers the locked entries that are `gone`.
+
+    Remediation texts of statuses that none has any more go with them.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
@@ -67,7 +73,10 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
 
 
 def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
-    """Return an edit that changes each locked entry of flagged answers, but no remediation text."""
+    """Return an edit that changes each locked entry of flagged answers, but no remediation text.
+
+    None for an answer without any.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = [change(x, entry) for entry in locked(x, answer)]
@@ -77,7 +86,10 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
 
 
 def restated(statuses: dict[str, str]) -> Edit:
-    """Return an edit that renames statuses in flagged answers, of entries and remediation texts."""
+    """Return an edit that renames statuses in flagged answers, of entries and remediation texts.
+
+    Statuses that are not in the map stay; None for an answer without locked entries.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         names = x.surface.members
@@ -94,7 +106,10 @@ def restated(statuses: dict[str, str]) -> Edit:
 
 
 def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
-    """Return an edit that replaces the remediation map of flagged answers; None removes it."""
+    """Return an edit that replaces the remediation map of flagged answers; None removes it.
+
+    An answer without such a map, or with an empty one, stays.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.remediation
@@ -108,7 +123,10 @@ def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
 
 
 def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
-    """Return an edit that replaces the note of answers without the flag; None removes it."""
+    """Return an edit that replaces the note of answers without the flag; None removes it.
+
+    An answer that has no note stays.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.note
@@ -122,7 +140,7 @@ def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
 
 
 def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
-    """Return an edit that changes, in place, each entry of a server, in listings and in views."""
+    """Return an edit that changes, in place, each server's entry, in listings and views of one."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
         if not x.lists:
@@ -135,7 +153,7 @@ def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
 
 
 def servers(x: WireExchange, answer: Document) -> list[Entry]:
-    """Return the server entries of a listing, or the one entry of a view of one server."""
+    """Return the server entries of a listing, or the one of a view; empty if there is none."""
     names = x.surface.members
     listing = answer.get(names.servers, answer.get(names.inspected))
     return [e for e in (listing if isinstance(listing, list) else [listing]) if isinstance(e, dict)]

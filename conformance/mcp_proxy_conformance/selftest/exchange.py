@@ -36,7 +36,7 @@ class WireExchange:
 
     @property
     def tool(self) -> str:
-        """The tool of a `tools/call`, else empty."""
+        """The called tool of a `tools/call`, else empty."""
         return str(self.params.get("name", "")) if self.method == "tools/call" else ""
 
     @property
@@ -67,7 +67,7 @@ class WireExchange:
 
     @property
     def query(self) -> str:
-        """The query of a discovery call."""
+        """The query of a discovery call, empty if left out."""
         return str(self.arguments.get(self.surface.query, ""))
 
     @property
@@ -102,7 +102,8 @@ class WireExchange:
     def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
         """Send a discovery call of the mutant's own, with the flag; return the target's document.
 
-        The query is by default that of the exchange. Empty if the target answers otherwise.
+        The query is by default that of the exchange, the limit 100 (None: no limit). Empty if the
+        target answers with an error or with no JSON object.
         """
         names = self.surface
         arguments = {names.query: self.query if query is None else query, FLAG: True}
@@ -111,7 +112,10 @@ class WireExchange:
         return document_of(self.send("tools/call", params)) or {}
 
     def status(self, key: ToolKey) -> str:
-        """Ask the target, with the flag, for a tool's status; empty if it is not locked."""
+        """Ask the target, with the flag, for the status of a tool; empty if it is not locked.
+
+        It is that of the first locked entry of its server whose name contains the tool's.
+        """
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
         matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
         return str(matches[0].get("status", "")) if matches else ""
@@ -146,7 +150,10 @@ def dump(value: Json) -> str:
 
 
 def document_of(result: Json) -> dict[str, Json] | None:
-    """Return the JSON object in the first content item of a result, None if there is none."""
+    """Return the JSON object in the first content item of a result.
+
+    None if there is none, or if the result is an error.
+    """
     try:
         document = json.loads(result["content"][0]["text"])
     except (LookupError, TypeError, ValueError):
@@ -159,7 +166,8 @@ def _holes(
 ) -> dict[str, str] | None:
     """Match a call with a template of calls; return the text at each placeholder, by its name.
 
-    None if the call does not match. Placeholders are `{server}` and `{tool}`.
+    None if the call does not match; arguments that the template lacks are ignored. Placeholders are
+    `{server}` and `{tool}`.
     """
     pairs = [(template.tool, tool), (template.arguments, arguments)]
     holes: dict[str, str] = {}

@@ -118,7 +118,8 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
 def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobOutcome[Job, Done]:
     """Return the outcome of a job by the files that its process left in `place`.
 
-    `code` is its exit code, None if it was ended for taking too long.
+    `code` is its exit code, None if it was ended for taking too long. The reason of a failure is
+    the last line of its traceback, or the exit code if it left none.
     """
     if code is None:
         return JobOutcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
@@ -134,7 +135,10 @@ def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobO
 
 
 def _end(pids: Sequence[int], *, running: bool) -> None:
-    """End the jobs' process groups; running ones get time to end their targets first."""
+    """Kill the jobs' process groups and reap the running ones.
+
+    Those get SIGTERM and 10 s first, to end their targets themselves.
+    """
     left = set(pids) if running else set()
     for pid in left:
         os.kill(pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Gathering of the trials of a selftest, with the check that is tried first on each mutant."""
+"""Gathering of a selftest's trials: all of them, parts, first checks, duels, unproven checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """Return all trials of the reference: mutants, with their first checks, variants, controls."""
+    """Return all trials of the reference: mutants, with their first checks, variants, controls.
+
+    Each kind has those of proxies and of loaders; the mutants have those of the wire, the controls
+    the removals.
+    """
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -58,7 +62,10 @@ def wire_trials() -> list[Trial]:
 
 
 def _counterexample(kind: Kind, changed: Any) -> Trial:
-    """Return the trial of a mutant by the first profile that has a clause it breaks."""
+    """Return the trial of a mutant by the first profile that has a clause it breaks.
+
+    By `discovery` if none has.
+    """
     broken = set(changed.breaks)
     own = next((name for name in JUDGING if broken.intersection(profile(name).clauses)), JUDGING[0])
     return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
@@ -90,11 +97,10 @@ def alone_in_part(number: int, parts: int) -> list[Check]:
 
 
 def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Set aside the mutants that a run judges only with --soak or --baseline.
+    """Set aside the mutants all of whose clauses a run judges only with --soak or --baseline.
 
-    Return (their rows, the other trials).
-
-    There are recordings of the reference, so a trial that needs one is run on it.
+    Return (their rows, the other trials). There are recordings of the reference, so a trial that
+    needs one is run on it.
     """
     skipped, rest = [], []
     for trial in wanted:
@@ -112,7 +118,10 @@ def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[T
 
 
 def firm_checks() -> list[Check]:
-    """Return the checks that cite a required clause, but for those judged only with --soak."""
+    """Return the checks that cite a required clause other than those judged only with --soak.
+
+    They are those of `discovery`, `robustness` and `resilience`.
+    """
     return [
         check
         for folder in JUDGING
@@ -122,7 +131,7 @@ def firm_checks() -> list[Check]:
 
 
 def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) -> list[Check]:
-    """Return the checks that did not kill the mutant that proofs.toml lists for them.
+    """Return the required checks that did not kill the mutant that proofs.toml lists for them.
 
     `tried`: only the checks that are listed with one of these; None is all.
     """
@@ -137,7 +146,10 @@ def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) ->
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Return a duel for each check: its listed mutant, else up to MOST_DUELS of its clauses."""
+    """Return a duel for each check: with its listed mutant, if tried.
+
+    Otherwise with up to MOST_DUELS tried mutants of its clauses.
+    """
     jobs = []
     for check in lazy:
         cited = frozenset(check.clauses)
@@ -155,7 +167,7 @@ def _with_firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> l
     """Return the trials of mutants, each with the check that is to run first on it.
 
     It is one of the checks that `able` names for the trial: one listed with the mutant in
-    proofs.toml, if any, and one that is first for few other mutants.
+    proofs.toml, if any, and one that is first for few other mutants. Empty if `able` names none.
     """
     used: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}

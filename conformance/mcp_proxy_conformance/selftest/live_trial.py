@@ -1,4 +1,4 @@
-"""Trials of the live checks, which judge a running endpoint, on one with every kind of lock."""
+"""Trials of the live checks, which judge a running endpoint, on a target with each kind of lock."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 
 
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
-    """Run the live checks, or one of them, in this process; return the report's JSON."""
+    """Run the live checks, or one of them, in this process, without output.
+
+    The report stays in `out`; its JSON is returned.
+    """
     checks = () if check is None else (check,)
     prepare(out, checks)
     selection = Selection(checks=checks)
@@ -103,7 +106,7 @@ def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[
 
 
 def _due(target: Target) -> set[ToolKey]:
-    """Return the tools of EXPECTED, without those whose kind of lock is not declared."""
+    """Return the tools of EXPECTED whose kind of lock the target declares."""
     lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
     gone = {status for word, status in lacks.items() if word not in target.capabilities}
     return {key for key, status in EXPECTED.items() if status not in gone}

@@ -31,7 +31,7 @@ class _Says:
         self._outcome = outcome
 
     def start(self) -> Load:
-        """Return a load function that reports that outcome."""
+        """Return a load function that reports that outcome for each server of a request."""
 
         async def load(request: dict[str, Any]) -> dict[str, Any]:
             ids = [server["server_id"] for server in request["servers"]]
@@ -64,7 +64,10 @@ def _program(source: str) -> Callable[[], Target]:
 
 
 def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
-    """Return `misses` of a Control that must pass no required clause and end with one of these."""
+    """Return the `misses` of a Control on which no required clause may pass.
+
+    Its run must end with one of these exit codes.
+    """
 
     def misses(verdicts: Verdicts) -> str:
         firm = {

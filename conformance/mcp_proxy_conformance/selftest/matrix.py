@@ -1,4 +1,4 @@
-"""The matrix of a selftest: one row for each changed target, with its outcome."""
+"""The matrix of a selftest: trials of changed targets, and one row for each with its outcome."""
 
 from __future__ import annotations
 
@@ -56,7 +56,11 @@ class Trial:
         return "resilience" in folders_of(self.profile)
 
     def target(self) -> Target:
-        """Return the changed target, made in the process that tries it."""
+        """Return the changed target, made in the process that tries it.
+
+        A mutant of the wire stands before its base or the reference; mutants of loaders have less
+        patience; variants have their own surface, pins and capabilities.
+        """
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
@@ -135,7 +139,8 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
     """Run checks on a mutant, which they must kill; return its row.
 
     Without `full`, those that cite its clauses run first, until one kills it; all run after them if
-    the mutant is of the reference, and with `full` at once.
+    the mutant is of the reference, and with `full` at once. Without a killer the row says why, as
+    far as known.
     """
     wanted, verdicts = frozenset(trial.clauses), None
     if not full:
@@ -160,26 +165,32 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
 
 
 def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
-    """Return a killed mutant's row: `badly worded` if a failure's reason shows Python code."""
+    """Return a killed mutant's row, with the checks that killed it.
+
+    It is `badly worded` if the reason of a failure shows Python code.
+    """
     odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
     return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the checks of these clauses that are inconclusive since a text was not recognised."""
+    """Return the checks, each once, of these clauses that did not recognise a text."""
     unread = [r for r in verdicts.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 
 
 def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of the required checks that found one of the wanted clauses broken."""
+    """Return the names, each once, of the required checks that failed with a wanted clause."""
     convicting = [result for result in verdicts.failed() if wanted.intersection(result["clauses"])]
     return tuple(dict.fromkeys(result["check"] for result in convicting))
 
 
 def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
-    """Return the row of a conforming variant: `accused` unless its run ended with exit 0."""
+    """Return the row of a conforming variant: `accused` unless its run ended with exit 0.
+
+    An accused one has the required checks that neither passed nor were not applicable.
+    """
     if verdicts.exit == 0:
         return made(trial, "acquitted")
     accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
@@ -190,7 +201,10 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
 
 
 def _control(trial: Trial, verdicts: Verdicts) -> MatrixRow:
-    """Return the row of a control: `misbehaved` if the verdicts on it are not the expected ones."""
+    """Return the row of a control: `misbehaved`, with the reason, or else `behaved`.
+
+    Its own `misses` tells from the verdicts.
+    """
     missed = trial.changed.misses(verdicts)
     return made(trial, "misbehaved" if missed else "behaved", reason=missed)
 
@@ -205,7 +219,8 @@ def made(
 ) -> MatrixRow:
     """Return the row of a trial that came to `cell`, as decided by the checks `by`.
 
-    With `verdicts`, its reason is the first one of these checks, else the run's.
+    With `verdicts`, unless it was killed, its reason is the first one of these checks, else the
+    run's.
     """
     if verdicts is not None and cell != "killed":
         reasons = [

@@ -40,7 +40,9 @@ class Turn:
 def rows(
     ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int
 ) -> list[MatrixRow]:
-    """Run the ways in forked processes; return a row for each, `misbehaved` if verdicts differ.
+    """Run the ways in forked processes, and once in order; return a row for each way.
+
+    It is `misbehaved` if verdicts differ from those in order; empty without ways.
 
     Args:
         ways: Keys of WAYS.
@@ -79,7 +81,10 @@ def rows(
 
 
 def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
-    """Map each check whose verdict differs in the two runs to its first difference, in words."""
+    """Map each check whose verdict differs in the two runs to its first difference, in words.
+
+    A verdict that only one run has differs too.
+    """
     differences: dict[str, str] = {}
     for check, case in dict.fromkeys([*in_order, *other]):
         was, now = (verdicts.get((check, case), ABSENT) for verdicts in (in_order, other))
@@ -97,7 +102,10 @@ def _case_verdicts(verdicts: Verdicts | None, turn: Turn, failure: str) -> CaseV
 
 
 def _row(way: str, differences: Mapping[str, str], seconds: float) -> MatrixRow:
-    """Return the row of one way to run the checks: `misbehaved` if any verdict differs."""
+    """Return the row of one way to run the checks: `misbehaved` if any verdict differs.
+
+    Its reason joins the differences.
+    """
     return MatrixRow(
         id=way,
         kind="order",

@@ -25,6 +25,8 @@ class NotRecorded(RuntimeError):
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
     """Return the trials, those that need a recording with the folder of one that is made now.
 
+    One is made of each kind needed, in forked processes.
+
     Raises:
         NotRecorded: A recording could not be made.
     """
@@ -43,7 +45,10 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
 
 
 def _kind(trial: Trial) -> Kind | None:
-    """Return the kind of recording that a mutant's clauses compare with; None if they need none."""
+    """Return the kind of recording that a mutant's clauses compare with; None if they need none.
+
+    None for any other trial, and for mutants of the wire.
+    """
     if trial.kind != "fault":
         return None
     comparing = [name for name in trial.clauses if catalogue().clause(name).asked_by == "baseline"]

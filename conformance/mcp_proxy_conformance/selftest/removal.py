@@ -1,4 +1,4 @@
-"""Removal controls: without the subject of a clause in the world, the clause must not pass."""
+"""Removal controls: targets without a clause's subject, or not declaring it; none must pass it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ OF_DISCOVERY = [
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """Return the discovery clauses whose ids begin with one of these prefixes."""
+    """Return the discovery clauses whose ids begin with one of these prefixes.
+
+    Without those judged only with an option.
+    """
     return frozenset(clause.id for clause in OF_DISCOVERY if clause.id.startswith(prefixes))
 
 
@@ -50,14 +53,17 @@ class Without:
         return access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock in the target unless it is of a removed kind."""
+        """Set the lock in the target; do nothing if it is of a removed kind."""
         if kind in self._kinds:
             return None
         access: Access | None = self._adapter.lock(kind, server, tools)
         return access
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove the lock in the target unless it is of a removed kind; always approve."""
+        """Remove the lock in the target; do nothing if it is of a removed kind.
+
+        Approvals are always passed on.
+        """
         if kind in self._kinds and kind != "approval":
             return None
         access: Access | None = self._adapter.unlock(kind, server, tools)
@@ -149,7 +155,7 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
 
 
 def undeclared(word: str) -> Target:
-    """Return the reference with all capabilities declared but this one."""
+    """Return the unchanged reference with all capabilities declared but this one."""
     return replace(target(), capabilities=CAPABILITIES - {word})
 
 
@@ -190,7 +196,10 @@ def _without(subject: str) -> Control:
 
 
 def _undeclared(word: str) -> Control:
-    """Return the Control that does not declare this capability: its clauses must not apply."""
+    """Return the Control that does not declare this capability.
+
+    The discovery clauses that need it must be not applicable.
+    """
     clauses = frozenset(clause.id for clause in OF_DISCOVERY if word in clause.capability)
     return Control(
         id=f"without-declaring-{word}",

@@ -77,7 +77,7 @@ class RewritingAdapter:
         return self._inner.log()
 
     def stop(self) -> None:
-        """Stop the rewriting servers, then the target."""
+        """Stop all rewriting servers, then the target."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -88,7 +88,10 @@ class RewritingAdapter:
         return None if access is None else self._behind(access)
 
     def _behind(self, access: Access) -> Access:
-        """Start a rewriting server in front of this access; return the access with its URL."""
+        """Start a rewriting server in front of this access, on a free port.
+
+        Return the access with its URL and without stdio.
+        """
         parts = urlsplit(access.url)
         place = _Place(parts.hostname or "", parts.port or 80, self._surface, access.agents)
         handler = _handler(self._fault, place, self._memory)
@@ -110,7 +113,10 @@ class _Place:
     agents: Mapping[str, Mapping[str, str]]
 
     def agent(self, headers: Mapping[str, str]) -> str:
-        """Return the agent whose credentials the headers have, empty for the administrator."""
+        """Return the first agent whose credentials the headers have, empty for the administrator.
+
+        Names of headers match in any case; an agent without credentials never matches.
+        """
         sent = {name.lower(): value for name, value in headers.items()}
         for agent, own in self.agents.items():
             if own and all(sent.get(name.lower()) == value for name, value in own.items()):
@@ -126,7 +132,10 @@ class _TargetConnection:
     link: http.client.HTTPConnection | None = field(default=None)
 
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
-        """Send a request and return the response, unread; if the connection is lost, once more."""
+        """Send a request and return the response, unread; once more if the connection is lost.
+
+        The connection is opened by the first request.
+        """
         if self.link is None:
             self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
         try:
@@ -146,7 +155,10 @@ class _TargetConnection:
 def _handler(
     fault: WireFault, place: _Place, memory: dict[Any, Any]
 ) -> type[BaseHTTPRequestHandler]:
-    """Return the HTTP handler of a rewriting server: it passes requests on and changes answers."""
+    """Return the HTTP handler of a rewriting server: it passes requests on and changes answers.
+
+    It takes POST, GET and DELETE.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         """Passes each request on, by one kept connection to the target for each of the client's."""
@@ -169,7 +181,11 @@ def _handler(
         do_DELETE = do_GET = do_POST  # noqa: N815
 
         def _pass(self) -> None:
-            """Answer by the mutant's `instead` or `unread`, else as the target does, rewritten."""
+            """Answer by the mutant's `instead` or `unread`, else as the target does, rewritten.
+
+            Only JSON answers and event streams to JSON-RPC requests are rewritten; only headers in
+            KEPT are passed back.
+            """
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {n: v for n, v in self.headers.items() if n.lower() not in HOP}
             exchange, number = self._exchange(body, headers)
@@ -208,7 +224,10 @@ def _handler(
         def _exchange(
             self, body: bytes, headers: Mapping[str, str]
         ) -> tuple[WireExchange | None, Json]:
-            """Return (exchange, id) of a JSON-RPC request; (None, None) for any other body."""
+            """Return (exchange, id) of a JSON-RPC request; (None, None) for a body that is not one.
+
+            It needs a method and an id; params that are not an object count as none.
+            """
             try:
                 request = json.loads(body)
                 method, params, number = request["method"], request.get("params"), request["id"]
@@ -243,7 +262,10 @@ HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
 def _own_request(
     place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]
 ) -> Json:
-    """Send a mutant's own request in the client's session; return its result, None without one."""
+    """Send a mutant's own request in the client's session, on a connection of its own.
+
+    Return the first result in its answer, None without one.
+    """
     routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
     sent = {n: routed.get(n.lower(), v) for n, v in headers.items()}
     raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()

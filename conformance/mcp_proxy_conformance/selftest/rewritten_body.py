@@ -1,4 +1,4 @@
-"""Answer bodies as they are rewritten by a mutant of the wire."""
+"""Answer bodies, JSON or event streams, as they are rewritten by the hooks of a wire mutant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFaul
 
 
 def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return a JSON answer changed by the mutant's hooks; the same bytes if none applies."""
+    """Return a JSON answer changed by the mutant's hooks; the same bytes if none applies.
+
+    `refusal` changes the message of an error to a call of an upstream tool, other hooks a result.
+    Raises ValueError if it is not JSON.
+    """
     answer = json.loads(body)
     if not isinstance(answer, dict):
         return body
@@ -25,7 +29,11 @@ def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
 
 
 def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) -> Json | None:
-    """Return a call's result, or any other, as the mutant changes it; None if it does not."""
+    """Return a call's result, or any other, as the mutant changes it; None if it does not.
+
+    `result` gets a copy of any result; the text hooks only that of a call with exactly one text
+    item.
+    """
     if fault.result is not None:
         return fault.result(exchange, json.loads(json.dumps(result)))
     content = result.get("content")
@@ -50,7 +58,8 @@ def _rewritten_text(
 ) -> str | None:
     """Return the text of a tool's answer as the mutant rewrites it; None if it does not.
 
-    A refused call is rewritten by `refusal`, another answer by `spelled`, else by `document`.
+    A refused call of an upstream tool is rewritten by `refusal`, another answer by `spelled`, else
+    by `document`, if it is a JSON object of a built-in tool.
     """
     if refused:
         judged = fault.refusal is not None and exchange.called is not None
@@ -71,7 +80,10 @@ def _rewritten_text(
 
 
 def events_rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return the body of an event stream, with each answer in it changed as by `rewritten`."""
+    """Return the body of an event stream, with each answer in it changed as by `rewritten`.
+
+    A line that is not JSON stays.
+    """
     lines = body.split(b"\n")
     for place, line in enumerate(lines):
         if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):

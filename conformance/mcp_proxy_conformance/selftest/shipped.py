@@ -117,7 +117,7 @@ def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Yield each check or case that cites no clause of any profile."""
+    """Yield each check, and each case, that cites no clause of any profile."""
     known = {clause for version in data.profiles for clause in version.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
@@ -130,7 +130,10 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Yield each clause that a check cites and no newest profile for the check's folder lists."""
+    """Yield each clause that a check cites and no newest profile for its folder lists.
+
+    Nothing for a folder that no profile has.
+    """
     newest = {version.id: version for version in sorted(data.profiles, key=lambda p: p.version)}
     for check in data.checks:
         folder = check.module.partition("/")[0]
@@ -143,7 +146,10 @@ def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
-    """Yield each required clause that fewer than two mutants break."""
+    """Yield each required clause that fewer than two mutants break.
+
+    Not those that are judged only with an option.
+    """
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
         if broken[clause.id] < TWICE:
@@ -161,7 +167,10 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Yield each required check without a listed mutant, or with one it cannot kill."""
+    """Yield each required check without a listed mutant, or with one it cannot kill.
+
+    The mutant must break a clause that the check cites; live checks have a list of their own.
+    """
     known, firm = data.breaks(), {clause.id for clause in data.firm()}
     for check in data.checks:
         if not firm.intersection(check.clauses):
@@ -177,7 +186,7 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Yield each entry of proofs.toml for a check that does not exist."""
+    """Yield each entry of proofs.toml, live ones too, for a check that does not exist."""
     known = {check.name for check in data.checks}
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
@@ -187,7 +196,10 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
-    """Yield each interpretation or advisory clause on which no conforming variant differs."""
+    """Yield each interpretation or advisory clause on which no conforming variant differs.
+
+    Not those that say why: interpretations with `no_variant`, untested clauses.
+    """
     taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
     due = [row.id for row in data.interpretations if row.no_variant is None]
@@ -209,7 +221,10 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def interpretations_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Yield each interpretation that a profile lists without need, or fails to list."""
+    """Yield each interpretation that a profile lists without need, or fails to list.
+
+    Also each listed one that does not exist; it is needed if it names one of the profile's clauses.
+    """
     known = {row.id for row in data.interpretations}
     for version in data.profiles:
         listed = set(version.interpretations)

@@ -1,4 +1,4 @@
-"""One trial: a run of selected checks on one changed target in this process."""
+"""One trial: the request, run and verdicts of selected checks on one changed target."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Verdicts:
         return len(self.every) - len(self.results)
 
     def failed(self) -> list[dict[str, Any]]:
-        """Return the failures of required checks."""
+        """Return the failing results of required checks."""
         return [r for r in self.results if r["verdict"] == "fail" and r["level"] == "required"]
 
 
@@ -84,9 +84,10 @@ def trial(
 
 
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
-    """Run a trial's request and return its verdicts; the report stays in `out`.
+    """Run a trial's request in this process, without output, and return its verdicts.
 
-    `check_s`: seconds that one check may take; None is what suits a proxy or a loader.
+    The report stays in `out`. `check_s`: seconds that one check may take; None is what suits a
+    proxy or a loader.
     """
     usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)
@@ -104,7 +105,10 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
 
 
 def _files(request: RunRequest) -> list[Path]:
-    """Return the check files to collect: those with a wanted clause, else all folders."""
+    """Return the check files to collect, sorted: those with a check of a wanted clause.
+
+    If no clauses are selected, all folders of the profile.
+    """
     wanted, folders = request.selection.clauses, folders_of(request.profile or "")
     if wanted is None:
         return [checks_dir() / folder for folder in folders]

@@ -58,7 +58,7 @@ class Standing:
         )
 
     def convicting(self, clauses: Iterable[str]) -> list[str]:
-        """Return the passing required checks that cite one of these clauses."""
+        """Return the distinct passing required checks that cite one of these clauses."""
         wanted = set(clauses)
         able = [r for r in self.found.every if r["level"] == "required" and r["verdict"] == "pass"]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
@@ -72,7 +72,10 @@ class Standing:
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """Return why checks of these clauses may have missed a surviving mutant; else empty."""
+        """Return why checks of these clauses may have missed a surviving mutant; else empty.
+
+        The reason is the worst result that is not a pass, without those that rightly do not apply.
+        """
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
         detecting = "no check that passes on the unchanged target detects it"
@@ -96,7 +99,9 @@ class Standing:
 
 
 def standing(make: Callable[[], Target], folder: Path) -> Standing:
-    """Run all checks on the target behind a server that changes nothing; return its Standing.
+    """Run all checks for proxies on the target behind a server that changes nothing.
+
+    Return its Standing.
 
     Raises:
         NotTried: The run did not come to an end.

@@ -31,9 +31,10 @@ LATE_IN_REFERENCE = (
 
 
 def warm(*, reference: bool) -> None:
-    """Import and compile what trials need; with `reference`, for embedded proxies too.
+    """Import and compile what trials need; with `reference`, for embedded proxies and loaders too.
 
-    No thread is started: a process that is to be forked must have none.
+    Packages that are not installed are skipped. No thread is started: a process that is to be
+    forked must have none.
     """
     for name in (*LATE, *(LATE_IN_REFERENCE if reference else ())):
         if importlib.util.find_spec(name.partition(".")[0]) is not None:

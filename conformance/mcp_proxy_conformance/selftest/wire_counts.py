@@ -19,7 +19,7 @@ Block = dict[str, Json]
 
 
 def _zeros(_: WireExchange, block: Block) -> Block:
-    """Count 0 for each reason that the block lacks."""
+    """Count 0 for each reason that the block lacks, of the six."""
     return dict.fromkeys(STATUSES, 0) | block
 
 
@@ -44,7 +44,10 @@ def _twice(_: WireExchange, block: Block) -> Block:
 
 
 def _counted_as(old: str, new: str) -> WireFault:
-    """Return the mutant that counts tools with the reason `old` under `new`."""
+    """Return the mutant that counts tools with the reason `old` under `new`.
+
+    They are added to those already under `new`.
+    """
 
     def change(_: WireExchange, block: Block) -> Block:
         rest = {word: number for word, number in block.items() if word != old}
@@ -63,7 +66,10 @@ def _with_block_if_none(x: WireExchange, entry: Entry, value: Json) -> None:
 
 
 def _marked(x: WireExchange, answer: Document) -> Document | None:
-    """Mark the servers without a counts block once another server of the answer has one."""
+    """Mark the servers without a counts block if another server of the same answer has one.
+
+    None if none has.
+    """
     counts = x.surface.members.counts
     entries = servers(x, answer) if x.lists else []
     if not any(counts in entry for entry in entries):
@@ -75,7 +81,10 @@ def _marked(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _respelled(x: WireExchange, text: str) -> str:
-    """Put a space after every colon of a listing if any server in it has a counts block."""
+    """Put a space after every colon between a name and its value if any server has a counts block.
+
+    Only in listings and views; other texts stay.
+    """
     counts = f'"{x.surface.members.counts}":'
     return text.replace('":', '": ') if x.lists and counts in text else text
 
@@ -87,7 +96,10 @@ def _naming_called_tools(x: WireExchange, block: Block) -> Block:
 
 
 def _with_examples(x: WireExchange, answer: Document) -> Document | None:
-    """Add to each counts block the locked names that discovery revealed before."""
+    """Add to each counts block the locked names that discovery revealed before.
+
+    For a flagged answer, remember its names instead and return None.
+    """
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
         known.update(str(entry["name"]) for entry in locked(x, answer))
@@ -102,7 +114,10 @@ def _noting_calls(x: WireExchange) -> None:
 
 
 def _blockless(x: WireExchange, answer: Document) -> Document | None:
-    """Always remove the counts block of one server: of the first that ever had one."""
+    """Always remove the counts block of one server, the first that ever had one.
+
+    None for an answer without a block.
+    """
     counts, names = x.surface.members.counts, x.surface.members
     entries = servers(x, answer) if x.lists else []
     with_block = [entry for entry in entries if counts in entry]
@@ -115,7 +130,7 @@ def _blockless(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _kept(x: WireExchange, entry: Entry) -> None:
-    """Give a server that has no counts block now the last one that it had."""
+    """Give a server that has no counts block now the last one that it had, if it had any."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
     name = str(entry.get(x.surface.members.server_name))
@@ -126,14 +141,17 @@ def _kept(x: WireExchange, entry: Entry) -> None:
 
 
 def _shrunk(x: WireExchange, entry: Entry) -> None:
-    """Remove the counts block of a server with only one locked tool."""
+    """Remove the counts block of a server with exactly one locked tool."""
     block = entry.get(x.surface.members.counts)
     if isinstance(block, dict) and sum(n for word, n in block.items() if word in STATUSES) == 1:
         del entry[x.surface.members.counts]
 
 
 def _uninspected(x: WireExchange, answer: Document) -> Document | None:
-    """Remove the counts block from the view of one server, but from no listing of all."""
+    """Remove the counts block from the view of one server.
+
+    None for a listing of all, or if the target has no views.
+    """
     if not x.lists or x.surface.inspect is None or len(servers(x, answer)) != 1:
         return None
     if _is_listing(x):
@@ -144,12 +162,15 @@ def _uninspected(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _is_listing(x: WireExchange) -> bool:
-    """Whether the request lists all servers."""
+    """Whether the request lists all servers, with just the listing's arguments."""
     return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
 
 
 def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the sums of the counts that the administrator last got."""
+    """Show agents, as `locked`, the sums by reason that the administrator's last listing had.
+
+    The administrator's own listings are remembered and stay.
+    """
     if not x.lists or not _is_listing(x):
         return None
     blocks = [entry.get(x.surface.members.counts) or {} for entry in servers(x, answer)]
@@ -161,7 +182,10 @@ def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _naming_others(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the servers that had a counts block when the administrator last listed them."""
+    """Show agents the servers that had a counts block when the administrator last listed them.
+
+    They are in `with_locked_tools`; the administrator's own listings stay.
+    """
     if not x.lists or not _is_listing(x):
         return None
     names = [

@@ -24,7 +24,10 @@ Spell = Callable[[str], str]
 def false(
     spell: Spell, when: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[..., str]:
-    """Return a hook that respells the answers to requests with the flag false, if `when` holds."""
+    """Return a hook that respells the answers to requests with the flag false, if `when` holds.
+
+    Other texts it returns unchanged.
+    """
     return lambda x, text: spell(text) if x.false and when(x) else text
 
 
@@ -34,7 +37,7 @@ def spaced(text: str) -> str:
 
 
 def swapped(text: str) -> str:
-    """Return the JSON object with its first two members swapped."""
+    """Return the JSON object with its first two members swapped, all else byte for byte."""
     raw = text.encode()
     first, second, *_ = spans.parse(raw).members
     head = raw[first.key_span.start : first.value.end]
@@ -51,14 +54,20 @@ def _nodes(node: spans.Node) -> list[spans.Node]:
 
 
 def respelled(text: str) -> str:
-    """Return the JSON text with its first whole number as a fraction: 1 as 1.0."""
+    """Return the JSON text with its first whole number as a fraction: 1 as 1.0.
+
+    Unchanged without any.
+    """
     raw = text.encode()
     whole = [n for n in _nodes(spans.parse(raw)) if n.kind == "number" and n.raw.isdigit()]
     return (spans.replace(raw, whole[0].span, whole[0].raw + b".0") if whole else raw).decode()
 
 
 def escaped(text: str) -> str:
-    """Return the JSON text with one letter of a string escaped, which changes no value."""
+    """Return the JSON text with the first letter of a string escaped, which changes no value.
+
+    Unchanged if no string begins with a letter.
+    """
     raw = text.encode()
     texts = [n for n in _nodes(spans.parse(raw)) if n.kind == "string" and n.raw[1:2].isalpha()]
     if not texts:
@@ -73,7 +82,10 @@ def member(text: str) -> str:
 
 
 def every_fifth(x: WireExchange) -> bool:
-    """Count the call of this function for a target; return whether it is every fifth one."""
+    """Count the calls of this function for a target, from 1.
+
+    Return whether 5 divides the number.
+    """
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 
@@ -114,14 +126,14 @@ def _empty_section(x: WireExchange, answer: Document) -> Document:
 
 
 def _with_section(x: WireExchange, answer: Document) -> Document | None:
-    """Add the locked section and the remediation map that the flag would bring."""
+    """Add the locked section and the remediation map that the flag would bring, if it does."""
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
     return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
 def _with_map(x: WireExchange, answer: Document) -> Document:
-    """Add the remediation map that the flag would bring, without the locked section."""
+    """Add the remediation map that the flag would bring, if any, without the locked section."""
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
     return answer | ({name: flagged[name]} if name in flagged else {})

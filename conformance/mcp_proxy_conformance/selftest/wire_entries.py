@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document], Document | None]:
-    """Return an edit that changes every description of a locked entry."""
+    """Return an edit that changes the description of each locked entry that has one."""
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
         text = entry.get("description")
@@ -34,13 +34,16 @@ def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document]
 
 
 def _doubled(x: WireExchange, answer: Document) -> Document | None:
-    """Append the first locked entry again, even beyond the cap."""
+    """Append the first locked entry again, even beyond the cap; None without one."""
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries else None
 
 
 def _once_more_up_to_ten(x: WireExchange, answer: Document) -> Document | None:
-    """Append the first locked entry again if the limit and the cap of ten have room for it."""
+    """Append the first locked entry again if the limit and the cap of ten have room for it.
+
+    None otherwise, also without a whole-number limit.
+    """
     entries = locked(x, answer)
     room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries and room else None
@@ -53,7 +56,10 @@ def _eleventh(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
-    """Replace a locked section by the one that the target gives at limit 100."""
+    """Replace a locked section and its remediation map by those that the target gives at limit 100.
+
+    None for an answer without locked entries.
+    """
     whole = x.revealing()
     names = x.surface.members
     more = {n: whole[n] for n in (names.disabled, names.remediation) if n in whole}
@@ -61,7 +67,11 @@ def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
-    """Under the flag, answer an odd limit with every locked entry three times."""
+    """Under the flag, answer an odd limit with every locked entry three times.
+
+    A limit is odd if it is not an integer of at least 1; None for others, or without locked
+    entries.
+    """
     limit = x.limit
     odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
     entries = locked(x, x.revealing()) if x.flagged and odd else []
@@ -74,7 +84,7 @@ def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
 
 
 def _first_in_both(x: WireExchange, answer: Document) -> Document | None:
-    """Append the first locked entry to the callable ones."""
+    """Append the first locked entry to the callable ones; None without one."""
     entries = locked(x, answer)
     return with_tools(x, answer, [*tools(x, answer), *entries[:1]]) if entries else None
 
@@ -115,7 +125,10 @@ def _without_last_callable(x: WireExchange, answer: Document) -> Document | None
 
 
 def _of_another_server(x: WireExchange, entry: Entry) -> Entry:
-    """Give a locked entry the name of another server that was seen before, if there is one."""
+    """Give a locked entry the first seen name of another server, if there is one.
+
+    Remember the server of the entry.
+    """
     known: list[str] = x.memory.setdefault("servers", [])
     if entry["server"] not in known:
         known.append(entry["server"])
@@ -140,7 +153,10 @@ def _undescribed(_: WireExchange, entry: Entry) -> Entry:
 
 
 def _remembering(x: WireExchange, answer: Document) -> Document | None:
-    """Show for quarantined tools the descriptions that they had while callable."""
+    """Show for quarantined tools the descriptions that they had while callable, by name.
+
+    Those of callable tools are remembered from all discovery answers.
+    """
     if not x.discovers:
         return None
     texts: dict[str, Json] = x.memory.setdefault("texts", {})

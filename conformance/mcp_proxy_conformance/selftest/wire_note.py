@@ -17,7 +17,7 @@ from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
 
 
 def _revealed(x: WireExchange) -> int:
-    """Return the number of locked entries that the flag brings for the same query."""
+    """Return the number of locked entries that the flag, at limit 100, brings for the query."""
     return len(locked(x, x.revealing()))
 
 
@@ -35,19 +35,25 @@ def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _even_for_nothing(x: WireExchange, answer: Document) -> Document | None:
-    """Put the note into every answer without callable tools, even if no locked tool matches."""
+    """Put the note into every answer without callable tools, even if no locked tool matches.
+
+    It has the number of locked matches.
+    """
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
 def _twice(x: WireExchange, text: str) -> str:
-    """Return the answer's text with the note's member twice."""
+    """Return a default answer's text with its note once more, as a second member of that name.
+
+    Unchanged without a note.
+    """
     name = f'"{x.surface.members.note}":'
     match = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', text) if x.usual else None
     return text.rstrip()[:-1] + f",{match[0]}}}" if match else text
 
 
 def _naming_another_flag(x: WireExchange, _: str) -> str:
-    """Return a note that names a flag that does not exist."""
+    """Return a note that names a flag that does not exist, with the number of locked matches."""
     return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
@@ -63,7 +69,7 @@ def _describing(x: WireExchange, note: str) -> str:
 
 
 def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
-    """Add a member that lists the locked names to answers with a note."""
+    """Add a member `candidates` with the locked names to answers with a note; None for others."""
     if x.surface.members.note not in answer:
         return None
     return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
@@ -89,7 +95,10 @@ def _unless(status: str) -> WireFault:
 
 
 def _of_everyone(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the note that the administrator got for the same query."""
+    """Show agents the note that the administrator got for the same query.
+
+    The administrator's notes are remembered; None if there is nothing to show.
+    """
     notes: dict[str, str] = x.memory.setdefault("notes", {})
     name = x.surface.members.note
     if not x.agent and name in answer:

@@ -44,7 +44,10 @@ def to_agents(x: WireExchange) -> bool:
 
 
 def elsewhere(x: WireExchange) -> bool:
-    """Whether the request goes to an endpoint other than the first."""
+    """Whether the request goes to an endpoint other than the first.
+
+    False if its path is empty, or that of a later endpoint is.
+    """
     return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
 
 
@@ -56,7 +59,8 @@ def at_one(x: WireExchange) -> bool:
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
     """Return the known mutants of these ids, restricted to requests for which `where` holds.
 
-    `place` is the restriction as a phrase, for their new ids and texts.
+    All their hooks but `unread` are restricted. `place` is the restriction as a phrase, for their
+    new ids and texts.
     """
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:

@@ -31,7 +31,10 @@ def published(
 
 
 def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
-    """Return a hook that sets members of the flag's own schema in tools/list."""
+    """Return a hook that sets members of the flag's own schema in tools/list.
+
+    A missing schema is made, of type boolean.
+    """
 
     def change(tool: Entry) -> None:
         properties = tool.setdefault("inputSchema", {}).setdefault("properties", {})
@@ -53,7 +56,7 @@ def _required(tool: Entry) -> None:
 
 
 def _silent(tool: Entry) -> None:
-    """Replace the flag's name in the tool's description with "the flag"."""
+    """Replace the flag's name in the tool's description with "the flag", each time."""
     description = str(tool.get("description", ""))
     tool["description"] = description.replace(FLAG, "the flag")
 
@@ -70,7 +73,10 @@ def _wordless(tool: Entry) -> None:
 
 
 def _in_the_schema(tool: Entry) -> None:
-    """Move the words about the flag from the tool's description to the flag's own schema."""
+    """Move the words about the flag from the tool's description to the flag's own schema.
+
+    The sentences that name it are dropped, and one fixed sentence describes it.
+    """
     description = str(tool.get("description", ""))
     tool["description"] = " ".join(s for s in description.split(". ") if FLAG not in s)
     properties = tool["inputSchema"].setdefault("properties", {})
@@ -78,7 +84,10 @@ def _in_the_schema(tool: Entry) -> None:
 
 
 def _at_last_endpoint(x: WireExchange) -> bool:
-    """Whether the request goes to the last of the target's endpoints."""
+    """Whether the request goes to the last of the target's endpoints.
+
+    True if that has an empty path.
+    """
     last = x.surface.endpoints[-1]
     return not last or x.path == last
 

@@ -20,7 +20,10 @@ def with_pointer(text: str) -> str:
 
 
 def where(status: str, rewrite: Rewrite) -> Rewrite:
-    """Return the rewrite, restricted to tools that the target lists under that status."""
+    """Return the rewrite, restricted to tools that the target lists under that status.
+
+    None for others.
+    """
 
     def edit(x: WireExchange, text: str) -> str | None:
         called = x.called
@@ -35,7 +38,7 @@ def _without_pointer(x: WireExchange, text: str) -> str:
 
 
 def _success(x: WireExchange, result: Json) -> Json | None:
-    """Answer a refused call of an upstream tool as if it had succeeded."""
+    """Answer a refused call of an upstream tool as if it had succeeded; None for others."""
     if x.called is None or not result.get("isError"):
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -43,14 +46,20 @@ def _success(x: WireExchange, result: Json) -> Json | None:
 
 
 def _wordless(x: WireExchange, result: Json) -> Json | None:
-    """Replace the text of a refused call's answer with an empty one; it is still an error."""
+    """Replace the content of a refused call's answer with an empty text; it is still an error.
+
+    None unless it is a refused call of an upstream tool.
+    """
     if x.called is None or not result.get("isError"):
         return None
     return result | {"content": [{"type": "text", "text": ""}]}
 
 
 def _recalled(x: WireExchange, result: Json) -> Json | None:
-    """Answer a refused call with the result from before the lock, if there was one."""
+    """Answer a refused call with the last result from before the lock, if there was one.
+
+    Other results of upstream tools are remembered.
+    """
     called = x.called
     if called is None:
         return None
@@ -61,7 +70,7 @@ def _recalled(x: WireExchange, result: Json) -> Json | None:
 
 
 def _of_first_reason(x: WireExchange, text: str) -> str:
-    """Return the text of the first refusal, with this tool's names put in."""
+    """Return the text of the first refusal seen, with this tool's and its server's names put in."""
     called = x.called
     if called is None:
         return text

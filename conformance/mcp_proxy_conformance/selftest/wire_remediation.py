@@ -32,7 +32,7 @@ def _learned(x: WireExchange, remedies: Map) -> dict[str, Json]:
 
 
 def _config_and_user_swapped(x: WireExchange, remedies: Map) -> Map:
-    """Give config and user locks each other's text, once the other one is known."""
+    """Give config and user locks each other's text, once an answer has had the other one."""
     texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
     return {status: other.get(status) or text for status, text in remedies.items()}
@@ -50,7 +50,10 @@ def _config_as_user_beside(_: WireExchange, remedies: Map) -> Map:
 
 
 def _approving(x: WireExchange, remedies: Map) -> Map:
-    """Give config locks the text for pending tools, after searching for one if needed."""
+    """Give config locks the text for pending tools, after searching for one if needed.
+
+    Searched for are the tools that were called; without such a text nothing changes.
+    """
     texts = _learned(x, remedies)
     for called in () if "pending_approval" in texts else x.memory.get("called", ()):
         texts |= x.revealing(called.tool).get(x.surface.members.remediation) or {}
@@ -66,7 +69,7 @@ def _noting_calls(x: WireExchange) -> Json | None:
 
 
 def _one_short(_: WireExchange, remedies: Map) -> Map | None:
-    """Remove the first status of several from the map."""
+    """Remove the first status from a map of several."""
     return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 
@@ -77,7 +80,10 @@ def _one_more(_: WireExchange, remedies: Map) -> Map:
 
 
 def _map_of_all_matches(x: WireExchange, answer: Document) -> Document | None:
-    """Replace the map by that of an answer at limit 100, if the answer has locked entries."""
+    """Replace the map by that of an answer at limit 100, if the answer has locked entries.
+
+    None if either is missing.
+    """
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
     return answer | {name: texts} if locked(x, answer) and texts else None
@@ -90,7 +96,10 @@ def _one_text(_: WireExchange, remedies: Map) -> Map:
 
 
 def _in_the_entry_of_config(x: WireExchange, answer: Document) -> Document | None:
-    """Add to config-locked entries a hint to ask the user to enable the tool."""
+    """Add to config-locked entries a hint to ask the user to enable the tool.
+
+    None for an answer without locked entries.
+    """
     entries = [
         entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})
         for entry in locked(x, answer)

@@ -22,7 +22,10 @@ REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
 
 
 def _cached(*parts: str) -> dict[str, object]:
-    """Return hooks that cache flagged answers for 10 s, keyed by these request properties."""
+    """Return hooks that answer flagged requests from a cache of 10 s, keyed by these properties.
+
+    The properties are those of the exchange, such as `query`.
+    """
 
     def place(x: WireExchange) -> tuple[str, ...]:
         return ("cached", *(str(getattr(x, part)) for part in parts))
@@ -56,7 +59,11 @@ def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _remembered(x: WireExchange, answer: Document) -> Document | None:
-    """Fill the locked section up to ten with entries of earlier answers."""
+    """Fill the locked section, up to the limit or ten, with entries of earlier answers.
+
+    They are those to the same agent of tools that this answer does not list; all earlier
+    remediation texts of these entries' statuses come with them.
+    """
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)
     known |= {entry["name"]: entry for entry in entries}
@@ -72,7 +79,10 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _invented(x: WireExchange, answer: Document) -> Document | None:
-    """List a tool that was called before, and that nothing lists, as pending."""
+    """List the called tool whose name is the query, if nothing lists it, first, as pending.
+
+    At most ten entries stay.
+    """
     called = x.memory.get("called", {}).get(x.query)
     if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):
         return None
@@ -91,7 +101,10 @@ def _noting_calls(x: WireExchange) -> Json | None:
 
 
 def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None:
-    """In every seventh answer, give config and user locks the status disabled_unknown."""
+    """In every seventh answer, give config and user locks the status disabled_unknown.
+
+    Count the answers, of all agents.
+    """
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
         return None
@@ -112,7 +125,10 @@ def _in_two_items(x: WireExchange, result: Json) -> Json | None:
 
 
 def _ignored_at_last_endpoint(x: WireExchange) -> Json | None:
-    """Answer at the last of several endpoints as if the flag, sent as true, were left out."""
+    """Answer at the last of several endpoints as if the flag, sent as true, were left out.
+
+    None for other requests.
+    """
     places = x.surface.endpoints
     other = len(places) > 1 and x.path == places[-1]
     return x.again(**{FLAG: None}) if x.flagged and other else None

@@ -22,7 +22,7 @@ SEVERAL = 2
 
 
 def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries that have a description that of the first one."""
+    """Give all locked entries that have a description the first such one."""
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
@@ -30,7 +30,10 @@ def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _locking(x: WireExchange) -> Json | None:
-    """Refuse calls of callable tools once a request has set the flag."""
+    """Refuse calls of callable tools once any request has set the flag.
+
+    Whether the tool is callable is asked of the target.
+    """
     if x.flagged:
         x.memory["discovered"] = True
     if x.called is None or not x.memory.get("discovered"):
@@ -45,7 +48,8 @@ def _locking(x: WireExchange) -> Json | None:
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
     """Return the hook, by its name in WireFault, that changes all locked entries but the first.
 
-    `change` gets the first entry and the one to change.
+    `change` gets the first entry and the one to change; only flagged answers with several entries
+    change.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -59,7 +63,7 @@ def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]
 
 
 def _as_first(member: str) -> dict[str, Any]:
-    """Return the hook that gives all locked entries this member of the first."""
+    """Return the hook that gives all locked entries this member of the first, if that has it."""
     return _several(
         lambda first, entry: entry | ({member: first[member]} if member in first else {})
     )
@@ -71,7 +75,7 @@ def _with_schema(_: Document, entry: Document) -> Document:
 
 
 def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
-    """Remember the remediation text for user locks; change nothing."""
+    """Remember the remediation text for user locks, if the answer has it; change nothing."""
     text = (answer.get(x.surface.members.remediation) or {}).get("disabled_by_user")
     if text:
         x.memory["remedy"] = text
@@ -85,7 +89,10 @@ def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_remedies(x: WireExchange, answer: Document) -> Document | None:
-    """Add to each of several locked entries, as `next_step`, the text of its status."""
+    """Add to each locked entry, as `next_step`, the text of its status, or an empty one.
+
+    None unless there are at least two entries.
+    """
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if len(entries) > 1 else None

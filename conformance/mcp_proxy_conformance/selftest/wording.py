@@ -1,4 +1,4 @@
-"""Wording of a failure: whether its sentence speaks of the target, or of Python."""
+"""Wording of a failure: whether its sentence is plain, without Python outside quotation marks."""
 
 from __future__ import annotations
 

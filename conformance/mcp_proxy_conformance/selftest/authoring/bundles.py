@@ -1,4 +1,4 @@
-"""Bundles: schemas with copies of those that they refer to; run as a program, it renews them."""
+"""Bundles, schemas with copies of those they refer to; run as a program, it rewrites stale ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ SUFFIX = ".schema.json"
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Read a schema, and renew in its `$defs` the copies of other schemas from their own files."""
+    """Return the named schema with each of its `$defs` that is a schema file renewed from it.
+
+    The copies are bundled likewise and lose their `$schema`; other definitions stay. No file is
+    written.
+    """
     path = schemas_dir() / f"{name}{SUFFIX}"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for part in schema.get("$defs", {}):
@@ -23,7 +27,7 @@ def bundled(name: str) -> dict[str, Any]:
 
 
 def text_of(schema: dict[str, Any]) -> str:
-    """Return a schema as its file has it: JSON, indented by two, ending with a line break."""
+    """Return a schema as its file has it: JSON, unescaped, indented by two, final line break."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

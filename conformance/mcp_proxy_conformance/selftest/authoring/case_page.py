@@ -26,7 +26,11 @@ MOST, NAMED = 40, 5
 
 
 def case_page(case: Case | LoadCase) -> Iterator[str]:
-    """Yield the lines of the page of a discovery case or a load case."""
+    """Yield the lines of the page of a case: id, file, title, source, clauses, input, expectation.
+
+    For a discovery case, also the touched tools with their states by server, at most 40 for each,
+    and the steps of the stage that concern them.
+    """
     folder = "discovery" if isinstance(case, Case) else "resilience"
     yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
     yield f"  {case.title}"
@@ -62,7 +66,11 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
 
 
 def _touched(case: Case, world: World) -> set[ToolKey]:
-    """Return the tools of the stage that the request should find, and those that the case names."""
+    """Return the tools of the stage that the case names, and those that its request concerns.
+
+    A discovery concerns what its query finds; a listing all tools of the counted servers, or of
+    every server without `counts`.
+    """
     when, then = case.when, case.then
     named = {*(then.disabled or ()), *then.withheld, *then.described}
     if then.tools is not None:
@@ -81,7 +89,10 @@ def _touched(case: Case, world: World) -> set[ToolKey]:
 
 
 def _server(server: Server) -> str:
-    """Return a server in words: whether it is trusted, allowed and denied tools, page size."""
+    """Return a server in words: trusted or not.
+
+    When set, also the tools that the operator allows or denies, and the page size.
+    """
     about = ["trusted" if server.trusted else "not trusted: its tools need approval"]
     if server.allow is not None:
         about.append(f"the operator allows only {_names(server.allow)}")
@@ -93,7 +104,7 @@ def _server(server: Server) -> str:
 
 
 def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
-    """Return a tool in words: callable, or its locks and how it may be listed or counted."""
+    """Return a tool in words: callable, or its locks and how it may be counted or else listed."""
     if state.callable:
         return f"{tool}: callable"
     locks = [
@@ -105,7 +116,10 @@ def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
 
 
 def _step(step: Step, touched: set[ToolKey]) -> str:
-    """Return a step in words; empty if it does not concern the touched tools."""
+    """Return a step in words, a lock or unlock with the touched tools or as on the whole server.
+
+    Empty for a lock, unlock, addition or change of untouched tools; any other step is always shown.
+    """
     verb = next(member for member in VERBS if getattr(step, member) is not None)
     if verb in ("lock", "unlock"):
         tools = [name for name in step.tools if ToolKey(step.server, name) in touched]
@@ -123,7 +137,10 @@ def _step(step: Step, touched: set[ToolKey]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    """Return the first five names and the number of others; `none` without any."""
+    """Return the first five names, comma-separated, and the number of others.
+
+    `none` without any.
+    """
     some = list(names)
     rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     return f"{', '.join(some[:NAMED])}{rest}" if some else "none"

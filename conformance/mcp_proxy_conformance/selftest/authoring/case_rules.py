@@ -42,13 +42,16 @@ class StagedCase:
 
     @property
     def has_known_query(self) -> bool:
-        """Whether the query is a word of the stage, so that its matches are known."""
+        """Whether the query is one of the stage's or a tool's name, so its matches are known."""
         query = self.case.when.query
         names = {tool.name for tool in self.world.tools().values()}
         return query is not None and query in {*self.world.queries(), *names}
 
     def matches(self, *, callable_ones: bool) -> set[ToolKey]:
-        """Return the tools within the agent's scope that the query finds, callable or locked."""
+        """Return the tools that hold the query, either the callable or the locked ones.
+
+        Only those on the servers of the case's agent, or on all servers if it has no agent.
+        """
         query, agent = self.case.when.query or "", self.case.when.agent
         servers = (
             self.world.agents[agent] if agent else [server.name for server in self.world.servers]
@@ -93,9 +96,10 @@ def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _excuses(case: Case) -> Iterator[str]:
-    """Yield the interpretations by which a target may show or count fewer tools than `then` says.
+    """Yield the interpretations that let a target show or count fewer tools than `then` says.
 
-    One locked match is always shown, so a case with one expects no more than it says.
+    One if at least two locked tools must be shown, as one match is always shown; one if the note
+    has a count that may be more than one.
     """
     owed = [words for words in (case.then.disabled or {}).values() if ABSENT not in words]
     if len(owed) > 1:
@@ -106,7 +110,7 @@ def _excuses(case: Case) -> Iterator[str]:
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:
-    """Yield each status that the title excludes with `never as` although the case allows it."""
+    """Yield a fault for each status that `then` allows a tool and the title denies: `never as`."""
     never = {
         word
         for denied in re.findall(r"\bnever (?:listed )?as ([^.;]*)", case.title)
@@ -121,7 +125,7 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str]]
 
 
 def _strangers(case: Case, world: World) -> Wrong:
-    """Yield (place, fault) for each tool, server or agent that the stage does not have."""
+    """Yield (place, fault) for each tool, server or agent of the case that its stage lacks."""
     tools, then = world.tools(), case.then
     named: list[tuple[tuple[str | int, ...], str]] = []
     named += [(("then", "disabled", name), name) for name in then.disabled or {}]
@@ -143,7 +147,11 @@ def _strangers(case: Case, world: World) -> Wrong:
 
 
 def _statuses(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each tool with statuses that its locks do not allow, or too few."""
+    """Yield (place, fault) for each tool with expected statuses that its locks do not allow.
+
+    Absence is always allowed, and the only choice without the flag; in the area `precedence` the
+    statuses must be all that the source allows.
+    """
     case = staged.case
     for name, statuses in (case.then.disabled or {}).items():
         oracle = allowed_statuses(staged.states[key(name)])
@@ -159,7 +167,10 @@ def _statuses(staged: StagedCase) -> Wrong:
 
 
 def _caps(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) if a number of locked entries exceeds the cap or the matches."""
+    """Yield (place, fault) if the locked entries expected exceed the cap or the known matches.
+
+    A limit that is not a number from 1 to 100 counts as none; nothing without an expected number.
+    """
     bounds, limit = staged.case.then.disabled_count, staged.case.when.limit
     if bounds is None:
         return
@@ -175,9 +186,10 @@ def _caps(staged: StagedCase) -> Wrong:
 
 
 def _callables(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each listed tool that the query does not find as callable.
+    """Yield (place, fault) for each tool in `has` or `only` that is not a callable match.
 
-    Also for callable matches among `lacks` or missing in `only`; nothing for an unknown query.
+    Also for each callable match in `lacks`, and once for those missing in `only`; nothing for an
+    unknown query.
     """
     parts = staged.case.then.tools
     if parts is None or not staged.has_known_query:
@@ -196,7 +208,10 @@ def _callables(staged: StagedCase) -> Wrong:
 
 
 def _texts(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each tool wrongly said to be withheld, or to be described."""
+    """Yield (place, fault) for each tool wrongly expected to be withheld, or to be described.
+
+    A description is due only for tools that are locked and not withheld.
+    """
     for number, name in enumerate(staged.case.then.withheld):
         if not is_withheld(staged.states[key(name)]):
             yield ("then", "withheld", number), f"{name} has no text that must be withheld"
@@ -208,7 +223,10 @@ def _texts(staged: StagedCase) -> Wrong:
 
 
 def _notes(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) if a note is expected where none is due, or none where one is."""
+    """Yield (place, fault) if a note is expected where none is due, or none where one surely is.
+
+    Nothing for a request other than a discovery, or an unknown query.
+    """
     case = staged.case
     if not staged.has_known_query or case.when.do != "discover":
         return
@@ -223,7 +241,7 @@ def _notes(staged: StagedCase) -> Wrong:
 
 
 def _counts(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each expected count that the locks of the server do not give."""
+    """Yield (place, fault) for each expected count that the locks on the server's tools exclude."""
     for server, wanted in (staged.case.then.counts or {}).items():
         held = [counted_as(s) for k, s in staged.states.items() if k.server == server]
         for word, numbers in (wanted or {}).items():
@@ -236,7 +254,11 @@ def _counts(staged: StagedCase) -> Wrong:
 
 
 def _rejections(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) if a callable tool is to be rejected, or a locked one to be reached."""
+    """Yield (place, fault) if a call to a callable tool is to be rejected or kept back.
+
+    Also if a call to a locked tool is to reach its upstream; nothing without an expected rejection
+    or a tool.
+    """
     rejection = staged.case.then.rejection
     if rejection is None or staged.case.when.tool is None:
         return

@@ -23,7 +23,10 @@ MEANING = {
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
-    """Return the page, or a part of it for one requirement or clause; equal data give equal bytes.
+    """Return the page of all requirements, or of one requirement or clause, in a profile if given.
+
+    Its parts are totals, contents, profiles, requirements, interpretations and cases; equal data
+    give equal bytes.
 
     Raises:
         UnknownClause: No requirement or clause has that id.
@@ -53,7 +56,11 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
 def _head(
     entries: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
 ) -> Iterator[str]:
-    """Yield the lines of the title, the numbers of everything, and the profile, if only one."""
+    """Yield the lines of the title, the totals of the page, and the profile it is limited to.
+
+    The totals count requirements, clauses by level, and distinct checks and cases; the profile is
+    left out without a limit.
+    """
     firm = sum(entry.clause.level == "required" for entry in entries)
     checks = {f"{check.module}::{check.name}" for entry in entries for check in entry.checks}
     cases = {case.id for entry in entries for case in entry.cases}
@@ -74,7 +81,7 @@ def _contents(
     clauses: Mapping[str, Sequence[Explained]],
     more: Mapping[str, Sequence[object]],
 ) -> Iterator[str]:
-    """Yield the lines of a list of links to all requirements and clauses.
+    """Yield the lines of a list of links to the profiles and to all requirements and their clauses.
 
     `more`: further parts by title, which are left out if they are empty.
     """
@@ -89,7 +96,7 @@ def _contents(
 
 
 def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[str]:
-    """Yield the lines of a table of the profiles that hold one of these clauses."""
+    """Yield the lines of a table of `within` and the profiles that hold one of these clauses."""
     named = {profile.name: profile for entry in entries for profile in entry.profiles}
     if within is not None:
         named.setdefault(within.name, within)
@@ -106,7 +113,7 @@ def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[
 def _requirement(
     row: Requirement, own: Sequence[Explained], entries: Sequence[Explained]
 ) -> Iterator[str]:
-    """Yield the lines on a requirement and on each of its own clauses.
+    """Yield the lines on a requirement: text, what proves it, why it is untested, its own clauses.
 
     `entries` are all clauses of the page: a clause that proves it is linked only if among them.
     """
@@ -151,7 +158,10 @@ def _clause(entry: Explained) -> Iterator[str]:
 
 
 def _proofs(entry: Explained) -> Iterator[str]:
-    """Yield the lines on a clause's checks, cases and mutants; none of those that it lacks."""
+    """Yield the lines on a clause's checks, cases, mutants with their killers, and further mutants.
+
+    None on those that it lacks; the further mutants are only counted.
+    """
     if entry.checks:
         yield from _table(
             ("check", "what it sees"),
@@ -172,7 +182,11 @@ def _proofs(entry: Explained) -> Iterator[str]:
 
 
 def _interpretations(rows: Sequence[Interpretation]) -> Iterator[str]:
-    """Yield the lines on these interpretations; none without any."""
+    """Yield the lines on these interpretations; none without any.
+
+    Each has its question, source, readings, the one taken, what the suite does, and why no variant
+    takes the other.
+    """
     if not rows:
         return
     yield from _heading("##", "interpretations", "Interpretations")
@@ -210,7 +224,10 @@ def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
 
 
 def _link(name: str, kind: str = "") -> str:
-    """Return a Markdown link to the anchor of this id, with `kind` before it if there is one."""
+    """Return a Markdown link with this id as its text.
+
+    Its anchor is the id, after `kind` and a hyphen if there is a kind.
+    """
     return f"[{prose(name)}](#{f'{kind}-{name}' if kind else name})"
 
 

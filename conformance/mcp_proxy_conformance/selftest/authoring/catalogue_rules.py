@@ -1,4 +1,4 @@
-"""Lint rules for requirements, sentences, profiles and interpretations: ids and references."""
+"""Lint rules for requirements, sentences, (frozen) profiles, interpretations: ids, references."""
 
 from __future__ import annotations
 
@@ -48,7 +48,11 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
 def _clause(
     document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield the findings on a clause: its source, a profile that lists it, and its id."""
+    """Yield the findings on a clause: its source, its id, and, unless untested, a lacking profile.
+
+    The id must begin with its requirement's; with a tilde, it must be an advisory clause beside a
+    required one.
+    """
     if clause.source is not None:
         yield from _source(document, at, clause.source, known)
     if clause.untested is None and clause.id not in known.judged:
@@ -84,7 +88,7 @@ def _proved(
 
 
 def _source(document: Document, at: Place, source: Source, known: Corpus) -> Iterator[LintFinding]:
-    """Yield a finding if the source text has no such place."""
+    """Yield a finding if the source text is unknown or has no such place."""
     there = known.places.get(source.text, frozenset())
     if source.at not in there:
         fault = f"{source.text}: {unknown('place', source.at, there)}"
@@ -95,7 +99,8 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
 def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a list of sentences that is valid under its schema.
 
-    They are on unknown clauses and requirements, and on clauses that no sentence names.
+    They are on unknown clauses, on places that look like a requirement's id but are none, and on
+    clauses that no sentence names.
     """
     clauses = known.catalogue.clauses
     requirements = {row.id for row in known.catalogue.requirements}
@@ -117,7 +122,7 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
 def interpretation_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield the findings on interpretations that are valid under their schema.
+    """Yield the findings on interpretations, given as `rows`, that are valid under their schema.
 
     They are on unknown clauses, and on wrong places of the source.
     """
@@ -133,8 +138,8 @@ def interpretation_findings(
 def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a profile that is valid under its schema.
 
-    They are on the file's name, on unknown or untested clauses, on a floor that cannot be asked
-    for, and on a frozen version that was changed.
+    They are on the file's name, on clauses that are unknown or untested (other than `later`), on a
+    floor that cannot be asked for, and on a frozen version that was changed.
     """
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
@@ -159,7 +164,7 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
 
 
 def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield each frozen profile version of which there is no file any more."""
+    """Yield a finding for each frozen profile version that no file of the corpus contains."""
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
@@ -170,8 +175,8 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFinding]:
     """Yield a finding for each clause of a profile's floor that it cannot ask for.
 
-    The floor is what a target must declare and pass; its clauses must be required and in the
-    profile.
+    The floor is what a target must declare and pass; its clauses must be in the profile, be
+    required, and need no capability that the floor does not ask for.
     """
     for name in value.floor.passes:
         clause = known.catalogue.clauses.get(name)
@@ -189,7 +194,10 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFi
 
 
 def doubled(known: Corpus) -> Iterator[tuple[str, str]]:
-    """Yield (noun, id) for each id that occurs twice in its kind."""
+    """Yield (noun, id) for each id that occurs more than once in its kind.
+
+    The kinds are clause (requirements included), interpretation, case and profile.
+    """
     rows = known.catalogue.requirements
     ids = [clause.id for row in rows for clause in row.clauses]
     groups = {

@@ -39,13 +39,16 @@ class Corpus:
     own: frozenset[tuple[str, str]]
 
     def of(self, kind: Kind, *, own: bool = False) -> list[Document]:
-        """Return the readable documents of a kind by name; with `own`, only those to lint."""
+        """Return the documents of a kind that could be converted, by name.
+
+        With `own`, only those to lint.
+        """
         keys = sorted(key for key in self.documents if key[0] == kind.noun)
         documents = [self.documents[key] for key in keys if not own or key in self.own]
         return [document for document in documents if document.value is not None]
 
     def values(self, kind: Kind) -> list[Any]:
-        """Return the values of the documents of a kind."""
+        """Return the values of the documents of a kind that could be converted, sorted by name."""
         return [document.value for document in self.of(kind)]
 
     @cached_property
@@ -88,14 +91,18 @@ class Corpus:
 
     @cached_property
     def frozen(self) -> dict[str, str]:
-        """The fingerprints of the frozen versions of profiles, by name."""
+        """The fingerprints of the frozen versions of profiles, by name; of valid files only."""
         keys = [key for key in self.documents if key[0] == FROZEN.noun]
         parts = [self.documents[key].data for key in keys if not self.documents[key].faults]
         return {name: fingerprint for part in parts for name, fingerprint in part["frozen"].items()}
 
     @cached_property
     def shipped(self) -> Shipped:
-        """The corpus as a Shipped, in which `gaps` searches for gaps in the proofs."""
+        """The corpus as a Shipped, in which `gaps` searches for gaps in the proofs.
+
+        Of the profiles that are proven, it has the newest versions; proofs of several files are
+        merged.
+        """
         proofs = self.values(PROOFS)
         return shipped_with(
             clauses=self.catalogue.clauses,
@@ -112,7 +119,10 @@ class Corpus:
 
 
 def corpus(own: Iterable[Document]) -> Corpus:
-    """Return the corpus to lint: these documents, and the shipped ones that they do not replace."""
+    """Return the corpus to lint: these documents, and the shipped ones they do not replace.
+
+    Shipped ones that cannot be read are left out.
+    """
     mine = {document.key: document for document in own}
     read_already = {document.path.absolute() for document in mine.values()}
     others = [path for path in installed() if path.absolute() not in read_already]
@@ -128,6 +138,9 @@ def installed() -> list[Path]:
 
 @cache
 def _known(path: Path) -> Document | None:
-    """Read a shipped document; None if that fails, which linting of that file reports."""
+    """Read a shipped document, once and without its schema.
+
+    None if that fails, which linting of that file reports.
+    """
     document = read(path, whole=False)
     return document if isinstance(document, Document) else None

@@ -1,4 +1,4 @@
-"""Documents: the files of authors, parsed, each with its kind and the line of each part."""
+"""Documents, the parsed files of authors: reading, schema validation, and the line of each part."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class Document:
         return not self.faults and (self.value is not None or self.kind.type is None)
 
     def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
-        """Return a finding at a place in it; the place may end with the text of a list's item."""
+        """Return a finding at a place in it, for JSON with the pointer.
+
+        In TOML the place may end with the text of a list's item.
+        """
         if isinstance(self.lines, JsonLines):
             line = self.lines.line(place)
             return finding(self.path, line, fault, repair, pointer=pointer(place))
@@ -55,7 +58,9 @@ class Document:
 
 
 def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
-    """Read and validate a file; return a finding if it cannot be parsed or is of no known kind.
+    """Read a file as a Document; return a finding if it cannot be parsed or is of no known kind.
+
+    A Document whose data break the schema or cannot be converted has these faults, and no value.
 
     Args:
         path: The file.
@@ -89,7 +94,10 @@ def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
 
 
 def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
-    """Parse JSON; return (data, lines), or a finding, also if an object has a member twice."""
+    """Parse JSON; return (data, lines), or a finding.
+
+    A finding also if an object has a member twice.
+    """
     try:
         root = parse(raw)
         if (twice := _doubled(root)) is not None:
@@ -105,7 +113,7 @@ def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
 
 
 def _doubled(root: Node) -> tuple[str, int] | None:
-    """Return (name, offset) of a member that its object has twice; None if there is none."""
+    """Return (name, offset) of one member that its object has twice; None if there is none."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -134,7 +142,7 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
 
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
-    """Return the validator of the schema of that name, made once."""
+    """Return the validator of the schema of that name, made once; it knows all shipped schemas."""
     schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
     known: Registry[Any] = Registry().with_resources(
         (schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()
@@ -148,7 +156,10 @@ def _schema_files() -> list[Path]:
 
 
 def _breaches(document: Document) -> Iterator[LintFinding]:
-    """Yield a finding for each place where the document breaks its schema."""
+    """Yield a finding for each place where the document breaks its schema.
+
+    Just one if the data are too deep or too large to be validated.
+    """
     name = document.kind.schema
     try:
         errors = list(_validator(name).iter_errors(document.data))

@@ -1,4 +1,4 @@
-"""A clause explained, for `explain`: its source, checks, cases and mutants looked up."""
+"""Clauses explained, with their checks, cases, mutants; requirements and clauses chosen by id."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ class Explained:
 
 
 def explained(clause_id: str, data: Shipped) -> Explained:
-    """Collect everything about a clause; raises UnknownClause."""
+    """Collect everything that cites a clause; raises UnknownClause.
+
+    Mutants that break it are listed with the checks that proofs.toml has for them; those without
+    any are only counted.
+    """
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
     breaking = [mutant for mutant in data.counterexamples if clause_id in mutant.breaks]
@@ -93,7 +97,10 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
 
 
 def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
-    """Return the clauses of a requirement that the id and the profile select."""
+    """Return the clauses of a requirement that the id and the profile select.
+
+    An empty id and no profile select all.
+    """
     return tuple(
         clause
         for clause in row.clauses
@@ -107,7 +114,7 @@ def _proving(row: Requirement) -> Sequence[str]:
 
 
 def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
-    """Return the names of those checks for which proofs.toml lists this mutant."""
+    """Return the names, each once, of those checks for which proofs.toml lists this mutant."""
     names = [
         check.name
         for check in checks

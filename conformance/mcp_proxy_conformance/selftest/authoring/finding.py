@@ -32,7 +32,10 @@ class Unreadable(Exception):
 
 
 def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> LintFinding:
-    """Return a finding, its texts without line breaks and cut, its path as users see it."""
+    """Return a finding with one-line texts, and its path as users see it.
+
+    The fault is cut at 300 characters.
+    """
     cut = f"{fault[:MOST]}..." if len(fault) > MOST else fault
     return LintFinding(
         file=_line(shown(path)), line=line, pointer=_line(pointer), fault=_line(cut), repair=repair
@@ -46,5 +49,5 @@ def shown(path: Path) -> str:
 
 
 def _line(text: str) -> str:
-    """Return the text on one line, with control characters escaped."""
+    """Return the text on one line, control characters escaped, each run of spaces as one."""
     return " ".join(inert(text).split())

@@ -9,7 +9,10 @@ from mcp_proxy_conformance.catalogue.requirement import Profile, versions
 
 
 def fingerprint(profile: Profile) -> str:
-    """Hash the clauses and the floor of a profile; interpretations may still be added."""
+    """Return the SHA-256 hash, in hex, of a profile's clauses and floor, whatever their order.
+
+    Nothing else counts, so interpretations may still be added.
+    """
     floor = profile.floor
     parts = (profile.clauses, floor.capabilities, floor.passes)
     text = "\n\n".join("\n".join(sorted(part)) for part in parts)

@@ -50,7 +50,8 @@ def gap_findings(known: Corpus) -> Iterator[LintFinding]:
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
     """Yield (document, line) for each place that defines this case, clause, profile and so on.
 
-    `noun` is its kind, a key of OF, and `name` its id; nothing is yielded for another kind.
+    `noun` is its kind, a key of OF, and `name` its id; nothing is yielded for another kind. A
+    profile is located at its `interpretations`, a check at `kills` of the proofs.
     """
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
@@ -76,7 +77,10 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 
 def _code(name: str) -> tuple[Path, int]:
-    """Return (file, line) of Python code that names the id, else of the module with the rules."""
+    """Return (file, line) of the first code that quotes the id, else line 1 of the module of rules.
+
+    The reference is searched before the selftest.
+    """
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
     for package in (mcp_proxy_reference.__file__, shipped.__file__):

@@ -35,7 +35,7 @@ class Kind:
         return PurePath(self.shipped).suffix
 
     def is_one(self, data: Any, suffix: str) -> bool:
-        """Whether a file with these data and this suffix is meant to be of this kind."""
+        """Whether a file is of this kind: by its suffix, and one distinctive member in its data."""
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 

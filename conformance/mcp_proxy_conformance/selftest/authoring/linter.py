@@ -51,9 +51,10 @@ class Linted:
 
 
 def lint(paths: Sequence[Path]) -> Linted:
-    """Lint these files and folders, without any the shipped files; return the findings.
+    """Lint these files and folders, without any the shipped files; return sorted findings.
 
-    A file is judged among the shipped ones, in the place of the one of its kind and name.
+    A file is judged among the shipped ones, in the place of the one of its kind and name. Files in
+    a folder that are of no known kind are passed over.
 
     Raises:
         Unreadable: A path does not exist, may not be read, or holds nothing to lint.
@@ -84,7 +85,10 @@ def lint(paths: Sequence[Path]) -> Linted:
 
 
 def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield (file, whether it was found in a folder), each file once; raises Unreadable."""
+    """Yield (file, whether it was found in a folder), each file once.
+
+    Raises Unreadable for a folder without any .json or .toml file.
+    """
     yielded: set[Path] = set()
     for path in paths:
         files = _walked(path) if path.is_dir() else [path]
@@ -108,7 +112,10 @@ def _walked(folder: Path) -> list[Path]:
 
 
 def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on one document by the rules of its kind."""
+    """Yield the findings on one document by the rules of its kind.
+
+    For kinds in NAMED, the id must also be the file's name.
+    """
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"
@@ -136,7 +143,7 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield findings on a case's clauses and area: unknown, of two levels, without a check."""
+    """Yield findings on a case: clauses unknown or of two levels, an area that no check has."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
         if name not in clauses:
@@ -154,7 +161,10 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on these documents that need all data: doubled ids, and gaps."""
+    """Yield the findings on these documents that need all data: doubled ids, gaps in the proofs.
+
+    Gaps are searched for only if every document is sound.
+    """
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):
             if document.key in known.own:

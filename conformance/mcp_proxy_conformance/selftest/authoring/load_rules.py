@@ -45,7 +45,10 @@ def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
-    """Return (`then` or `again`, server, expected, number of loads) for each expectation."""
+    """Return (`then` or `again`, server, expected, number of loads) for each expectation.
+
+    `again` of a case that heals is one load of the healed server, else two loads of the server.
+    """
     rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}
     loads = 1 if case.heals else 2
@@ -58,7 +61,7 @@ def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
 def comparable(expected: Expected, allowed: Allowed) -> tuple[object, object]:
     """Return what a case expects and what the source allows, each as (statuses, attempts, tools).
 
-    Attempts and tools are None in both if either side leaves them open.
+    Attempts, a pair of least and most, and tools are None in both if either side leaves them open.
     """
     attempts = expected.attempts and (expected.attempts.min, expected.attempts.max)
     walked = allowed.attempts if attempts is not None else None
@@ -70,7 +73,10 @@ def comparable(expected: Expected, allowed: Allowed) -> tuple[object, object]:
 
 
 def advises(expected: Expected, allowed: Allowed, most: int) -> bool:
-    """Whether the outcome that an advisory case expects is among those allowed."""
+    """Whether the statuses and attempts that an advisory case expects are within those allowed.
+
+    `most` bounds the attempts if the source leaves them open.
+    """
     low, high = allowed.attempts or (0, most)
     attempts = expected.attempts
     fits = attempts is None or low <= attempts.min <= attempts.max <= high
@@ -83,7 +89,8 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     """Yield (place, fault, repair) for each expectation that the source does not allow.
 
-    If all its clauses are advisory, it must be among the allowed; else it must be equal to them.
+    If all its clauses are advisory, it must be among the allowed, else equal to them. Also for a
+    second attempt if no clause needs the capability `retries`.
     """
     clauses = [requirements.clauses[name] for name in case.clauses]
     convicts = any(clause.level == "required" for clause in clauses)
@@ -113,7 +120,8 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
 def _worlds(case: LoadCase, document: Document) -> Wrong:
     """Yield (place, fault, repair) for servers that cannot show what the case is about.
 
-    Answers neither late nor timely, tools of one name, secrets that no server has.
+    They have answers neither late nor timely, tools of one name, no text with a listed secret, or
+    no secret where S1.secrets is cited.
     """
     for number, server in enumerate(case.given.servers):
         for step, action in enumerate(server.script):

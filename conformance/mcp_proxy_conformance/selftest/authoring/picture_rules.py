@@ -15,7 +15,11 @@ Place = tuple[str | int, ...]
 
 
 def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a picture that is valid under its schema."""
+    """Yield the findings on a picture that is valid under its schema.
+
+    They are on headings that occur twice, on unknown names, on checks that cite none of the
+    clauses, and on required clauses that are nowhere.
+    """
     grid: Grid = document.value
     for noun, headings in (("row", grid.rows), ("column", grid.columns)):
         for name, count in Counter(heading.id for heading in headings).items():
@@ -36,7 +40,10 @@ def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
 
 
 def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterator[LintFinding]:
-    """Yield what a basis names that does not exist, and checks that cite none of its clauses."""
+    """Yield findings on a basis: clauses, stages and checks that do not exist.
+
+    Also on checks that cite none of its clauses.
+    """
     clauses = known.catalogue.clauses
     yield from _names(document, (*at, "clauses"), "clause", basis.clauses, clauses)
     yield from _names(document, (*at, "stages"), "stage", basis.stages, known.stages)
@@ -51,6 +58,7 @@ def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterat
 def _names(
     document: Document, at: Place, noun: str, names: Iterable[str], known: Iterable[str]
 ) -> Iterator[LintFinding]:
+    """Yield a finding, at the place of the name, for each name that is not among the known ones."""
     there = set(known)
     for name in names:
         if name not in there:
@@ -59,7 +67,7 @@ def _names(
 
 
 def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the profiles that do not exist, and their required clauses that are nowhere."""
+    """Yield findings on profiles that do not exist, and their required clauses without a place."""
     clauses = known.catalogue.clauses
     for name in grid.profiles:
         at: Place = ("profiles", name)

@@ -23,7 +23,7 @@ Clauses in italics are advisory.
 
 
 def sentence_page() -> str:
-    """Return the page, which has a table for each source text."""
+    """Return the page: a head, and a table of the sentences of each source text."""
     lines = [HEAD]
     by_text: dict[str, list[Sentence]] = {}
     for row in sentences():
@@ -35,7 +35,11 @@ def sentence_page() -> str:
 
 
 def strength(row: Sentence, known: Catalogue) -> str:
-    """Return how a sentence is judged: required, partly, advisory or not judged."""
+    """Return how a sentence is judged: `required`, `partly`, `advisory` or `not judged`.
+
+    It is not judged without clauses, advisory without a required one, and partly judged if
+    `partial` is set.
+    """
     levels = {known.clause(name).level for name in row.clauses}
     if not levels:
         return "not judged"
@@ -45,7 +49,7 @@ def strength(row: Sentence, known: Catalogue) -> str:
 
 
 def _row(row: Sentence) -> str:
-    """Return the table row of a sentence."""
+    """Return the table row of a sentence: place, text, strength, clauses, what is not judged."""
     cells = (
         prose(row.at),
         prose(row.says),

@@ -1,4 +1,4 @@
-"""Lint rules for stages, which keep their query words distinct and findable."""
+"""Lint rules for stages: steps that name what exists, query words distinct and findable."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def stage_findings(document: Document) -> Iterator[LintFinding]:
 
 
 def _stranger(world: World, step: Step) -> str:
-    """Return a fault if the step names an unknown server, tool or agent; else empty."""
+    """Return a fault if the step names an unknown agent, server or tool; else empty.
+
+    Of a step that asks or restarts, only the agent is looked at; an added tool is new.
+    """
     if step.agent is not None and step.agent not in world.agents:
         return f"there is no agent {step.agent!r}"
     if step.ask is not None or step.restart is not None:
@@ -78,12 +81,12 @@ def _place(world: World, owner: ToolKey) -> tuple[str | int, ...]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words of a text, in lower case."""
+    """Return the words of a text, in lower case; an underscore parts words."""
     return re.findall(r"[^\W_]+", text.lower())
 
 
 def texts(tool: Tool) -> set[str]:
-    """Return every word that a tool's server sends about it, in lower case."""
+    """Return every word, in lower case, of a tool's name, description, schema and annotations."""
     sent = (tool.name, tool.description, tool.input_schema, tool.annotations)
     return {word for part in sent for word in tokens(str(part))}
 
@@ -91,7 +94,8 @@ def texts(tool: Tool) -> set[str]:
 def unlike(world: World) -> Iterator[str]:
     """Yield a fault for each query word, server name or canary that is too like another word.
 
-    Canaries are words of texts that must be withheld. Endings that stemmers drop are faults too.
+    The other is one of these, or a word of a tool's texts; too like means contained or near. Also
+    for each that ends as stemmers drop. Canaries are words of texts that must be withheld.
     """
     tools = world.tools().values()
     canaries = [canary for tool in tools for canary in tool.canaries]
@@ -111,7 +115,11 @@ def unlike(world: World) -> Iterator[str]:
 
 
 def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
-    """Yield (tool, fault) for each tool with a too long name or wrong query words in its texts."""
+    """Yield (tool, fault) for each tool with wrong query words in its texts or a too long name.
+
+    Only its first fault: words of other tools, a description without its own, a name without its
+    word, over 40 characters with its server's name.
+    """
     reserved = {*world.queries(), *(server.name for server in world.servers)}
     for name, tool in world.tools().items():
         own = {tool.word, *tool.groups}
@@ -127,7 +135,7 @@ def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
 
 
 def near(word: str, other: str) -> bool:
-    """Whether at most two letters differ, so that a search may confuse the words."""
+    """Whether two words are at most two edits apart, so that a search may confuse them."""
     if abs(len(word) - len(other)) > NEAR:
         return False
     return (Counter(word) - Counter(other)).total() <= NEAR and _edits(word, other) <= NEAR
