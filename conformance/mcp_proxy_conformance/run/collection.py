@@ -1,4 +1,4 @@
-"""The collection of checks: their names, clauses and places, and its division into shards."""
+"""Names, clauses and Place of a collected check; and shards: parsing "1/3", sharing places out."""
 
 from __future__ import annotations
 
@@ -28,30 +28,33 @@ class Place:
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:
-    """Return the name of a check's function, and the id of its case, None without one."""
+    """Return (name of a check's function, without parameters; id of its case, None without one)."""
     name = getattr(item, "originalname", None) or item.name
     return name, item.callspec.id if hasattr(item, "callspec") else None
 
 
 def is_named(item: pytest.Item, wanted: str) -> bool:
-    """Whether `wanted`, as --check takes it, names this check, its case, or both."""
+    """Whether `wanted` (CHECK, CHECK[CASE] or [CASE], as --check takes it) names this check."""
     name, case = named(item)
     check_wanted, case_wanted = split(wanted)
     return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the clauses that a check cites by its marks, those of its case included."""
+    """Return the clauses that a check cites by its marks, each once; those of its case included."""
     return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
 
 
 def address(item: pytest.Item) -> str:
-    """Return the address of a check: `FILE::NAME[CASE]`, without the folder."""
+    """Return the address of a check: its node id without the folder, `FILE::NAME[CASE]`."""
     return item.nodeid.rpartition("/")[2]
 
 
 def place_of(item: pytest.Item) -> Place | None:
-    """Return the Place of a check from its mark `@on(world)`; None without that mark."""
+    """Return the Place of a check from its nearest mark `@on(world)`; None without that mark.
+
+    The place is named by the check's address if the world is fresh, else by the id of the world.
+    """
     mark = item.get_closest_marker("on")
     if mark is None:
         return None
@@ -74,7 +77,10 @@ class BadShard(ValueError):
 
 
 def shard_of(text: str) -> Shard:
-    """Parse a shard that is written like 1/3; raises BadShard."""
+    """Parse a shard that is written like 1/3, with numbers of at most four digits.
+
+    Raises BadShard for another form, for 0, and for a number above the count.
+    """
     number, slash, of = text.partition("/")
     words = [word for word in (number, of) if word.isascii() and word.isdecimal()]
     numbers = [int(word) for word in words if len(word) <= MOST]
@@ -86,8 +92,8 @@ def shard_of(text: str) -> Shard:
 def shared_out(places: Mapping[T, str], shard: Shard) -> Sequence[T]:
     """Return the checks of this shard in their order; `places` maps each check to its place.
 
-    The checks of one place, which share a started target, stay together. Places are assigned by
-    falling cost, each to the shard with the least work so far: every shard computes the same.
+    Checks of one place stay together. Places are assigned, the one with most checks first, to the
+    shard with the least work so far, counting a start as 20 checks: every shard computes the same.
     """
     units: dict[str, list[T]] = {}
     for check, place in places.items():

@@ -21,7 +21,7 @@ class OutOfTime(BaseException):
     def __init__(
         self, message: str, *, of_run: bool, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """Keep `meanwhile`, which the alarm calls in another thread when it raises this."""
+        """Keep the members; the alarm calls `meanwhile` in another thread when it raises this."""
         self.of_run, self.meanwhile = of_run, meanwhile
         super().__init__(message)
 
@@ -30,13 +30,13 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
     """Raise `alarm` in the main thread after that many seconds, and every 10 s after that.
 
     Return a function that cancels it, and lets an alarm that was set before continue. On a system
-    without this signal, or in another thread, nothing is raised.
+    without SIGALRM, or when called in another thread, nothing is raised.
     """
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return lambda: None
 
     def ring(number: int, frame: object) -> None:
-        """Raise the alarm, and call its `meanwhile` in another thread."""
+        """Handle SIGALRM: call the alarm's `meanwhile` in a new thread, then raise the alarm."""
         del number, frame
         threading.Thread(target=alarm.meanwhile).start()
         raise alarm
@@ -45,7 +45,7 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
     left_s, every_s = signal.setitimer(signal.ITIMER_REAL, max(seconds, LEAST_S), AGAIN_S)
 
     def cancel() -> None:
-        """Stop this alarm, and let one that was set before continue for the time it has left."""
+        """Stop this alarm, restore the earlier handler, resume an earlier alarm for its rest."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if left_s:  # an alarm that was set before continues
@@ -57,7 +57,7 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
 
 @contextmanager
 def within(seconds: float | None, alarm: OutOfTime) -> Iterator[None]:
-    """Raise `alarm` if the block takes more than that many seconds; None is no limit."""
+    """Raise `alarm` in the main thread if the block takes more than `seconds`; None is no limit."""
     if seconds is None:
         yield
         return

@@ -66,20 +66,25 @@ class Golden:
         return "golden"
 
     def __call__(self, name: str) -> Golden:
-        """Name the answer of the next comparison, and return self."""
+        """Name the answer of the next comparison only, and return self."""
         self._name = name
         return self
 
     def on(self, bench: Bench) -> Golden:
-        """Begin a call of the check on that target: its answers are counted from 0. Return self."""
+        """Begin a call of the check on that bench: forget a name, count its answers from 0.
+
+        Return self.
+        """
         self._bench, self._name, self._count = bench, None, 0
         self._snapshot = self._snapshot.use_extension()
         return self
 
     def __eq__(self, answer: object) -> bool:
-        """Whether the answer equals the stored one; True in an update, which keeps it for storing.
+        """Whether the answer equals the stored one.
 
-        Its request is sent several times more, to measure which members vary by themselves.
+        In an update the first call gets True, and keeps it. An answer without a name is stored by
+        its number. Its request is sent several times more, to measure which members vary by
+        themselves; in an update's second call it is stored, merged with the first.
         """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
@@ -95,14 +100,15 @@ class Golden:
 
     @property
     def _updates(self) -> bool:
-        """Whether pytest was started to store answers, with --snapshot-update."""
+        """Whether pytest was started to store answers: all, or (option of syrupy) new ones only."""
         new_only = getattr(self._snapshot, "update_new_snapshots_only", False)  # not in syrupy 5.0
         return bool(self._snapshot.update_snapshots or new_only)
 
     def _is_stored(self, body: Body, name: str | None) -> bool:
-        """Whether the answer equals the stored one; in an update, store it.
+        """Compare by syrupy, which stores the answer in an update.
 
-        Keep the first difference for the report. Raises Inconclusive if nothing usable is stored.
+        Return whether it equals the stored one. Keep the difference for the report. Raises what
+        syrupy raised, or Inconclusive if nothing usable is stored.
         """
         is_equal = bool(self._snapshot(name=name) == body)
         result = self._snapshot.executions[self._snapshot.num_executions - 1]
@@ -133,7 +139,11 @@ class Golden:
         return stored
 
     def _measured(self, answer: object) -> Body:
-        """Send an answer's request several times more; return the answer and the varying members.
+        """Send an answer's request several times more, the last over another session.
+
+        Return the Body: request, answer with the started target's own literals replaced, and the
+        places that varied, which the bench notes as cut. The storing pass first waits for the next
+        second.
 
         Raises:
             Inconclusive: A lock of the world is not proven, or an answer is an error.
@@ -163,10 +173,10 @@ class Golden:
         return Body(request=request.members(), exact=clean[0], moving=moving)
 
     def concluded(self, ending: Ending, check: Callable[[Bench], Any]) -> Ending:
-        """Return the ending of a check that was called once.
+        """Return the ending of a check that was called once, and remember whether it passed.
 
-        In an update, call a check that passed once more, on a second target, which stores its
-        answers; then return the ending of that call.
+        In an update, call a check that passed and compared once more, on a second target, and store
+        its answers; then return the ending of that call, or of the target's failed start.
         """
         if ending.verdict == "pass" and self._of_first:
             self._storing = True
@@ -177,7 +187,7 @@ class Golden:
         return ending
 
     def _again(self, check: Callable[[Bench], Any]) -> Ending:
-        """Call the check on a second, freshly started target, and return its ending."""
+        """Judge the check once more on a second, freshly started target, and return its ending."""
         assert self._bench is not None
         with self._bench.twin() as bench:
             return judge(check, bench, None)
@@ -185,7 +195,8 @@ class Golden:
     def keep(self) -> None:
         """After a check that did not pass, have syrupy keep the stored answers it has not compared.
 
-        Otherwise syrupy would report them as unused, or remove them in an update.
+        Each is compared with itself; otherwise syrupy would report it as unused, or remove it in an
+        update.
         """
         folder, base = self._path.parent, self._path.stem
         if self._passed or not folder.is_dir():
@@ -203,13 +214,13 @@ class Golden:
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return the answer's bytes at the difference, then the stored ones, as {place: bytes}."""
+        """Return ({place: answer's bytes}, {place: stored bytes}), where they first differ."""
         assert self.difference is not None
         place = self.difference.place
         return {place: self.difference.actual}, {place: self.difference.usual}
 
     def lines(self) -> list[str]:
-        """Return the lines by which pytest explains the difference from the stored answer."""
+        """Return pytest's explanation: advice to update, then the difference in words."""
         assert self.difference is not None
         difference = self.difference
         finding = Finding(
@@ -220,7 +231,9 @@ class Golden:
 
 
 def _merged(first: Body, second: Body) -> Body:
-    """Return the first target's answer; members that differ in the second's count as varying.
+    """Return the first target's answer.
+
+    Its varying members are those of both and those that differ.
 
     Raises:
         Inconclusive: The answers are to different requests.
@@ -242,9 +255,10 @@ class _Request:
 
     @classmethod
     def of(cls, reply: Reply, started: Started) -> _Request:
-        """Read a reply's request back: method, parameters, agent and endpoint as a bench has them.
+        """Read back a reply's request: method, parameters without `_meta`, agent and endpoint.
 
-        Raises Inconclusive for an answer that did not come over HTTP.
+        The agent is the first whose headers were all sent, else None; the endpoint is "" for the
+        main one. Raises Inconclusive for an answer that did not come over HTTP.
         """
         message, access = json.loads(reply.sent.raw), started.access
         if not reply.sent.peer.startswith("http"):
@@ -265,16 +279,22 @@ class _Request:
         )
 
     def members(self) -> dict[str, Any]:
-        """Return the request as an answer's file stores it: by name, without empty members."""
+        """Return the request as a file stores it: agent, endpoint, method and each parameter.
+
+        Empty ones of the first three are left out.
+        """
         named = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
         return {name: value for name, value in named.items() if value} | self.params
 
     def sent(self, client: Client) -> Exact:
-        """Send it again, and return the bytes of the answer."""
+        """Send it again by that client, and return the bytes of the answer; raises like `exact`."""
         return self.exact(client.request(self.method, self.params))
 
     def exact(self, reply: Reply) -> Exact:
-        """Return the bytes of an answer; raises Inconclusive if it is an error."""
+        """Return the bytes of a reply's result, and of its text if it is a tool's with one text.
+
+        Raises Inconclusive for a JSON-RPC error or a tool's error.
+        """
         tool = ToolReply.of(reply) if self.method == "tools/call" else None
         if reply.error is not None or (tool is not None and tool.is_error):
             text = reply.error or (tool.texts if tool else ())

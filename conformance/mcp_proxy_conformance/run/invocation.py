@@ -1,4 +1,4 @@
-"""Invocation of pytest on the installed checks; nothing else calls pytest."""
+"""Invocation of pytest on the installed checks: output folder, options, collection as warm-up."""
 
 from __future__ import annotations
 
@@ -40,17 +40,19 @@ SILENT = (
 
 
 def unwritable(out: Path, error: OSError) -> BadTarget:
-    """Return the BadTarget for an output folder that cannot be written."""
+    """Return the BadTarget for an `--out` folder that cannot be written, with errno's words."""
     return BadTarget(f"--out {out} cannot be written: {error.strerror}; name another folder")
 
 
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
-    """Make the output folder, with pytest's settings and no earlier results; return the log's path.
+    """Make the output folder with pytest's settings; remove an earlier report and its target logs.
 
-    Also remove PYTEST_ADDOPTS from the environment: its options are for other runs of pytest.
+    Return the path of the log, emptied. Also remove PYTEST_ADDOPTS from the environment: its
+    options are for other runs of pytest.
 
     Raises:
-        BadTarget: The folder cannot be written, or one of these names is not a check's.
+        BadTarget: The folder cannot be written; or one of `checks` is not a check or case, with
+            the nearest name, or `--only` if it is a clause or requirement.
     """
     for check in checks:
         known, near = names_like(check)
@@ -115,7 +117,10 @@ def invoke(
 
 
 def collect(folders: Sequence[str]) -> None:
-    """Have pytest import the checks of these folders, which warms the process up; run none."""
+    """Have pytest import the checks of these folders, which warms the process up; run none.
+
+    It uses a temporary folder, and raises a KeyboardInterrupt that came meanwhile.
+    """
     with tempfile.TemporaryDirectory() as place:
         ini = Path(place) / INI
         ini.write_text(SETTINGS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Judgement: one call of a check turned into a verdict, repeated until settled, and confirmed."""
+"""Judgement: a check called until its verdict is settled and confirmed; timeouts in a row."""
 
 from __future__ import annotations
 
@@ -74,13 +74,21 @@ class Ending:
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return a failure's findings, else none; a plain assertion breaks all `cited` clauses."""
+        """Return a failure's findings, else none; a plain assertion breaks all `cited` clauses.
+
+        Each finding gets the lock states of the tool that it is about, where they are known.
+        """
         if self.verdict != "fail":
             return ()
         found = self._findings(cited)
         return tuple(about(finding, self.states) for finding in found) if self.states else found
 
     def _findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
+        """Return the comparison's findings; else one for a misshapen answer that clauses forbid.
+
+        Else those of the two sides that the Breach or the failing assertion compared, which break
+        all `cited` clauses.
+        """
         if self.comparison is not None and self.comparison.findings:
             return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
@@ -91,12 +99,16 @@ class Ending:
         return of_sides(self.sides, cited)
 
     def in_words(self) -> str:
-        """Return the ending in a sentence: the first on its findings, else its reason."""
+        """Return the sentence on the first finding that names clauses itself, else the reason."""
         return next(iter(sentences(self.findings(()))), self.reason)
 
 
 def attempt(check: Callable[[], Any]) -> Ending:
-    """Call a check once and return how it ended; only interruptions are raised."""
+    """Call a check once and return how it ended; only interruptions and time limits are raised.
+
+    The ending has the sides of a failing assertion, the comparison and the texts judged; its reason
+    is bounded.
+    """
     with watched() as left:
         ending = _ended(check)
     return replace(
@@ -110,14 +122,17 @@ def attempt(check: Callable[[], Any]) -> Ending:
 
 
 def _bounded(reason: str) -> str:
-    """Return the reason, cut to `LONGEST_REASON`: it may quote a text of any length."""
+    """Return the reason; beyond 10,000 characters it is cut, and the full length is added."""
     if len(reason) <= LONGEST_REASON:
         return reason
     return f"{reason[:LONGEST_REASON]} ... ({len(reason)} characters)"
 
 
 def _ended(check: Callable[[], Any]) -> Ending:
-    """Call a check and return its ending: a pass, or the first of ENDINGS for what it raised."""
+    """Call a check and return its ending: a pass, or the first match in ENDINGS for what it raised.
+
+    Tracebacks of errors other than assertions are dropped, to free memory.
+    """
     try:
         check()
     except Exception as error:  # noqa: BLE001 - a fault of the suite is a verdict of its own
@@ -129,27 +144,27 @@ def _ended(check: Callable[[], Any]) -> Ending:
 
 
 def _failed(error: Exception) -> Ending:
-    """Return the failing ending of an assertion; that of a Breach is final."""
+    """Return an assertion's failing ending, by its first line; a Breach is whole, and final."""
     final = isinstance(error, Breach)
     reason = str(error) if final else _first_line(error)
     return Ending(verdict="fail", reason=reason, blame="target", error=error, final=final)
 
 
 def _misshapen(error: Misshapen) -> Ending:
-    """Return a misshapen answer's ending: a failure if clauses forbid it, else inconclusive."""
+    """Return a misshapen answer's ending: a failure if it names clauses, else inconclusive."""
     if not error.clauses:
         return _unread(error)
     return Ending(verdict="fail", reason=str(error), blame="target", error=error)
 
 
 def _unread(error: Exception) -> Ending:
-    """Return the inconclusive ending of a check that got an unreadable answer."""
+    """Return an inconclusive ending for an unreadable answer, for which the target is blamed."""
     open_ = _open(Inconclusive(str(error), cause="unread_answer"))
     return replace(open_, error=error, blame="target")
 
 
 def _open(error: Inconclusive) -> Ending:
-    """Return the inconclusive ending of the error, with its cause and hint."""
+    """Return the inconclusive ending of the error, with its cause, hint and needed clauses."""
     return Ending(
         verdict="inconclusive", reason=str(error), error=error, cause=error.cause,
         hint=error.hint, needs=error.needs,
@@ -173,7 +188,7 @@ def _broke(blame: Blame) -> Callable[[Exception], Ending]:
 
 
 def _full(error: OSError) -> Ending:
-    """Return the ending for an OSError: blame the declaration for a full disk, else the suite."""
+    """Return an OSError's ending: a full disk or quota blames the declaration, others the suite."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return _own_fault(error)
     reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some disk space"
@@ -181,7 +196,7 @@ def _full(error: OSError) -> Ending:
 
 
 def _own_fault(error: Exception) -> Ending:
-    """Return the ending of an unexpected exception: an error of the suite, with its traceback."""
+    """Return an unexpected exception's ending: the suite's error, with its traceback's end."""
     reason = "".join(traceback.format_exception(error)[-6:])
     return Ending(verdict="error", reason=reason, blame="suite", error=error)
 
@@ -213,14 +228,10 @@ def judge(
 ) -> Ending:
     """Call a check until its verdict is settled, confirm a failure, and return how it ended.
 
-    A check that fails or is inconclusive is called again until the target's settle time is over,
-    and at least once if it may have used answers to another check's requests; but not if it changed
-    something on the operator side.
-
-    `confirm` returns the bench of a second, fresh target: on a shared stage a failure counts only
-    if that target shows it too. None: one target is enough. If a check fails and cannot be repeated
-    because its requests broke the target, the fresh target decides; in a `trial` of the selftest
-    the failure counts.
+    It is called again after a failure or inconclusive ending until the settle time is over, and at
+    least once if answers were shared; not if it changed something on the operator side. A failure
+    counts only if it fails on the bench of `confirm` too (None: at once); if an inconclusive call
+    follows it, the failure stands.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
@@ -255,9 +266,8 @@ def with_breaches_of_schemas(
 ) -> Ending:
     """Return the ending with breaches of schemas in the check's answers as findings: a failure.
 
-    No state of a target excuses such an answer, so one look is enough. A clause that the check
-    itself finds broken gets no second finding, nor does one that it does not cite and that other
-    checks have `reported`.
+    An error, and an ending without such breaches, is returned as it is. A clause gets no second
+    finding if the check finds it broken, or if other checks have `reported` it and it is not cited.
     """
     if not ending.of_schemas or ending.verdict == "error":
         return ending
@@ -286,8 +296,9 @@ def with_breaches_of_schemas(
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
     """Return a failure with only the clauses that a second attempt broke too; the rest is open.
 
-    If no clause is left, the ending is inconclusive; a second attempt that ended with an error is
-    returned as that error. `subject` names the target in sentences.
+    Two plain assertions confirm each other whole; if no clause is left, the ending is inconclusive;
+    a second attempt's error is returned, naming the failure. `subject` names the target in
+    sentences.
     """
     if second.verdict == "error":
         return replace(
@@ -321,22 +332,22 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
 
 
 def _is_plain(ending: Ending) -> bool:
-    """Whether the check ended by an assertion, which covers every clause that the check cites."""
+    """Whether the check ended without a comparison or misshapen answer: by a plain assertion."""
     return ending.comparison is None and not isinstance(ending.error, Misshapen)
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an assertion's message, or a general sentence without one."""
+    """Return the first line of an error's message; a general sentence if that is empty."""
     return str(error).partition("\n")[0] or "the check's assertion failed"
 
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
-    """Return the reason of a result: the first evidence, else the ending's own."""
+    """Return the reason of a result: the first line of evidence, else the ending's own reason."""
     return evidence[0] if evidence else ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending; if the network is blamed and the target has ended, with its log's end."""
+    """Return the ending; if the network is blamed and the target has ended, add its log's end."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
@@ -361,8 +372,8 @@ class Timeouts:
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
         """Count an ending; at the fifth timeout in a row return the run's outcome, else None.
 
-        Any answer begins the count again; checks that do not apply and timeouts of `advisory` ones
-        leave it as it is.
+        Any other ending begins the count again, a timeout already counted does not add to it;
+        checks that do not apply and timeouts of `advisory` ones leave it as it is.
         """
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None

@@ -44,10 +44,12 @@ ALIKE: Mapping[str, Callable[[Report, Part], Any]] = {
 
 
 def merged(reports: Mapping[str, Report]) -> Report:
-    """Merge the reports of all parts of a run, given by the names of their files.
+    """Merge the reports of the parts of one run, given by their files' names; return the whole's.
+
+    Missing parts make it incomplete; its seconds are those of the slowest part.
 
     Raises:
-        BadReport: They are not parts of one run, or one part occurs twice.
+        BadReport: They are not parts of one run, one part occurs twice, or has unusable values.
     """
     parts = {name: (report, _part(name, report)) for name, report in reports.items()}
     _expect_one_run(parts)
@@ -66,7 +68,10 @@ def merged(reports: Mapping[str, Report]) -> Report:
 
 
 def _part(name: str, report: Report) -> Part:
-    """Return a report's part; raises BadReport if the report is of a whole run or too old."""
+    """Return a report's part of the run.
+
+    Raises BadReport if the report is of a whole run, has an impossible number, or names no profile.
+    """
     part = report.shard
     if isinstance(part, msgspec.UnsetType):
         raise BadReport(f"{name} is not a part of a run; make parts with `run --shard 1/3`")
@@ -81,9 +86,9 @@ def _part(name: str, report: Report) -> Part:
 
 
 def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
-    """Raise BadReport for parts of several runs, given twice, or made by another version.
+    """Raise BadReport if parts differ in a property of ALIKE, or a part number occurs twice.
 
-    That is a version of the suite other than the one that merges.
+    So too if their version of the suite is not the one that merges. The message names two files.
     """
     (first, reference), *others = parts.items()
     for what, of in ALIKE.items():
@@ -103,13 +108,19 @@ def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
 
 
 def _missing(numbers: Sequence[int], of: int) -> str:
-    """Return a sentence that names the parts not among `numbers`; empty if all are there."""
+    """Return a sentence that names the parts 1 to `of` not among `numbers`.
+
+    Empty if all are there.
+    """
     lost = [f"{number}/{of}" for number in range(1, of + 1) if number not in numbers]
     return f"missing parts: {', '.join(lost)}" if lost else ""
 
 
 def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
-    """Return the record of the merged run, with the target and profile of a part's report."""
+    """Return the record of the merged run: target, waivers, date and command of this part's report.
+
+    What the profile leaves unjudged is computed from the target's capabilities.
+    """
     target, judged_by = report.target, profile(report.profile.name)
     can = frozenset(target.capabilities)
     return RunRecord(
@@ -132,9 +143,9 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
 
 
 def _command(halves: Any) -> tuple[str, str]:
-    """Read the command line that a part's report stores, as (before, after) `--check NAME`.
+    """Read a report's stored command line as the halves before and after `--check NAME`.
 
-    It lacks `--shard`. Both are empty if the report has none.
+    A half that is missing, or anything but a list, is "".
     """
     given = halves if isinstance(halves, list) else []
     before, after = [*map(str, given), "", ""][:2]
@@ -142,7 +153,10 @@ def _command(halves: Any) -> tuple[str, str]:
 
 
 def _share(report: Report, part: Part) -> Share:
-    """Turn a part's report into a Share: results and stages, placed in the whole run's order."""
+    """Turn a part's report into a Share: results and stages, by check in the whole run's order.
+
+    What belongs to no known check comes before all checks.
+    """
     addresses = {address: at for at, address in enumerate(part.order)}
     places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}
     results: dict[int, list[Result]] = defaultdict(list)
@@ -167,13 +181,13 @@ def _share(report: Report, part: Part) -> Share:
 
 
 def _result(result: Result, timing: Json) -> Result:
-    """Return the result with its own timing, which the report keeps apart in `timing`."""
+    """Return the result with its own timing from the report's `timing`; {} if there is none."""
     spent = _group(timing, "results").get(result.name)
     return msgspec.structs.replace(result, timing=spent if isinstance(spent, dict) else {})
 
 
 def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
-    """Return a report's stage as a cited one, with `name` of its place, and its seconds."""
+    """Return a report's stage as a cited one, with its place's `name` and its seconds (or 0.0)."""
     seconds = _seconds(_group(timing, "stages").get(stage.place))
     return CitedStage(
         place=stage.place, name=name, stage=stage.stage, armed=stage.armed, seconds=seconds
@@ -181,7 +195,10 @@ def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
 
 
 def _cited(name: str, report: Report) -> CitedMessage:
-    """Return a message of a report as a cited one; its credentials are redacted already."""
+    """Return a message of a report as a cited one, with its time.
+
+    Credentials are redacted already.
+    """
     message, at = report.messages[name], _seconds(_group(report.timing, "messages").get(name))
     members = msgspec.structs.asdict(message) | {
         "headers": tuple(message.headers.items()),
@@ -191,12 +208,12 @@ def _cited(name: str, report: Report) -> CitedMessage:
 
 
 def _group(timing: Json, name: str) -> Json:
-    """Return one group of times; empty if the report has another value in its place."""
+    """Return one group of times, by name; {} if it is missing or not an object."""
     group = timing.get(name)
     return group if isinstance(group, dict) else {}
 
 
 def _seconds(value: Any) -> float:
-    """Return the seconds; 0.0 if the report has no possible number."""
+    """Return the seconds; 0.0 for anything but a number from 0 to below a thousand million."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if number and 0 <= value < LONGEST else 0.0

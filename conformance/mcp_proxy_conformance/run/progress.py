@@ -42,7 +42,10 @@ class Progress:
     """
 
     def __init__(self, log: Path, to: TextIO, redactor: Redactor, detail: Detail = "usual") -> None:
-        """Write pytest's output to `log`, and progress to `to`; no progress when `quiet`."""
+        """Write pytest's output to `log`, and progress to `to`.
+
+        No progress when `detail` is quiet.
+        """
         self.log = log
         self._redactor, self._to = redactor, to
         self._shows = detail != "quiet"
@@ -59,7 +62,10 @@ class Progress:
         self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
-        """Redirect standard output and standard error to the log file; begin to show progress."""
+        """Redirect standard output and error to the log.
+
+        Start the thread that shows progress, if any.
+        """
         self._sink = PytestLog(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
@@ -73,7 +79,7 @@ class Progress:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Restore both streams, close the log and clear the line of progress."""
+        """Stop the thread, restore both streams, close the log and clear the line of progress."""
         self._over.set()
         if self._shows:
             self._ticker.join(EVERY_S)
@@ -82,18 +88,21 @@ class Progress:
         self._clear()
 
     def complaint(self) -> str:
-        """Return pytest's error message from the log; without one, the log's last lines."""
+        """Return the last error message of pytest in the log.
+
+        Without one, the log's last five lines.
+        """
         return self._sink.complaint()
 
     def remark(self, text: str) -> None:
-        """Print a line that stays; not when `quiet`."""
+        """Print a line that stays, redacted, above the line of progress; nothing when quiet."""
         if self._shows:
             with self._writing:
                 self._clear()
                 self._write(f"{self._broken(self._shown(text))}\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note how many checks there are, and what each may cost."""
+        """Note the number of checks and their kinds, and begin to estimate the time left."""
         self._all = len(session.items)
         self._time_left = TimeLeft(kinds([place_of(item) for item in session.items]))
 
@@ -103,28 +112,34 @@ class Progress:
         self._all, self._time_left = len(ids), None
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note the check that begins."""
+        """Note the check that begins, among those that run."""
         self._running[nodeid] = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a check that failed in its set-up or its call, by its verdict."""
+        """Count a check that failed in its set-up or its call, by its verdict.
+
+        "error" if it has none.
+        """
         if report.failed and report.when != "teardown":
             self._ended[str(dict(report.user_properties).get("verdict", "error"))] += 1
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Count a finished check."""
+        """Count a finished check; it is no longer among those that run."""
         self._running.pop(nodeid, None)
         self._done += 1
         if self._time_left is not None:
             self._time_left.ended()
 
     def pytest_sessionfinish(self) -> None:
-        """Print how many checks were done in the end, unless on a terminal."""
+        """Print the final status as a line; not on a terminal, nor without checks."""
         if self._all and not self._live:
             self._print(log_line(self.status()))
 
     def status(self) -> Status:
-        """Return how far the run is."""
+        """Return how far the run is; the time left is None where it cannot be estimated.
+
+        Without an estimate the part done is the ratio of checks.
+        """
         left = self._time_left
         return Status(
             done=self._done,
@@ -138,6 +153,10 @@ class Progress:
         )
 
     def _doing(self, *, is_brief: bool = False) -> str:
+        """Return what the run waits for, or the check or number of checks that run; else "".
+
+        Before checks are collected it is a sentence on that.
+        """
         if (waiting := waiting_in(self._thread)) is not None:
             return sentence(waiting, is_brief=is_brief)
         running = [
@@ -148,7 +167,7 @@ class Progress:
         return running[0] if running else "" if self._all else "collecting the checks"
 
     def _tick(self) -> None:
-        """Show the status until the run is over."""
+        """Until the run is over, redraw the status (0.2 s) or, off a terminal, print it (15 s)."""
         while not self._over.wait(DRAWN_S):
             if self._live:
                 self._draw()
@@ -156,7 +175,7 @@ class Progress:
                 self._print(log_line(self.status()))
 
     def _draw(self) -> None:
-        """Replace the line on the terminal by the status."""
+        """Replace the line on the terminal by the status, coloured if wanted; note its width."""
         columns = self._columns() - 1  # in the last one, some terminals wrap
         options = {"colour": self._colour, "ascii_only": self._ascii_only}
         text = line(status := self.status(), columns, **options)
@@ -165,27 +184,32 @@ class Progress:
             self._drawn = width(line(status, columns, **(options | {"colour": False})))
 
     def _clear(self) -> None:
-        """Clear the line of progress, if there is one."""
+        """Clear the line of progress on the terminal, if there is one."""
         with self._writing:
             if self._live and self._drawn:
                 self._write(f"{self._up(self._columns() - 1)}\r\x1b[K")
                 self._drawn = 0
 
     def _up(self, columns: int) -> str:
-        """Return what clears the rows into which a terminal that became narrower broke the line."""
+        """Return codes that clear the extra rows into which a narrowed terminal broke the line.
+
+        Else "".
+        """
         rows = max(0, self._drawn - 1) // max(1, columns + 1)
         return f"\x1b[{rows}A\r\x1b[J" if rows else ""
 
     def _columns(self) -> int:
+        """Return the width of the terminal; 80 if it is not known."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
             return os.get_terminal_size(self._to.fileno()).columns or COLUMNS
         return COLUMNS
 
     def _broken(self, text: str) -> str:
-        """Return the text in lines as wide as the terminal; in a log, in one."""
+        """Return the text wrapped to the width of the terminal; off a terminal, unchanged."""
         return "\n".join(textwrap.wrap(text, self._columns() - 1)) if self._live else text
 
     def _print(self, text: str) -> None:
+        """Write a line, unless quiet, and note the time."""
         self._printed_at = time.monotonic()
         if self._shows:
             self._write(f"{text}\n")
@@ -195,13 +219,17 @@ class Progress:
         return self._redactor.text(" ".join(inert(text).split()))
 
     def _write(self, text: str) -> None:
-        """Write to the terminal; errors are ignored, as a closed one must not end the run."""
+        """Write to the terminal and flush.
+
+        Errors are ignored, as a closed one must not end the run.
+        """
         with self._writing, contextlib.suppress(OSError, ValueError):
             self._to.write(text)
             self._to.flush()
 
 
 def _can_encode(stream: TextIO, text: str) -> bool:
+    """Whether the stream's encoding has these characters; an unknown encoding has not."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -210,7 +238,7 @@ def _can_encode(stream: TextIO, text: str) -> bool:
 
 
 def remark(config: pytest.Config, remarks: Sequence[str]) -> None:
-    """Print these sentences in the run's Progress, if there is one."""
+    """Print these sentences in each Progress that is registered with pytest; else nothing."""
     plugins = config.pluginmanager.get_plugins()
     for progress in [plugin for plugin in plugins if isinstance(plugin, Progress)]:
         for text in remarks:

@@ -1,4 +1,4 @@
-"""Bridge to pytest: the ending of a check as pytest's outcome, and the other way round."""
+"""Bridge to pytest: endings as pytest's outcomes, waivers as xfail, broken set-ups as endings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplica
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
-    """Return True for a pass or an advisory breach; else raise pytest's skip or failure."""
+    """Return True for a pass, or for an advisory failure or open verdict, noted in the report.
+
+    Else raise: a skip if it does not apply, a redacted failure if inconclusive or if the subject's
+    output is redacted, otherwise the ending's own error.
+    """
     advisory = is_advisory(item)
     if ending.verdict == "pass":
         return True
@@ -34,14 +38,17 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
 
 
 def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
-    """Turn pytest's report of a waived failure into an expected failure (xfail)."""
+    """Turn pytest's report of a waived failure into an expected failure (xfail).
+
+    Leave others alone.
+    """
     if result.verdict == "waived":
         report.outcome = "skipped"
         report.wasxfail = run.redactor.text(result.reason)
 
 
 def is_advisory(item: pytest.Item) -> bool:
-    """Whether the first clause that a check cites is advisory: its failures never fail a target."""
+    """Whether the first clause that a check cites is advisory; False without clauses."""
     cited = clauses_of(item)
     return bool(cited) and catalogue().clause(cited[0]).level == "advisory"
 
@@ -49,10 +56,11 @@ def is_advisory(item: pytest.Item) -> bool:
 def setup_ending(
     excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
 ) -> Ending:
-    """Return the ending of a check whose fixtures failed or skipped it.
+    """Return the ending of a check whose fixtures failed, timed out or skipped it.
 
-    A failure there is an error, whoever is to blame. `lacking`: what the subject lacks for it, if
-    that is why it was skipped.
+    A failure or unreadable answer there is an `error`, whoever is to blame; a skip does not apply,
+    for the reason `lacking` if given; a time limit of its own blames the adapter, the run's limit
+    leaves it open.
     """
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
@@ -68,9 +76,10 @@ def setup_ending(
 
 
 def late_ending(error: BaseException) -> Ending:
-    """Return the ending of a check that a time limit or a fault of pytest interrupted.
+    """Return the ending of a check that a time limit or another exception interrupted.
 
-    Inconclusive at the run's limit; at its own an error of the network; otherwise one of the suite.
+    Inconclusive at the run's limit; at its own, or pytest's, an error of the network; otherwise one
+    of the suite.
     """
     if isinstance(error, OutOfTime) and error.of_run:
         unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")

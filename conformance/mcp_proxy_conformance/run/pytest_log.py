@@ -22,17 +22,22 @@ class PytestLog(io.TextIOWrapper):
     """
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
+        """Open the file, emptied; characters that cannot be encoded are escaped."""
         super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
         self.recent = deque[str](maxlen=REMEMBERED)
         self._redactor, self._begun = redactor, ""
 
     def write(self, text: str) -> int:
-        """Write the lines that are complete, redacted; disk errors are ignored."""
+        """Write the complete lines, redacted, and hold back an incomplete one.
+
+        Return the text's length.
+        """
         lines, line_end, self._begun = (self._begun + text).rpartition("\n")
         self._say(lines + line_end)
         return len(text)
 
     def _say(self, text: str) -> None:
+        """Write a text, redacted, and remember it among the last 400; disk errors are ignored."""
         redacted = self._redactor.text(text)
         self.recent.append(redacted)
         with contextlib.suppress(OSError):
@@ -51,7 +56,7 @@ class PytestLog(io.TextIOWrapper):
             super().close()
 
     def complaint(self) -> str:
-        """Return pytest's error message; without one, the last lines."""
+        """Return the first line after the last "ERROR: "; without one, the last five lines."""
         recent = "".join(self.recent)
         _, error, message = recent.rpartition("ERROR: ")
         return message.split("\n")[0] if error else "\n".join(recent.splitlines()[-5:])

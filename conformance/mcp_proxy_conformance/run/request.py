@@ -88,11 +88,12 @@ class Brought:
     __name__ = NAME
 
     def __init__(self, request: RunRequest) -> None:
+        """Keep the request."""
         self.request = request
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add pytest's options for the subject, the profile and the course of a run."""
+    """Add to pytest the options of a run: target, profile, selection, seed, output and others."""
     group = parser.getgroup("mcp-proxy-conformance")
     group.addoption(
         "--target", help="the implementation under test: reference, mcpproxy, command, loader"
@@ -126,7 +127,10 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:
-    """Return the run's request from a plugin, options or the environment; None without any.
+    """Return the run's request: the one that a plugin or an xdist worker's input carries.
+
+    Else it is made of pytest's options or, without a target there, of the environment's endpoint;
+    None without any.
 
     Raises:
         BadTarget: The options do not describe a target.

@@ -1,4 +1,4 @@
-"""Selection of the checks that run, and their order."""
+"""Selection of checks: by profile and options, which files to import, shard, and their order."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mcp_proxy_conformance.run.session import RunSession
 
 
 def select(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` to the profile's selected checks, in order; a choice marks the run `narrowed`.
+    """Reduce `items` in place to the profile's selected checks, and sort them.
 
-    Only the option `alone` of trials does not mark it.
+    Any choice marks the run `narrowed`, but for the option `alone` of trials.
     """
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
@@ -41,8 +41,8 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
 def files(run: RunSession) -> list[Path]:
     """Return the check files to collect: those with selected checks, else the profile's folders.
 
-    Pytest need not import the others. Checks that deviations name are collected too, so that their
-    cases are known.
+    Without a choice, or if none matches, it is all folders. Checks that deviations name are
+    collected too, so that their cases are known.
     """
     selection, own = run.request.selection, run.subject.own_case
     choices: list[Callable[[Check], bool]] = []
@@ -67,7 +67,10 @@ def files(run: RunSession) -> list[Path]:
 
 
 def share_out(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` to the requested shard, if any; store the whole order in the shard."""
+    """Reduce `items` in place to the requested shard, if any.
+
+    Store the whole order in the shard.
+    """
     if run.state.shard is not None:
         places = {
             item: place.name if (place := place_of(item)) else address(item) for item in items
@@ -78,7 +81,7 @@ def share_out(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def left_out(items: list[pytest.Item], run: RunSession) -> bool:
-    """Whether a clause of the profile, unless marked untested, is cited by no collected check."""
+    """Whether some clause of the profile, not marked untested, is cited by no collected check."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
     return any(
@@ -88,7 +91,7 @@ def left_out(items: list[pytest.Item], run: RunSession) -> bool:
 
 
 def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
-    """Return the predicates of the selection: a check runs if all of them hold."""
+    """Return the predicates of the options that are used: a check runs if all of them hold."""
     selection = run.request.selection
     choices: list[Callable[[pytest.Item], bool]] = []
     if checks := selection.checks:
@@ -105,9 +108,10 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Sort `items` in place: checks without a world, those of fresh worlds, then by shared stage.
+    """Sort `items` in place: those without a place, then of fresh worlds, then by shared stage.
 
-    For the selftest, one check may come `first`, or all may run `backwards`.
+    Stages keep the order of their first check. For the selftest, one check may come `first`, or all
+    may run `backwards`.
     """
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}

@@ -69,7 +69,10 @@ class RunSession:
     _folder: tuple[int, int] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the subject's facts, and stop the run if its time is over already."""
+        """Ask the subject which clauses go unjudged and for its secrets.
+
+        Note the folder's identity. Stop the run if its time is over already.
+        """
         self.beyond = self.subject.beyond(self.profile)
         self.redactor = Redactor(self.subject.secrets)
         self.state.asked = self.only
@@ -84,18 +87,27 @@ class RunSession:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left before the run's time limit, which soaking extends; None without one."""
+        """Seconds left before the run's time limit (may be negative), which soaking extends.
+
+        None without.
+        """
         if (whole := self.request.within_s) is None:
             return None
         return self.began + whole + self.request.soak_s - time.monotonic()
 
     def overdue(self) -> OutOfTime:
-        """Return the exception to raise at the run's time limit; it hurries the subject."""
+        """Return the exception to raise at the run's time limit.
+
+        Meanwhile the subject is hurried.
+        """
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
-        """Probe the target, and add what it finds to `state`; on failure also `state.stopped`."""
+        """Probe the target within the time left; add results, messages and wire to `state`.
+
+        If it fails or the time is over, set `state.stopped`, unless it is set already.
+        """
         over = self.overdue()
         try:
             with within(self.left_s, over), during(Probe()):
@@ -108,20 +120,23 @@ class RunSession:
         self.state.messages |= probed.messages
 
     def _late(self) -> Outcome:
-        """Return the outcome of a run whose time limit came before its first check."""
+        """Return the outcome `incomplete` of a run whose time limit came before its first check."""
         why = f"{self.overdue()} before the target was ready to be checked"
         return Outcome("incomplete", INCOMPLETE, why)
 
     def plan(self, places: Sequence[Place]) -> None:
-        """Have the subject prepare the targets of all collected checks, in their order."""
+        """Have the subject start ahead the targets of these checks, in order.
+
+        Say if the run is partial.
+        """
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
     def count(self, places: Sequence[Place]) -> None:
-        """Tell the subject how many checks use each place: after the last one its target ends."""
+        """Tell the subject how many applicable checks use a place: its target ends after them."""
         self.subject.count(self.subject.applicable(places))
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Have the subject start the targets that the next checks need."""
+        """Have the subject start the targets that the next checks need, if they apply."""
         self.subject.soon(self.subject.applicable(places))
 
     def record(
@@ -130,7 +145,8 @@ class RunSession:
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        A failure that the file of known failures lists gets the verdict `waived`.
+        Without a `conclusion` it is computed by `found`. A failure that the file of known failures
+        lists gets the verdict `waived`.
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
@@ -172,10 +188,10 @@ class RunSession:
         return self.state.results[-1]
 
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
-        """Return what a check's ending shows about the judged clauses.
+        """Return what a check's ending shows about the judged clauses: broken, open or observed.
 
         A check concludes on clauses of its own level, required or advisory; but a broken required
-        clause counts in every check.
+        clause counts in every check. If it saw nothing of its clauses, it does not apply.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
@@ -221,12 +237,15 @@ class RunSession:
         self.subject.finish()
 
     def close(self) -> None:
-        """End every target of the subject."""
+        """End every target of the subject, shown meanwhile as a wait."""
         with during(End()):
             self.subject.close()
 
     def recorded(self) -> RunRecord:
-        """Return the record from which the report is made."""
+        """Return the record from which the report is made.
+
+        Seconds and date are those of this moment.
+        """
         subject, target = self.subject, self.subject.target
         self.state.wire = self.state.wire or subject.wire
         stages = (*self.state.stages, *subject.stages)
@@ -255,7 +274,7 @@ class RunSession:
         )
 
     def report(self) -> Report:
-        """Write `report.json` and return its content.
+        """Write the report's file, redacted, and return the report.
 
         Raises:
             OSError: It cannot be written, or the folder was replaced since the run began: a link
@@ -271,7 +290,8 @@ class RunSession:
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
     """Return the ending for pytest, which must not fail a check that the report does not.
 
-    The verdict is the conclusion's if that passes or does not apply.
+    It becomes the conclusion's verdict, without an error, if that is another and passes or does not
+    apply.
     """
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
@@ -279,13 +299,16 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding, its message by its name in the report; empty if the report lacks it."""
+    """Return the finding with its message's full name in the report.
+
+    Empty if the report lacks it.
+    """
     names = {place.rpartition("/")[2]: place for place in messages}
     return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return device and inode of a folder; None if it does not exist."""
+    """Return (device, inode) of a folder; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = folder.stat()
         return status.st_dev, status.st_ino
@@ -298,7 +321,7 @@ def _level(clause_id: str) -> Level:
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Return the sentences on findings; the module that makes them is imported on demand."""
+    """Return the sentences on findings, [] for none; their module is imported only when needed."""
     if not findings:
         return []
     # deepdiff takes a fifth of a second to import, and a green run never needs it

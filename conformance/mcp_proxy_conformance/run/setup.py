@@ -1,4 +1,4 @@
-"""Set-up of a run's session from its request: target, profile, own case, subject."""
+"""Set-up of a run's session from its request: target, default profile, clauses, shard, subject."""
 
 from __future__ import annotations
 
@@ -56,6 +56,9 @@ SCRATCH = "scratch"
 def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
     """Return the session of a request, not started; `scratch` is a folder beside the report.
 
+    A loader that leaves facts undeclared is asked for them. Whatever is unusable removes that
+    folder.
+
     Raises:
         pytest.UsageError: The request names something unusable; the message says what and where.
     """
@@ -69,8 +72,8 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 def _session(request: RunRequest, scratch: Path) -> RunSession:
     """Make the session: target, profile, clauses and shard of the request, and the subject.
 
-    Raises errors of several classes, and pytest.UsageError for a profile or shard that does not
-    fit.
+    The run is stopped if a loader broke. Raises errors of several classes, and pytest.UsageError
+    for a profile of another kind of target, or a shard of an endpoint.
     """
     began = time.monotonic()
     target = _target(request, scratch)
@@ -95,14 +98,17 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
 
 
 def _broken(target: Target | None) -> Outcome | None:
-    """Return the outcome of a run whose loader broke at its hello; None if it did not."""
+    """Return the outcome of a run whose loader broke when it was asked for its facts; else None."""
     if isinstance(target, LoaderTarget) and target.broken:
         return broke(target.broken)
     return None
 
 
 def _default_profile(target: Target | None) -> str:
-    """Return the id of the profile that judges the target when none is named."""
+    """Return the id of the profile that judges the target when none is named; None is an endpoint.
+
+    A loader that lacks a required capability gets the basic profile.
+    """
     if isinstance(target, LoaderTarget):
         is_basic = _lacking(target.capabilities) and not target.broken
         return BASIC if is_basic else OF_LOADER
@@ -110,12 +116,16 @@ def _default_profile(target: Target | None) -> str:
 
 
 def _lacking(capabilities: Collection[str]) -> list[str]:
-    """Return the capabilities that the default profile of loaders requires beyond these."""
+    """Return the capabilities, beyond these, that the default profile of loaders requires."""
     return [word for word in profile(OF_LOADER).floor.capabilities if word not in capabilities]
 
 
 def _target(request: RunRequest, scratch: Path) -> Target | None:
-    """Return the target or loader with the request's options applied; None for an endpoint."""
+    """Return the target or loader with the request's options applied; None for an endpoint.
+
+    A case, examples and seed go to a loader; soaking and the baseline, which is read to test it, to
+    a proxy.
+    """
     if isinstance(request.subject, Endpoint):
         return None
     target = request.subject
@@ -135,9 +145,10 @@ def _target(request: RunRequest, scratch: Path) -> Target | None:
 
 
 def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
-    """Return the described loader as a target; without a command, the reference's own.
+    """Return the described loader as a target; without a command, the bundled reference's.
 
-    Its program is asked for what the description leaves out.
+    Its program is asked for what the description leaves out; remarks say by which profile it is
+    judged.
     """
     command = description.command or OWN_LOADER
     within_s = min(FIRST_S, request.within_s or FIRST_S)
@@ -157,7 +168,10 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
 
 
 def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
-    """Yield a sentence with a loader's capabilities and the profile that it is judged by."""
+    """Yield one sentence: a loader's capabilities, the profile it is judged by, and what it lacks.
+
+    What it lacks is said only if no profile was `asked` for.
+    """
     lacking = _lacking(can)
     name = asked or (BASIC if lacking else OF_LOADER)
     why = f" ({OF_LOADER} needs {' and '.join(lacking)} too)" if lacking and asked is None else ""
@@ -186,7 +200,7 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
 
 
 def _only(request: RunRequest, judged: Profile) -> frozenset[str] | None:
-    """Return the clauses of the profile that --only names; None without --only.
+    """Return the clauses of the profile that --only names, requirement or clause; None without it.
 
     Raises:
         UnknownClause: A requirement or clause does not exist, or is not in the profile.

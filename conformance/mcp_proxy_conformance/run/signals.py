@@ -24,7 +24,7 @@ class Interruption:
         self._raised_at: float | None = None
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise KeyboardInterrupt, unless it did so less than `AGAIN_S` seconds ago."""
+        """Raise KeyboardInterrupt, unless it did so less than 5 s ago."""
         del number, frame
         now = time.monotonic()
         if self._raised_at is None or now - self._raised_at >= AGAIN_S:
@@ -32,7 +32,7 @@ class Interruption:
             raise KeyboardInterrupt
 
     def again(self) -> None:
-        """Raise KeyboardInterrupt once more if any signal was received."""
+        """Raise KeyboardInterrupt once more if any signal was received; else nothing."""
         if self._raised_at is not None:
             raise KeyboardInterrupt
 
@@ -60,9 +60,10 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 
 
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
-    """Have these signals interrupt the run by an Interruption, until pytest's end.
+    """Have these signals raise KeyboardInterrupt by an Interruption until pytest's end.
 
-    An interrupted run ignores them from then on, and leaves them ignored.
+    It is registered as a plugin, once for each config. Then earlier handlers return, unless pytest
+    ignores the signals by then.
     """
     interruption = config.stash.setdefault(INTERRUPTION, Interruption())
     if not config.pluginmanager.is_registered(interruption):

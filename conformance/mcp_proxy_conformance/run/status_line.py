@@ -52,7 +52,11 @@ class Status:
 
 
 def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str:
-    """Return the status in one line of at most that many columns, coloured if `colour`."""
+    """Return the status in one line of at most that many columns, coloured if `colour`.
+
+    A bar is shown from 70 columns on; what the run does is abbreviated or left out for want of
+    room.
+    """
     more = "..." if ascii_only else "…"
     marks = _marks(status)
     head = [("", word) for word in filter(None, (_count(status), _times(status)))] + marks
@@ -70,28 +74,34 @@ def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str
 
 
 def log_line(status: Status) -> str:
-    """Return the status as a line of a log, of any length."""
+    """Return the status as a line of a log, of any length; its parts are joined by commas."""
     count = f"{status.done} of {status.of} checks" if status.of else ""
     words = [count, _times(status), *(text for _, text in _marks(status)), status.doing]
     return ", ".join(filter(None, words))
 
 
 def _count(status: Status) -> str:
+    """Return "DONE/ALL"; empty if there are no checks."""
     return f"{status.done}/{status.of}" if status.of else ""
 
 
 def _times(status: Status) -> str:
+    """Return the elapsed time and, if it is known, an estimate of the time left."""
     left = "" if status.left_s is None else f" ~{duration(_rounded(status.left_s))} left"
     return f"{duration(status.elapsed_s)}{left}"
 
 
 def _rounded(seconds: float) -> float:
+    """Return the seconds rounded to a multiple of their step in STEPS, at least one.
+
+    Minutes beyond.
+    """
     step = next((step for below, step in STEPS if seconds < below), MINUTE)
     return max(step, round(seconds / step) * step)
 
 
 def _marks(status: Status) -> list[tuple[str, str]]:
-    """Return (verdict, text) for the failures so far, and for what is open."""
+    """Return (verdict, text) with the number of failures, and of all others open; none for zero."""
     failed = status.ended.get("fail", 0)
     others = sum(status.ended.values()) - failed
     marks = [("fail", f"{failed} failed", failed), ("inconclusive", f"{others} open", others)]
@@ -99,13 +109,14 @@ def _marks(status: Status) -> list[tuple[str, str]]:
 
 
 def _bar(part: float, columns: int, *, ascii_only: bool) -> str:
+    """Return a bar of that many columns, filled by `part`; of # and . if `ascii_only`."""
     full, rest = ("#", ".") if ascii_only else ("█", "░")
     filled = int(part * columns)
     return full * filled + rest * (columns - filled)
 
 
 def duration(seconds: float) -> str:
-    """Return minutes and seconds like 1:05, or hours, minutes and seconds."""
+    """Return minutes and seconds like 1:05; from an hour on, hours, minutes and seconds."""
     whole = int(seconds)
     hours, minutes = whole // HOUR, whole % HOUR // MINUTE
     return (
@@ -114,18 +125,19 @@ def duration(seconds: float) -> str:
 
 
 def width(text: str) -> int:
-    """Return the columns that a text takes on a terminal."""
+    """Return the columns that a text takes on a terminal: combining ones none, wide ones two."""
     return sum(map(_columns, text))
 
 
 def _columns(character: str) -> int:
+    """Return 0 for a combining character, 2 for a wide one, else 1."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def cut(text: str, columns: int, more: str) -> str:
-    """Return the text if it fits, else as much of it as fits before `more`."""
+    """Return the text if it fits in `columns`, else as much of it as fits before `more`."""
     if width(text) <= columns:
         return text
     end, room = 0, columns - len(more)
@@ -136,7 +148,10 @@ def cut(text: str, columns: int, more: str) -> str:
 
 
 def sentence(waiting: Waiting, *, is_brief: bool = False) -> str:
-    """Return what is waited for, in words; in few words if `is_brief`."""
+    """Return what is waited for, in words; in fewer for a wait with a time, if `is_brief`.
+
+    Raises ValueError for an unknown wait.
+    """
     if what := _awaited(waiting.wait):
         return _timed(waiting, what[is_brief], is_brief=is_brief)
     match waiting.wait:
@@ -160,7 +175,7 @@ def sentence(waiting: Waiting, *, is_brief: bool = False) -> str:
 
 
 def _awaited(wait: Wait) -> tuple[str, str] | None:
-    """Return what is waited for in seconds, in more words and in fewer; None for other waits."""
+    """Return (words, fewer words) for a wait that is timed; None for other waits."""
     match wait:
         case Tools(server=server):
             return f"the tools of upstream {server}", f"tools of {server}"
@@ -174,7 +189,7 @@ def _awaited(wait: Wait) -> tuple[str, str] | None:
 
 
 def _timed(waiting: Waiting, what: str, *, is_brief: bool) -> str:
-    """Return the words with the seconds of the wait so far, and its limit if it has one."""
+    """Return `what` with the seconds of the wait so far, and its limit if that is at least 1 s."""
     seconds, within = time.monotonic() - waiting.since, waiting.wait.within_s
     if within < 1:
         return f"waiting {seconds:.0f} s for {what}"
@@ -185,6 +200,9 @@ def _timed(waiting: Waiting, what: str, *, is_brief: bool) -> str:
 
 
 def target_of(place: str) -> str:
-    """Return the target of a place in words: that of a stage, of a check, or a second one."""
+    """Return the target of a place in words, for a stage or check.
+
+    "a second" if the name has a #.
+    """
     name, again, _ = place.rpartition("::")[2].partition("#")
     return f"{'a second' if again else 'the'} target of {name}"

@@ -1,4 +1,4 @@
-"""Base class of a run's subjects (driven proxy, loader, endpoint), by which checks reach them."""
+"""Base class of a run's subjects (proxy, loader, endpoint), and results of probe and judgement."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Subject:
         """Start ahead the targets of these checks, in their order; by default nothing."""
 
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
-        """Return the places that lack no capability or option."""
+        """Return the places that lack no capability or option, in their order."""
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
@@ -89,7 +89,10 @@ class Subject:
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """Return a reason that names the first undeclared capability; None if there is none."""
+        """Return a NotApplicable that names an undeclared capability of these.
+
+        None if all are declared.
+        """
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
@@ -101,17 +104,20 @@ class Subject:
         raise NotImplementedError
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check on a bench and return how it ended; subclasses confirm failures."""
+        """Call a check once on a bench and return how it ended; subclasses confirm failures."""
         del place
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with the messages and lines that the result of a check rests on."""
+        """Return the ending with what the result of a check rests on.
+
+        By default no messages or lines.
+        """
         del place
         return Rests(ending=ending)
 
     def stage(self, name: str) -> CitedStage | None:
-        """Return the record of the stage in use at the place of that name; None without one."""
+        """Return the record of the stage in use at the place of that name; by default None."""
         del name
         return None
 
@@ -120,12 +126,12 @@ class Subject:
 
     @property
     def stages(self) -> Sequence[CitedStage]:
-        """The records of all started stages."""
+        """The records of all started stages; by default none."""
         return ()
 
     @property
     def credentials(self) -> Sequence[Mapping[str, str]]:
-        """Headers that authenticate to the target, besides those of the stages."""
+        """Headers that authenticate to the target, besides those of the stages; by default none."""
         return ()
 
     @property
@@ -155,5 +161,5 @@ class Subject:
         """Begin to end targets started ahead, as time is over; by default nothing."""
 
     def close(self) -> None:
-        """End every target and release the target's host."""
+        """End every target and release the target's host; by default the latter."""
         self.target.close()

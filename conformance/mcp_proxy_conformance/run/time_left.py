@@ -26,7 +26,7 @@ LATE, LATE_S = 2.0, 2.0
 
 
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
-    """Return the kind of each check, by its place and those of the checks before it."""
+    """Return the kind of each check, by its place and whether an earlier one has the same place."""
     known: set[str] = set()
     found: list[Kind] = []
     for place in places:
@@ -57,7 +57,7 @@ class TimeLeft:
         self._since = time.monotonic()
 
     def ended(self) -> None:
-        """Note the end of a check; the next one begins."""
+        """Note the end of the current check, with its seconds by kind; the next one begins."""
         now = time.monotonic()
         if self._done < len(self._checks):
             kind = self._checks[self._done]
@@ -68,19 +68,24 @@ class TimeLeft:
 
     @property
     def part(self) -> float:
-        """The part of the run that is done, from 0 to 1, by the weight of its checks."""
+        """The part of the run that is done, from 0 to 1, by the weight of its checks.
+
+        0.0 without any.
+        """
         whole = sum(WEIGHTS[kind] for kind in self._checks)
         return self._weight / whole if whole else 0.0
 
     @property
     def _weight(self) -> float:
+        """The sum of the weights of the checks that have ended."""
         return sum(WEIGHTS[kind] * number for kind, number in self._number.items())
 
     @property
     def seconds(self) -> float | None:
-        """The estimated seconds that are left.
+        """The estimated seconds that are left, by weights corrected with each kind's mean so far.
 
-        None while too little is known, or while a check takes far longer than others of its kind.
+        None in the first 3 s or 3 checks, after the last check, and while a check takes far longer
+        than others of its kind.
         """
         took = sum(self._spent.values())
         if took < LEAST_S or self._done < LEAST_CHECKS or self._done >= len(self._checks):

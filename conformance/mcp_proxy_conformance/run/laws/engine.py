@@ -117,19 +117,20 @@ class Laws(Generic[E]):
     """
 
     def __init__(self, examples: Examples[E]) -> None:
-        """Keep the examples; nothing is generated or tried yet."""
+        """Keep the examples and the seconds for shrinking; nothing is generated or tried yet."""
         self._examples = examples
         self._left = examples.shrink_s
         self.evidence: tuple[str, ...] = ()
         self.basis: tuple[str, ...] = ()
 
     def compared(self, law: str) -> Comparison:
-        """Try a law on all examples; return the confirmed findings and all observations.
+        """Try a law on all examples, confirm breaches, and return a Comparison.
 
-        Further examples are examined for clauses that no smaller one breaks.
+        Set evidence and basis. It has the confirmed findings with the observations of unbroken
+        clauses, and leaves other broken clauses open; breaches seen only once are open too.
 
         Raises:
-            Inconclusive: No example showed the subject of the law.
+            Inconclusive: No example showed the subject of the law, or the control failed.
         """
         examples, self.evidence = self._examples, ()
         trials = examples.tried_on_all(law)
@@ -170,16 +171,21 @@ class Laws(Generic[E]):
         self._examples.close()
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the findings of the smallest breaking example, unconfirmed, and set `evidence`."""
+        """Return the smallest breaking example's findings, unconfirmed; write it, set `evidence`.
+
+        Empty if no example breaks the law.
+        """
         for trial in wrong:
             self.evidence = tuple(self._examples.written(law, trial, in_time=False))
             return _Settled(findings=[*trial.found.values()])
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Confirm and shrink the smallest examples that break the law, and set `evidence`.
+        """Confirm at most four breaking examples, smallest first, and shrink them; set `evidence`.
 
-        After the first, only those that break further clauses are looked at.
+        After the first confirmed one only those that break further clauses are looked at, and only
+        laws about one server shrink them too. What no repetition showed is `unsteady`, unless
+        timing explains it.
         """
         examples, settled, tries = self._examples, _Settled(), 0
         alone, until = examples.is_of_one(law), 0.0
@@ -212,7 +218,8 @@ class Laws(Generic[E]):
     def _smallest(self, law: str, whole: Tried[E], until: float) -> Tried[E]:
         """Return the smallest example found, by the time `until`, that breaks a clause of `whole`.
 
-        It is confirmed; `whole` itself is returned if no smaller one breaks one again.
+        It keeps only findings that repetitions show too; `whole` itself is returned if no smaller
+        one breaks such a clause again.
         """
         examples, accused, small = self._examples, _clauses(whole.found.values()), whole
         best: Tried[E] | None = whole
@@ -233,19 +240,19 @@ class Laws(Generic[E]):
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
-        """Yield the seconds left for shrinking; subtract the duration of the block."""
+        """Yield the seconds left for shrinking; subtract the duration of the block, down to 0."""
         began = time.monotonic()
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
 
 def run_again(case: Path) -> str:
-    """Return the phrase that says how to run a written case alone."""
+    """Return the phrase for evidence that says how to run a written case alone, with --case."""
     return f"run it again with the same command and --case {shlex.quote(str(case))}"
 
 
 def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
-    """Return the findings that every repetition shows too, with the same observation."""
+    """Return the findings that every repetition shows too: same path, clauses and observation."""
     others = [trial.found for trial in again]
     return {
         place: finding
@@ -255,11 +262,11 @@ def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
 
 
 def _clauses(findings: Iterable[Finding]) -> set[str]:
-    """Return every clause that the findings name."""
+    """Return the set of all clauses that the findings name."""
     return {clause for finding in findings for clause in finding.clauses}
 
 
 def _beyond(findings: Found, others: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that break clauses not broken by the others."""
+    """Return the findings that break at least one clause not broken by the others."""
     known = _clauses(others)
     return [finding for finding in findings.values() if not {*finding.clauses} <= known]

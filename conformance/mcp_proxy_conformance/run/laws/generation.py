@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
-    """Draw up to `examples` distinct values; the same ones for the same seed."""
+    """Draw up to `examples` distinct values, by their repr; the same ones for the same seed."""
     values: dict[str, T] = {}
 
     @hypothesis.seed(seed)
@@ -33,6 +33,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
     )
     @hypothesis.given(strategy)
     def keep(value: T) -> None:
+        """Keep a drawn value if it is new and fewer than `examples` are kept."""
         if len(values) < examples:
             values.setdefault(repr(value), value)
 
@@ -43,7 +44,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
 
 @contextmanager
 def _nothing_kept() -> Iterator[None]:
-    """Have hypothesis write its files into a temporary folder during the block."""
+    """Have hypothesis write its files into a temporary folder during the block; then restore."""
     before = storage_directory(intent_to_write=False).home_directory
     with TemporaryDirectory() as place:
         set_hypothesis_home_dir(place)
@@ -55,7 +56,7 @@ def _nothing_kept() -> Iterator[None]:
 
 @contextmanager
 def _no_constants_of_the_code() -> Iterator[None]:
-    """Have hypothesis draw no constants of the modules that are loaded, during the block.
+    """Have hypothesis draw no constants of the loaded modules' code, during the block.
 
     With them the same seed would give other values after any change of the code, or of how it is
     installed; to look for them takes a second. Hypothesis has no setting for this.

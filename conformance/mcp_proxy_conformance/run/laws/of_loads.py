@@ -25,7 +25,10 @@ LoadOf = Callable[[LoadCase], Load]
 
 
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
-    """Return the loads that every run tries, and as many as `examples` generated from the seed."""
+    """Return the fixed loads of every run, then up to `examples` generated from the seed.
+
+    Of loads with the same id the last counts.
+    """
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
 
@@ -49,11 +52,11 @@ class GeneratedLoads(Examples[LoadCase]):
 
     @cached_property
     def _cases(self) -> list[LoadCase]:
-        """All loads on which laws are tried, generated at first use."""
+        """All loads on which laws are tried, fixed and generated; made at first use."""
         return generated(self._examples, self.seed, self._declared.reads)
 
     def wanted(self) -> list[LoadCase]:
-        """Return every load that the laws will ask for, so that all can be started early."""
+        """Return, each once, every load that any law asks for, so that all can be started early."""
         loads = [load for case in self._cases for law in LAWS for load in self._of(law, case)]
         return list({case.id: case for case in loads}.values())
 
@@ -67,7 +70,7 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-        """Make the example's loads twice more, while no other load runs; return both trials.
+        """Wait for running loads, then make the example's loads twice more; return both trials.
 
         An example that was not answered is loaded once more only: a hang was tried twice before.
         """
@@ -76,9 +79,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, example, self._loads.anew) for _ in range(times)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
-        """Judge the law by its loads of this case, which `of` makes; find nothing without answers.
+        """Judge the law by its loads of this case, which `of` makes, and return the trial.
 
-        Nor is anything found if this machine cannot play a fault of them.
+        Nothing is found or observed if a load has no answer that the law needs, or if this machine
+        could not play one of its faults.
         """
         compared, several = Comparison(), [of(each) for each in self._of(law, case)]
         readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
@@ -105,17 +109,17 @@ class GeneratedLoads(Examples[LoadCase]):
         return smaller(tried.example, self._declared.reads)
 
     def is_of_one(self, law: str) -> bool:
-        """Whether the law is about each server's behaviour by itself."""
+        """Whether the law is about each server's behaviour by itself, so that one shows it."""
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
-        """Return a reason if a law on single servers broke only beside others; else empty."""
+        """Return a reason if a law on single servers broke in a load of several; else empty."""
         if not LAWS[law].of_one or len(example.given.servers) == 1:
             return ""
         return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"
 
     def expect_control(self) -> None:
-        """Raise Inconclusive unless some server was available."""
+        """Raise Inconclusive if no server of any generated load was reported as available."""
         loaded = [self._loads.of(case).loaded for case in self._cases]
         outcomes = [outcome for each in loaded for outcome in each.answer.outcomes]
         if not any(outcome.status == "available" for outcome in outcomes):
@@ -124,14 +128,18 @@ class GeneratedLoads(Examples[LoadCase]):
             )
 
     def in_words(self, example: LoadCase) -> str:
-        """Return the number of attempts and each server's script in one line."""
+        """Return the most attempts, and each server's id with its script, in one line."""
         servers = "; ".join(
             f"{server.server_id}: {script_in_words(server)}" for server in example.given.servers
         )
         return f"at most {example.given.max_attempts} attempts; {servers}"
 
     def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
-        """Write the load as a case; return it in words, and how to run it again."""
+        """Write one load that shows the breach as a case of its clauses, in the folder `laws`.
+
+        Return it in words, and how to run it again. Except for the law `clears` it is a single load
+        without a repetition.
+        """
         del in_time
         clauses = tuple(
             sorted({clause for finding in tried.found.values() for clause in finding.clauses})
@@ -147,9 +155,9 @@ class GeneratedLoads(Examples[LoadCase]):
         ]
 
     def _telling(self, law: str, case: LoadCase) -> LoadCase:
-        """Return, of the loads that the law needs, the first with a status that is not allowed.
+        """Return, of the loads that the law needs, the first that reports a status not allowed.
 
-        If there is none, return the example itself.
+        Its id loses the suffix `-once`. If there is none, return the example itself.
         """
         for load in self._of(law, case):
             loaded, most = self._loads.of(load).loaded, load.given.max_attempts

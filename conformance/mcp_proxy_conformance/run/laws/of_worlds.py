@@ -46,7 +46,7 @@ class LawOptions:
 
 
 def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
-    """Return the plans that every run plays, and as many as `examples` generated from the seed.
+    """Return the plans that every run plays, then up to `examples` generated from the seed.
 
     They need only the capabilities `can`.
     """
@@ -61,7 +61,10 @@ class GeneratedWorlds(Examples[Plan]):
     shrink_s = SHRINK_ALL_S
 
     def __init__(self, target: Target, scratch: Path, out: Path, options: LawOptions) -> None:
-        """Keep the settings; nothing is started yet. Cases are written under `out`."""
+        """Keep the settings, and make threads for `target.ahead` worlds at once.
+
+        Start no target yet. Cases are written under `out`.
+        """
         self.seed, self.again = options.seed, options.again
         self._target = target
         self._scratch = scratch
@@ -75,7 +78,7 @@ class GeneratedWorlds(Examples[Plan]):
         self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
     def tried_on_all(self, law: str) -> list[Tried[Plan]]:
-        """Try the law on all worlds; without `again`, only until one breaks it.
+        """Try the law on all worlds; without `again`, only until one breaks it. Return the trials.
 
         A world is played once for all laws or, with `apart`, for this law alone.
         """
@@ -83,7 +86,11 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, world) for world in played]
 
     def _all(self, law: str) -> list[PlayedWorld]:
-        """Play all worlds, if that is not done, and begin to repeat those that break a law."""
+        """Play all worlds once, begin to repeat the smallest that breaks each law; return all.
+
+        If no number of examples is set, it is 4 for a target that needs over 2 s until its first
+        step, else 6.
+        """
         laws = self._played_for(law)
         if laws not in self._played:
             first = self._plans(0)
@@ -100,7 +107,10 @@ class GeneratedWorlds(Examples[Plan]):
         return self._played[laws]
 
     def _until_broken(self, law: str) -> list[PlayedWorld]:
-        """Play worlds one by one until one breaks the law; return those that were played."""
+        """Play worlds one by one until one breaks the law; return all that were played so far.
+
+        Worlds played for an earlier law count if worlds are played for all laws at once.
+        """
         laws = self._played_for(law)
         done = self._played.setdefault(laws, [])
         plans = self._plans(self._options.examples or 0)
@@ -109,22 +119,28 @@ class GeneratedWorlds(Examples[Plan]):
         return done
 
     def _played_for(self, law: str) -> tuple[str, ...]:
-        """Return the laws for which worlds are played at once: `law` alone, or () for all."""
+        """Return the laws that a world is played for: `law` alone with `apart`, else (): all."""
         return (law,) if self._options.apart else ()
 
     def _plans(self, examples: int) -> list[Plan]:
-        """Return the plans of every run, and that many generated ones."""
+        """Return the plans of every run, then up to that many generated ones, for the target."""
         return generated(examples, self.seed, self._target.capabilities)
 
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
-        """Start a target for the plan, take its steps and judge; try again if it does not start."""
+        """Start a target for the plan, take its steps and judge.
+
+        Try once more if the adapter fails.
+        """
         try:
             return play(self._target, plan, self._scratch, laws, self._register)
         except AdapterError:
             return play(self._target, plan, self._scratch, laws, self._register)
 
     def _register(self, started: Started) -> None:
-        """Note a target, so that `close` ends it; if the run is over, end it and raise."""
+        """Note a target, so that `close` ends it, and collect its findings.
+
+        If the run is over, end it and raise AdapterError.
+        """
         started.findings = self.findings
         with self._lock:
             self._open.add(started)
@@ -133,18 +149,24 @@ class GeneratedWorlds(Examples[Plan]):
             raise AdapterError("the run is over")
 
     def tried(self, law: str, examples: Sequence[Plan]) -> list[Tried[Plan]]:
-        """Play these worlds for this law alone, many at once."""
+        """Play these worlds for this law alone, many at once; return a trial for each."""
         jobs = [self._crew.submit(self._play, plan, (law,)) for plan in examples]
         return [_tried(law, job.result()) for job in jobs]
 
     def seen_again(self, law: str, example: Plan) -> list[Tried[Plan]]:
-        """Play the world twice more, on fresh targets, for the same laws; return both trials."""
+        """Play the world twice more, on fresh targets; return both trials.
+
+        A world of the run is played for the same laws as before, a shrunken one for this law alone.
+        """
         whole = any(trial.example == example for trial in self.tried_on_all(law))
         jobs = self._begin_repeats(example, self._played_for(law) if whole else (law,))
         return [_tried(law, job.result()) for job in jobs]
 
     def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
-        """Begin to play the plan twice more, unless begun before; return the two futures."""
+        """Begin to play the plan twice more for these laws, unless begun before.
+
+        Return both futures.
+        """
         place = (f"{plan}", laws)
         if place not in self._repeats:
             jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
@@ -156,7 +178,7 @@ class GeneratedWorlds(Examples[Plan]):
         return size(example)
 
     def smaller(self, tried: Tried[Plan]) -> Iterator[list[Plan]]:
-        """Yield batches of smaller plans, in which the breach's request replaces earlier looks."""
+        """Yield batches of smaller plans; the first breach's request replaces earlier looks."""
         path, _ = next(iter(tried.found))
         return smaller(tried.example, _steps_of(tried.asked[path]))
 
@@ -178,9 +200,10 @@ class GeneratedWorlds(Examples[Plan]):
         return in_words(example)
 
     def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
-        """Write the breach as a case file, if a case can show it.
+        """Write the breach as a case file, if a case can show it; try it alone if `in_time`.
 
-        Return the world in a line and, if a file was written, how to see the breach again.
+        Return the world in a line and, if a file was written, how to see the breach again: with
+        --case or, if the case alone does not show it, with the same seed and number of examples.
         """
         # the first path is a tool's own query
         (path, _), plan = next(iter(tried.found)), tried.example
@@ -202,7 +225,10 @@ class GeneratedWorlds(Examples[Plan]):
         return [*lines, f"{run_again(made)}{untried}"]
 
     def close(self) -> None:
-        """Cancel the worlds that wait, and end the targets that run."""
+        """Refuse new targets, cancel the worlds that wait, end the targets that run.
+
+        Wait for the threads.
+        """
         self._over = True
         self._crew.shutdown(wait=False, cancel_futures=True)
         with self._lock:
@@ -213,7 +239,10 @@ class GeneratedWorlds(Examples[Plan]):
 
 
 def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
-    """Return the trial of a law on a played world, cut after the look that shows its breach."""
+    """Return the trial of a law on a played world.
+
+    A broken one is cut after the look that shows it.
+    """
     broken = played.broken.get(law)
     return Tried(
         example=played.plan if broken is None else played.plan.upto(broken.look),
@@ -225,7 +254,11 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
 
 
 def _steps_of(request: When) -> list[Step]:
-    """Return steps that make a breach's request, with and without the flag; none for a listing."""
+    """Return steps that make a breach's request: a call, or a query with and without the flag.
+
+    A call is followed by a query for its tool with the flag. Empty for a listing, and for a query
+    that is not a string.
+    """
     if request.do == "call":
         tool = key(request.tool or "")
         return [

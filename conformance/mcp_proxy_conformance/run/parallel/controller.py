@@ -1,4 +1,4 @@
-"""Controller of a parallel run: it runs no check, probes the target and writes the report."""
+"""Controller of a parallel run: probe, schedule of the workers' checks, their end, the report."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
     def __init__(
         self, config: pytest.Config, log: Any, places: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Keep `places`, which maps a check's id to its place once all are collected."""
+        """Keep `places`, which returns {id: place} of the checks once all are collected."""
         super().__init__(config, log)
         self._collected = places
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
-        """The place of each check by its id, once all are collected."""
+        """The place of each check by its id, asked for at first use."""
         return self._collected()
 
     def _split_scope(self, nodeid: str) -> str:
@@ -49,7 +49,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._places.get(nodeid, nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Assign work until a worker has two checks: it begins one only when it knows the next."""
+        """Assign groups until a worker has two checks waiting, none is left, or it ends."""
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down:
             if self._pending_of(self.assigned_work[node]) >= LEAST:
@@ -70,7 +70,10 @@ class Controller:
     """Role of the process that starts the workers; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: pytest.Config) -> None:
-        """Make the folder for results; raises pytest.UsageError for workers on other machines."""
+        """Make an empty folder for results; unless set, limit restarts to the number of workers.
+
+        Raises pytest.UsageError for workers on other machines.
+        """
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("all workers must run on this machine; leave --tx out")
         if config.option.maxworkerrestart is None:
@@ -86,7 +89,7 @@ class Controller:
         self._folder.mkdir(mode=0o700, parents=True)
 
     def _tidy(self) -> None:
-        """Remove the workers' result files, and their scratch folders unless they are kept."""
+        """Remove the workers' result files and, unless they are kept, their scratch folders."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if not self._run.request.keep:
             for path in self._run.out.glob(f"{WORKERS}*"):
@@ -100,10 +103,11 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
-        """Probe the target for all workers; if that fails, end the run or tell the workers.
+        """Probe the target for all workers.
 
-        It ends, by returning True, if only the suite's checks are run; else the outcome is written
-        to a file, so that the user's other tests still run.
+        If that stops the run, end the loop or tell the workers. The loop ends, by True, if only the
+        suite's own checks are run; else the outcome is written to a file that workers read, so that
+        the user's other tests still run.
         """
         self._run.probe()
         if self._run.state.stopped is None:
@@ -123,24 +127,27 @@ class Controller:
         return StageScheduling(config, log, self._places)
 
     def _places(self) -> dict[str, str]:
-        """Map the ids of the collected checks to their places, as a worker's file has them."""
+        """Return the places of the checks by id, from the first worker's file that has any."""
         return next(share.places for share in shares_in(self._folder).values() if share.places)
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Remember the ids of the checks, which all workers share."""
+        """Remember the ids of the collected checks, which all workers share."""
         self._ids = ids
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """Remember a worker that ended with an error, and the error."""
+        """Remember a worker's id and error if it ended with one other than an interruption."""
         if error and error != KEYBOARD:
             self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
 
     def pytest_handlecrashitem(self, crashitem: str) -> None:
-        """Remember the address of the check that a lost worker was running, for `_loss`."""
+        """Remember the check that a lost worker was running, without its folder, for `_loss`."""
         self._crashed = crashitem.rpartition("/")[2]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember why pytest itself stopped the run; a signal is another thing."""
+        """Remember the reason if pytest itself stopped the run.
+
+        An interruption by a signal is ignored.
+        """
         if isinstance(excinfo.value, Interrupted):
             self._reason = str(excinfo.value)
 
@@ -159,14 +166,18 @@ class Controller:
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
-        """Map the names of the workers that still run to their process ids."""
+        """Return {name: process id} of the workers that still write their file and are not lost."""
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
         return {
             n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid
         }
 
     def end(self) -> Report:
-        """Gather the workers' results, write the report, remove their files; return the report."""
+        """Gather the workers' results, write the report, end the subject, remove their files.
+
+        Lost workers become a fault of the run if checks are missing and nothing else ended it.
+        Return the report.
+        """
         run, state = self._run, self._run.state
         if self._reason:
             state.interrupted, state.cut_short = False, state.cut_short or self._reason
@@ -184,7 +195,10 @@ class Controller:
         return report
 
     def _loss(self, missing: int) -> str:
-        """Return a sentence on the lost workers and on the checks that were not run."""
+        """Return a sentence: number of lost workers, the last one, its check and error.
+
+        It ends with the number of checks not run.
+        """
         name, why = list(self._lost.items())[-1]
         during = f" during {self._crashed}" if self._crashed else ""
         return (

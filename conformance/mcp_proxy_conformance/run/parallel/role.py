@@ -1,4 +1,4 @@
-"""Role of a process in a run: alone, xdist worker, or the controller that writes the report."""
+"""Roles of a process in a run: Alone, xdist worker, or controller; and the choice of the role."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class Alone:
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start the first targets and probe the target, unless the run is stopped already."""
+        """Start the first targets ahead and probe the target.
+
+        Nothing if the run is stopped already.
+        """
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
@@ -45,7 +48,7 @@ class Alone:
         return True
 
     def end(self) -> Report:
-        """Write the report, end every target, and return the report."""
+        """Finish the subject, write the report, end every target, and return the report."""
         self.run.finish()
         report = self.run.report()
         self.run.close()
@@ -55,8 +58,8 @@ class Alone:
 def role_of(config: pytest.Config, run: RunSession) -> Role:
     """Return the role of this process; a worker or controller is registered as a plugin too.
 
-    A process is a worker if xdist configured this very run: a worker's environment variables are
-    inherited by all processes that it starts.
+    A process is a worker if xdist gave its config an input, and alone without -n or when only
+    collecting.
 
     Raises:
         pytest.UsageError: The run cannot be divided among processes.
@@ -80,7 +83,10 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
 
 
 def scratch_of(config: pytest.Config) -> str | None:
-    """Return the name of an xdist worker's scratch folder; None for other processes."""
+    """Return the name of an xdist worker's scratch folder, with its id.
+
+    None for other processes.
+    """
     workerinput = getattr(config, "workerinput", None)
     return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 

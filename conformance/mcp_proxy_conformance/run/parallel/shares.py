@@ -1,4 +1,4 @@
-"""Shares of a run: the results that each worker or part hands over, and how they are gathered."""
+"""Shares of a run: the files by which workers and parts hand results over, and their gathering."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class Writer:
     """Writes a share's file line by line, unbuffered: a lost worker loses only its last check."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Open the file of the share with that name; make the folder if missing."""
+        """Open the share's file `NAME.part`, emptied.
+
+        Make the folder, private to the user, if missing.
+        """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder / f"{name}{GROWING}"
         self._file = self._path.open("wb", buffering=0)
@@ -81,19 +84,19 @@ class Writer:
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
-        """Close the file and rename it, which marks the share as whole."""
+        """Close the file and rename it from .part to .jsonl, which marks the share as whole."""
         self._file.close()
         self._path.rename(self._path.with_suffix(WHOLE))
 
 
 def shares_in(folder: Path) -> dict[str, Share]:
-    """Read every share of a folder, by name; also those unfinished or of lost workers."""
+    """Read every share of a folder, as {name: share}; also those unfinished or of lost workers."""
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
     return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 
 
 def _content(path: Path) -> bytes:
-    """Return the bytes of a share's file, which may have been renamed meanwhile."""
+    """Return the bytes of a share's file; if it is gone, those under its name when whole."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -101,7 +104,10 @@ def _content(path: Path) -> bytes:
 
 
 def _read(lines: Iterable[bytes]) -> Share:
-    """Parse the lines of a share; an incomplete line is left out."""
+    """Parse the lines of a share into one Share.
+
+    Lines that are incomplete or invalid are left out.
+    """
     share = Share()
     for line in lines:
         with suppress(msgspec.DecodeError):
@@ -121,7 +127,7 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
     """Add the shares to the run's state, in the checks' order; return the places of those checks.
 
     A check in two shares counts once, as in the first of them. Stages with a common name get
-    numbers, as a stage that is started again does.
+    numbers, as a stage that is started again does; ends, shard and wire are merged too.
     """
     names, judged = _Names(), set()
     for number, entry in _in_order(shares):
@@ -144,13 +150,16 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
 
 
 def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
-    """Return (number of the share, entry) for all entries, in the order of the checks."""
+    """Return (number of the share, entry) for all entries, by the check's place, then the share."""
     entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
     return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
 
 def _end(run: RunState, ended: PartEnd) -> None:
-    """Merge the end of a share into the run's state: flags, faults once, and the worst outcome."""
+    """Merge the end of a share into the run's state: flags, faults once, and the worst outcome.
+
+    The first reason why the run was cut short is kept.
+    """
     run.narrowed |= ended.narrowed
     run.interrupted |= ended.interrupted
     run.cut_short = run.cut_short or ended.cut_short
@@ -163,12 +172,16 @@ class _Names:
     """Gives the stages of all shares unique names, and their messages names to match."""
 
     def __init__(self) -> None:
+        """Begin without stages."""
         self._stages: dict[tuple[int, str], CitedStage] = {}
         self._places: dict[tuple[int, str], str] = {}
         self._numbers: Counter[str] = Counter()
 
     def add(self, number: int, stage: CitedStage) -> None:
-        """Record a stage of a share under a unique name; a later record replaces it."""
+        """Record a stage of share `number` under a unique name: namesakes get 2, 3 and so on.
+
+        A later record of the same stage replaces the earlier one.
+        """
         key = number, stage.place
         if key not in self._places:
             self._numbers[stage.name] += 1
@@ -177,10 +190,13 @@ class _Names:
         self._stages[key] = msgspec.structs.replace(stage, place=self._places[key])
 
     def message(self, number: int, name: str) -> str:
-        """Return a message's name, with its stage's unique name, from its name in a share."""
+        """Return a message's name under its stage's unique name.
+
+        Unchanged if that stage is not known.
+        """
         place, slash, rest = name.rpartition("/")
         return f"{self._places.get((number, place), place)}{slash}{rest}"
 
     def stages(self) -> list[CitedStage]:
-        """Return the stages, renamed, in the order in which they were added."""
+        """Return the stages, renamed, in the order in which they were first added."""
         return list(self._stages.values())

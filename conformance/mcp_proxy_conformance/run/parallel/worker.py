@@ -34,7 +34,10 @@ class Worker:
     """Role of a process that xdist started; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: Any) -> None:
-        """Open the worker's share, and let SIGINT and SIGTERM interrupt the run."""
+        """Open the worker's share, write its process id.
+
+        Let SIGINT and SIGTERM interrupt the run.
+        """
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
@@ -45,13 +48,16 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write each check's place to the share, before xdist reports the collection."""
+        """Write the shard and {id: place} of checks with a place, before xdist reports them."""
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
         names = {nodeid: place.name for nodeid, place in places.items()}
         self._writer.write(Collected(names, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Note the order of all checks and how many use each place; start nothing."""
+        """Note the order of all checks, and tell the subject how many use each place.
+
+        Start nothing.
+        """
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 
@@ -63,7 +69,10 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Start the next check's target while a check runs; then write the latter's results."""
+        """Start this and the next check's targets; let the check run; write its results.
+
+        No target is started if the run is stopped, here or by the controller's probe.
+        """
         run = self._run
         run.state.stopped = run.state.stopped or self._stopped()
         both = [place_of(check) for check in (item, nextitem) if check is not None]
@@ -86,12 +95,15 @@ class Worker:
         return done
 
     def _stopped(self) -> Outcome | None:
-        """Return the outcome if the controller's probe stopped the run; None if not."""
+        """Return the outcome that the controller's probe wrote; None if it wrote none."""
         path = self._run.out / SHARES / STOPPED
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
     def _changed(self, place: Place | None) -> tuple[CitedStage, ...]:
-        """Return the check's stage, as a tuple, if its record is new or has changed; else ()."""
+        """Return (stage,) if the record of the place's stage was not yet written in this state.
+
+        Else ().
+        """
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:
             return ()
@@ -100,11 +112,11 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
-        """Escape lone surrogates in a pytest report, which could not be sent otherwise."""
+        """Escape lone surrogates in a pytest report, which could not be sent to the controller."""
         return encodable((yield))
 
     def end(self) -> None:
-        """End the targets, and write how this worker's part ended."""
+        """End the targets, write how this worker's part ended, and mark the share whole."""
         run = self._run
         run.finish()
         run.close()
@@ -124,5 +136,5 @@ class _RunNothing:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> bool:
-        """Return True, so that pytest takes the check as done."""
+        """Return True, so that pytest takes the check as done without running it."""
         return True

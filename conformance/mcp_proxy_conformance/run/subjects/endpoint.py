@@ -41,7 +41,10 @@ SHOWN = 8
 
 
 def live_target(endpoint: Endpoint) -> Target:
-    """Return a Target that describes the endpoint for the report; it cannot be started."""
+    """Return a Target that describes the endpoint for the report.
+
+    Starting it raises AdapterError.
+    """
 
     def none() -> Any:
         """Raise AdapterError, as an endpoint cannot be started on a stage."""
@@ -84,7 +87,7 @@ class RunningEndpoint(Subject):
 
     @property
     def requests(self) -> int:
-        """The number of messages sent, those of the session's end included."""
+        """The number of messages sent, those of the session's end included; 0 before the probe."""
         return self._budget.spent if self._budget is not None else 0
 
     @property
@@ -100,7 +103,10 @@ class RunningEndpoint(Subject):
 
     @property
     def unsettled(self) -> str:
-        """Why the run is incomplete: unreadable answers, or no locked tool seen; else ""."""
+        """Why the run is incomplete: unreadable answers, or no locked tool seen; else "".
+
+        Also "" if there was no survey.
+        """
         if not self._benches:
             return ""
         surveyed = self._benches[False].survey
@@ -152,14 +158,18 @@ class RunningEndpoint(Subject):
         return Probed()
 
     def _name_query(self, name: str) -> None:
-        """Have every conversation send queries under this argument."""
+        """Have this endpoint and every conversation send queries under this argument."""
         surface = msgspec.structs.replace(self.endpoint.surface, query=name)
         self.endpoint = replace(self.endpoint, surface=surface)
         for talk in self._talks.values():
             talk.endpoint = self.endpoint
 
     def _survey(self, *, second: bool) -> LiveBench:
-        """Return the bench of the first survey, or of the second, which repeats it; made once."""
+        """Return the bench of the first survey, or of the second, which repeats it; each made once.
+
+        Before the first, tools of a server over stdio are awaited; after it, the tools of --call
+        are called.
+        """
         bench = self._benches.get(second)
         if bench is None:
             assert self._offered is not None
@@ -174,14 +184,20 @@ class RunningEndpoint(Subject):
         return bench
 
     def _await_tools(self) -> None:
-        """Wait until a server over stdio finds the same tools twice, or the budget is over."""
+        """Wait until a server over stdio finds the same tools twice.
+
+        End quietly if the budget is over.
+        """
         assert self._offered is not None
         with suppress(OverBudget):  # the survey reports it as well
             main = self._talks[""]
             await_tools(main, words_of(main, self._offered.tools))
 
     def _call(self) -> None:
-        """Call the tools that --call names, and keep the answers, or why a call was left out."""
+        """Call each tool that --call names.
+
+        Keep its answer or, if the budget is over, why it was left out.
+        """
         for key in self.endpoint.call:
             try:
                 self._calls[key] = call(self._talks[""], key)
@@ -189,7 +205,10 @@ class RunningEndpoint(Subject):
                 self._calls[key] = Rejected(left_out=str(over))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return a reason that names the first missing option of a place; None if it lacks none."""
+        """Return a reason that names the first missing option of a place (--expect, --as, --call).
+
+        None if it lacks none.
+        """
         options: Mapping[str, object] = {
             "expect": self.endpoint.expect,
             "as": self.endpoint.agents,
@@ -211,8 +230,9 @@ class RunningEndpoint(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; confirm by a second survey a failure that compares several answers.
 
-        It must fail at the same answers or tools again; otherwise, or if the budget of requests is
-        over, the ending is inconclusive.
+        It must fail at the same answers or tools again, which may not have moved; otherwise, or if
+        the budget is over, the ending is inconclusive. An endpoint that no longer answers is an
+        error of the network.
         """
         ending = self._attempt(check, bench)
         subjects = _subjects(ending)
@@ -241,7 +261,7 @@ class RunningEndpoint(Subject):
         return replace(ending, of_schemas=bench.breaches_of_schemas())
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
-        """Return the ids of at most eight messages on what is accused, or in answers with findings.
+        """Return the first eight ids of messages on what is accused, or in answers with findings.
 
         `subjects` are labels of answers, or tools, by which calls and queries are found.
         """
@@ -256,7 +276,10 @@ class RunningEndpoint(Subject):
         return tuple(sorted(ids)[:SHOWN])
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with, for a failure, the messages that it rests on."""
+        """Return the ending with, for a failure, the messages that the last `judge` cited.
+
+        Else none.
+        """
         del place
         assert self._ledger is not None
         cited = self._cited if ending.verdict == "fail" else ()
@@ -264,7 +287,7 @@ class RunningEndpoint(Subject):
         return Rests(ending=ending, messages=messages)
 
     def finish(self) -> None:
-        """Close every session; the requests for that are counted in the report."""
+        """Close every session, once; the requests for that are counted in the report."""
         talks, self._talks = self._talks, {}
         for talk in talks.values():
             talk.close()
@@ -275,7 +298,7 @@ class RunningEndpoint(Subject):
 
 
 def _without_the_flag(why: str) -> Probed:
-    """Return the result of a probe that stops the run as violated: the endpoint lacks the flag."""
+    """Return a probe's result that stops the run as violated, with the breach: no flag."""
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 

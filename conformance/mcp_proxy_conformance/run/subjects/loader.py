@@ -1,4 +1,4 @@
-"""A loader as subject of a run: loads, made at the same time, take the place of stages."""
+"""A loader as subject of a run: its loads, the bench for checks, confirmation by second loads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LoadBench:
         """Return the load of that case, waiting until it has ended.
 
         Raises:
-            Inconclusive: The loader did not answer it.
+            Inconclusive: The loader did not answer it, or it was not tried.
         """
         load = self._loads.of(case)
         if not load.is_answered:
@@ -61,7 +61,10 @@ class LoadBench:
         return load
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated loads; return findings of the smallest that breaks it."""
+        """Try the law on the generated loads.
+
+        Return its comparison, with findings of a small breach.
+        """
         assert self._laws is not None
         return self._laws.compared(name)
 
@@ -97,7 +100,7 @@ class LoadBench:
         return comparison
 
     def _expect_controls(self) -> None:
-        """Raise Inconclusive unless the loader tells a good server from a bad one.
+        """Load two control servers; raise Inconclusive unless the loader tells good from bad.
 
         It must report `control-up` as available, and `control-down` as something else.
         """
@@ -123,7 +126,7 @@ class DrivenLoader(Subject):
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Keep the loader; load nothing yet."""
+        """Keep the settings, and the only case of the target if it has one; load nothing yet."""
         self.target = target
         own = target.case
         self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
@@ -167,7 +170,10 @@ class DrivenLoader(Subject):
         return self._laws
 
     def probe(self) -> Probed:
-        """Start the loader with no servers to load; stop the run if it does not answer."""
+        """Start the loader with no servers to load, then stop it.
+
+        Stop the run if it does not answer.
+        """
         loader = self.target.loader(self._scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -178,7 +184,11 @@ class DrivenLoader(Subject):
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start all loads that checks will ask for: slowest first, or in order if partial."""
+        """Start all loads that checks will ask for: slowest first, or in order if partial.
+
+        Controls are loaded first, unless partial; generated loads last, if a check of laws is among
+        them.
+        """
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
@@ -192,14 +202,15 @@ class DrivenLoader(Subject):
             self.loads.plan(self.generated.wanted(), slowest_first=not partial_run)
 
     def open(self, place: Place) -> Any:
-        """Return a bench of the run's loads, for checks of laws with the laws."""
+        """Return a bench of the run's loads; only for checks of laws it has the laws."""
         laws = self.laws if place.name == GENERATED.id else None
         return LoadBench(self.loads, self.target, laws)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; confirm a failure with second loads, unless it is of a law.
+        """Call a check; confirm a failure with second loads, if failures are to be confirmed.
 
-        A breach of a law was confirmed before it was reported.
+        Not so for a law, whose breach was confirmed before it was reported, nor for a hang, which
+        was tried twice.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
@@ -211,7 +222,10 @@ class DrivenLoader(Subject):
         return confirmed(ending, second, "the loader")
 
     def _confirm_ahead(self) -> None:
-        """Begin the second loads of all cases that fail by now, so that they go side by side."""
+        """Begin second loads of each planned case that ended and fails, to go side by side.
+
+        Cases that have ended are not looked at again.
+        """
         bench = LoadBench(self.loads, self.target, None)
         ended = {
             case.id: forms
@@ -224,7 +238,7 @@ class DrivenLoader(Subject):
         self._cases = [case for case in self._cases if case.id not in ended]
 
     def _forms(self, case: LoadCase) -> list[LoadCase]:
-        """Return the forms of a case that are loaded: one for each signature, or itself."""
+        """Return the forms of a case that are loaded: one for each timeout signature, or itself."""
         return [*signed(case, self.target.timeout_signatures).values()]
 
     @property
@@ -235,13 +249,16 @@ class DrivenLoader(Subject):
         return self._again
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending; for a check of a law, with its evidence and number of loads."""
+        """Return the ending; for a check of a law, with its evidence and the trials it rests on."""
         if place.name != GENERATED.id or self._laws is None:
             return Rests(ending=ending)
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
-        """End every loader, copy their logs beside the report, remove the scratch folder."""
+        """End every loader and the target's host, copy the loaders' logs beside the report.
+
+        Then remove the scratch folder.
+        """
         for loads in (self._loads, self._again):
             if loads is not None:
                 loads.close()
@@ -257,7 +274,7 @@ def _concluded(bench: LoadBench, case: LoadCase) -> None:
 
 
 def says(target: LoaderTarget) -> Says:
-    """Return the loader's declarations in the form in which its loads are judged by them."""
+    """Return the loader's capabilities, prefix and signatures as its loads are judged by them."""
     can = target.capabilities
     reads = Reads(
         classifies="classifies" in can,
@@ -275,12 +292,12 @@ def says(target: LoaderTarget) -> Says:
 
 
 def each_load(area: str) -> pytest.MarkDecorator:
-    """Return a decorator that parametrises a check with the load cases of an area."""
+    """Return a decorator that parametrises a check's `case` with all load cases of an area."""
     cases = [case for case in load_cases() if case.area == area]
     cells = [parameter(case, _world(case), case.needs) for case in cases]
     return pytest.mark.parametrize("case", cells)
 
 
 def _world(case: LoadCase) -> World:
-    """Return an empty world, whose id names the place where the case is judged."""
+    """Return a world without servers, whose id names the place where the case is judged."""
     return World(servers=(), id=f"load of {case.id}")

@@ -52,7 +52,7 @@ class StageRecord:
     ready: Ready[Armed]
 
     def cited(self) -> CitedStage:
-        """Return the stage as a report cites it, with its present credentials."""
+        """Return the stage as a report cites it: locks, proven or why not; present credentials."""
         armed, access = self.ready.prepared, self.ready.started.access
         return CitedStage(
             place=self.place,
@@ -73,10 +73,14 @@ class LawBench:
     """Access of a check of laws to the generated worlds."""
 
     def __init__(self, laws: Laws[Plan]) -> None:
+        """Keep the laws."""
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated worlds; return findings of the smallest breaking it."""
+        """Try the law on the generated worlds.
+
+        Return its comparison, with findings of a small breach.
+        """
         return self._laws.compared(name)
 
 
@@ -140,7 +144,11 @@ class DrivenProxy(Subject):
         return [record.cited() for record in self._records.values()]
 
     def probe(self) -> Probed:
-        """Start a small world; stop the run if the target does not start or lacks the feature."""
+        """Start a small world, look for the feature, note server and wire, and end the target.
+
+        The run is stopped if the target does not start or answer, is wrongly declared, or lacks the
+        feature; a misshapen answer is left to the checks.
+        """
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
         except AdapterError as error:
@@ -162,7 +170,7 @@ class DrivenProxy(Subject):
         """Return the result of the probe, by what it found missing: the feature, a name, nothing.
 
         The run is stopped by a wrong declaration, or as violated if the profile has the broken
-        clause.
+        clause; else only the last eight messages are kept.
         """
         if missing is None:
             return Probed()
@@ -182,7 +190,10 @@ class DrivenProxy(Subject):
         )
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Count the checks of each place, and start the first targets ahead."""
+        """Count the applicable checks of each place, and start the first targets ahead.
+
+        With at most three checks of laws, worlds are played for each law by itself.
+        """
         del partial_run
         self._few = sum(place.name == GENERATED.id for place in places) <= FEW
         places = self.applicable(places)
@@ -190,11 +201,17 @@ class DrivenProxy(Subject):
         self.soon(places)
 
     def count(self, places: Sequence[Place]) -> None:
-        """Set how many checks use each place: after the last one its target ends."""
+        """Set how many checks use each place, forgetting earlier counts.
+
+        After the last one `done_with` ends its target.
+        """
         self._uses = Counter(place.name for place in places)
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Have the pool start these places' targets ahead, in order; worlds of laws excluded."""
+        """Have the pool start these places' targets ahead, in order; worlds of laws excluded.
+
+        A stage of a slow target that failures are confirmed on also gets a spare second target.
+        """
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)
         staged = [each for each in places if each.name != GENERATED.id]
@@ -214,7 +231,10 @@ class DrivenProxy(Subject):
         return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
 
     def open(self, place: Place) -> Any:
-        """Return a bench on the place's target, started if needed; for laws, a LawBench."""
+        """Return a bench on the place's target, started if needed; for laws, a LawBench.
+
+        A target that replaced an earlier one at that place gets a record with a number.
+        """
         if place.name == GENERATED.id:
             return LawBench(self.laws)
         ready = self.pool.get(place.name, place.world, shared=not place.fresh)
@@ -230,7 +250,8 @@ class DrivenProxy(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check until settled; a failure on a shared target is confirmed on a second one.
 
-        A breach of a law was confirmed before it was reported.
+        A law's check is called once, as its breach was confirmed; its ending has the schema
+        breaches found in the worlds.
         """
         if place.name == GENERATED.id:
             ending = attempt(partial(check, bench))
@@ -239,15 +260,15 @@ class DrivenProxy(Subject):
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """Return a bench on the second target of a stage, which confirms failures."""
+        """Return a bench on a stage's second target, started if needed, to confirm failures."""
         ready = self.pool.get(place.name + SECOND, place.world)
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the messages since the call that counted, and paths not compared.
 
-        A failure or error has the target's log kept; a pass has the last four messages only. For
-        laws, lines on their worlds are returned.
+        A failure or error has the target's log kept; a pass has the last four messages only. A law
+        has lines on its worlds and no messages.
         """
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
@@ -271,12 +292,15 @@ class DrivenProxy(Subject):
         )
 
     def stage(self, name: str) -> CitedStage | None:
-        """Return the stage last used at the place of that name; None if none was."""
+        """Return the stage last opened at the place of that name; None if none was."""
         record = self._current.get(name)
         return None if record is None else record.cited()
 
     def done_with(self, place: Place) -> None:
-        """Count down a place's checks; after the last one end its targets."""
+        """Count down a place's checks; after the last one end its target and second target.
+
+        Places of laws are ignored.
+        """
         if place.name == GENERATED.id:
             return
         self._uses[place.name] -= 1
@@ -285,7 +309,7 @@ class DrivenProxy(Subject):
             self.pool.release(place.name + SECOND)
 
     def hurry(self) -> None:
-        """Begin to end all targets, without waiting."""
+        """Have the pool begin to end its targets, without waiting."""
         if self._pool is not None:
             self._pool.hurry()
 
@@ -299,5 +323,5 @@ class DrivenProxy(Subject):
 
 
 def not_asked(option: str) -> NotApplicable:
-    """Return the NotApplicable of a check that needs an option that is not given."""
+    """Return the NotApplicable of a check whose option is not given, with advice to add it."""
     return NotApplicable(f"not asked for; add {option}", cause="not_asked")
