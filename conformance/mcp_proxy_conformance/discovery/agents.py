@@ -27,7 +27,7 @@ def scoped(bench: Bench, agent: str) -> Bench:
 def everywhere(bench: Bench) -> list[Bench]:
     """Return a bench for each agent that may see every server and was shown a callable tool.
 
-    They are found once for all checks, until the target is changed.
+    They are found once and kept with the target's answers, until the target is changed.
     """
     place = ("agents of every server",)
     views = bench.started.answers.get(place)
@@ -45,7 +45,7 @@ def beyond(world: World, agent: str) -> tuple[str, ...]:
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
     """Return the statuses that the flag reveals, for this query, of tools beyond the agent's scope.
 
-    The request is the bench's own, whose caller has no narrow scope.
+    The request is the bench's own, whose caller has no narrow scope, at limit 100.
     """
     revealed = bench.revealed(query, limit=100)
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
@@ -54,7 +54,8 @@ def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
 def telling_queries(bench: Bench, agent: str) -> list[str]:
     """Return the queries that reveal a tool beyond the agent's scope to an unscoped caller.
 
-    They are what the agent is asked for in a search for leaks; inconclusive if there are none.
+    Tried are groups of tools, and words and names of hidden tools. Inconclusive if none reveals
+    one.
     """
     outside = beyond(bench.world, agent)
     hidden = {bench.states[key]: key for key in bench.states if key.server in outside}

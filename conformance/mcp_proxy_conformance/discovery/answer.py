@@ -85,13 +85,13 @@ class Answer:
         return tuple(entry.key for entry in self.tools)
 
     def statuses(self) -> dict[ToolKey, Any]:
-        """Return the status of each locked entry, by tool."""
+        """Return the status of each locked entry, by tool; of several of one tool the last."""
         return {entry.key: entry.status for entry in self.disabled}
 
     def status(self, key: ToolKey) -> str:
         """Return the tool's status word in the answer, else `callable` or `absent`.
 
-        A locked tool that is also listed as callable is a matter of FR-004.once.
+        One that is locked and callable has its status here: that is a matter of FR-004.once.
         """
         usual = "callable" if key in self.callables() else "absent"
         return str(self.statuses().get(key, usual))
@@ -153,7 +153,7 @@ class Listing:
         return self.servers[name]
 
     def counts(self, server: str) -> Any:
-        """Return the counts block of a listed server, None when absent."""
+        """Return the counts block of a server, None when it or the server is absent."""
         entry = self.servers.get(server)
         return entry.counts if entry else None
 
@@ -196,7 +196,11 @@ def read_answer(
 
 
 def read_listing(reply: ToolReply, members: Members) -> Listing:
-    """Read a reply of the listing tool; raises Misshapen, for an error too."""
+    """Read a reply of the listing tool, with its breaches of the schema.
+
+    Misshapen for an error, repeated members, other counts in structured content, or no list of
+    servers.
+    """
     body = read_body(reply)
     expect_single(reply.text, body, members)
     expect_same_counts(reply, body, members)
@@ -212,7 +216,10 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
 
 
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
-    """Read the view of one server, sent by itself or as a list of one; raises Misshapen."""
+    """Read the view of one server, sent by itself or as a list of one, with breaches of its schema.
+
+    Misshapen for an error, repeated members, other counts in structured content, or no server.
+    """
     body = read_body(reply)
     expect_single(reply.text, body, members)
     expect_same_counts(reply, body, members)
@@ -234,7 +241,10 @@ def read_body(reply: ToolReply) -> dict[str, Any]:
 
 
 def server_entry(entry: Any, members: Members) -> ServerEntry:
-    """Read one server of a listing, or of the view of it alone; raises Misshapen."""
+    """Read one server of a listing, or of the view of it alone; Misshapen if it has no name.
+
+    ProtocolFault for a name that is too long.
+    """
     if not isinstance(entry, dict) or not isinstance(entry.get(members.server_name), str):
         raise Misshapen(f"a listed server has no name: {as_json(entry)}")
     _expect_short(entry[members.server_name])
@@ -249,9 +259,10 @@ def server_entry(entry: Any, members: Members) -> ServerEntry:
 def _entries(
     body: Mapping[str, Any], member: str, known: Known, *clauses: str
 ) -> tuple[Entry, ...]:
-    """Read the tools under a member of an answer; none if it is absent.
+    """Read the tools under a member of an answer; none if it is absent or null.
 
-    Misshapen, with these clauses, for anything but a list of objects with a name.
+    Misshapen, with these clauses, for anything but a list of objects with a name; ProtocolFault for
+    a name that is too long.
     """
     listed = body.get(member)
     if listed is None:
@@ -274,12 +285,12 @@ def _entries(
 
 
 def as_json(value: Any) -> str:
-    """Return the first 200 characters of a JSON value as text, for a message."""
+    """Return the first 200 characters of a value's JSON, for a message."""
     return quoted(value)[:SHOWN]
 
 
 def _expect_short(*names: str) -> None:
-    """Raise ProtocolFault for names that are too long to search for in texts."""
+    """Raise ProtocolFault for a name longer than LONGEST_NAME: texts are searched for names."""
     for name in names:
         if len(name) > LONGEST_NAME:
             most = f"names of at most {LONGEST_NAME} characters"

@@ -29,7 +29,7 @@ Names = Mapping[str, str]
 def exchange_findings(
     body: Mapping[str, Any], members: Members, *, flag: Any, limit: Any
 ) -> tuple[Finding, ...]:
-    """Return the breaches of an answer to a discovery request with this flag and limit.
+    """Return up to MOST breaches of an answer to a discovery request with this flag and limit.
 
     Pointers are into the answer, and use the target's own names. The inside of callable entries is
     not looked at; where far more tools are listed as locked than allowed, only that is reported.
@@ -92,7 +92,10 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 
 @lru_cache(KEPT)
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
-    """Return up to MOST findings for `_findings`; value and names are JSON, to be cached by."""
+    """Return up to MOST findings for `_findings`; value and names are JSON, to be cached by.
+
+    Errors of a schema without clauses are left out.
+    """
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
     for error in islice(_validator(kind).iter_errors(json.loads(value)), MOST_ERRORS):
@@ -127,7 +130,7 @@ def _pointer(path: list[str]) -> str:
 
 
 def _in_words(keyword: str, value: Any) -> str:
-    """Return in words which values a keyword of a schema allows."""
+    """Return in words which values a keyword of a schema allows: `present` if it requires one."""
     if keyword == "required":
         return "present"
     if keyword == "not":

@@ -69,9 +69,9 @@ class Armed:
 
 
 def sampled(world: World) -> tuple[ToolKey, ...]:
-    """Return the tools whose locks are proven one by one, which are all tools of most servers.
+    """Return the tools whose locks are proven one by one: all tools of servers with up to 60.
 
-    Of a large server they are the tools that share a word with few others, and every Nth other.
+    Of a larger server they are the tools that share a word with few others, and at most 11 others.
     """
     members: dict[str, int] = {}
     for tool in world.tools().values():
@@ -108,7 +108,7 @@ class Prover:
         self._unreached = self._unenforced = 0
 
     def ask(self, query: str) -> Answer:
-        """Return the default answer to a query at the largest limit."""
+        """Return the default answer to a query, asked without the flag at the largest limit."""
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
@@ -128,7 +128,8 @@ class Prover:
     def _patience(self) -> float:
         """Return how long to wait for a call, in seconds: the ready time.
 
-        Until the first call of any tool gets through, it is the rest of that time since the start.
+        Until the first call of any tool gets through, it is the rest of that time since the start,
+        but at least one second.
         """
         left = self.started.started_at + self.started.target.ready_s - time.monotonic()
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
@@ -136,7 +137,8 @@ class Prover:
     def expect_refusal(self, key: ToolKey) -> bool:
         """Poll until a call does not reach the upstream, which proves a lock; return whether so.
 
-        The result is recorded. After two locks without effect, further ones are called once only.
+        The result is recorded as refused or unproven. After two locks without effect, further ones
+        are called once only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         wait = Lock(tool=str(key), within_s=within)
@@ -152,7 +154,8 @@ class Prover:
     def expect_lasting_refusal(self, key: ToolKey) -> bool:
         """Prove a lock by two refused calls, between which a call of another tool is reached.
 
-        So an outage does not pass for a lock. The result is recorded, and returned.
+        So an outage does not pass for a lock; without another callable tool that is not tested. The
+        result is recorded, and returned.
         """
         beside = self._callable_beside(key)
         if not self.expect_refusal(key):
@@ -164,15 +167,15 @@ class Prover:
         return self.expect_refusal(key)
 
     def _callable_beside(self, key: ToolKey) -> ToolKey | None:
-        """Return a tool that is still callable, preferably of the same server, or None."""
+        """Return a called and still callable tool, preferably of the same server, or None."""
         free = [k for k in sorted(self.armed.called) if self.armed.states[k].callable]
         return min(free, key=lambda k: k.server != key.server, default=None)
 
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Record which tools each query of the world lists, before they are locked.
 
-        First wait until each of `keys` is listed for its own word. A tool that a query listed while
-        it was callable is relevant to it later, when it is locked.
+        First wait, up to the ready time, until each of `keys` is listed for its own word. A tool
+        that a query listed while it was callable is relevant to it later, when it is locked.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
@@ -189,12 +192,15 @@ class Prover:
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
-        """Return the names of tools that steps will withhold: only the exact name finds them."""
+        """Return the names of tools that are withheld, or on a server that is off, after all steps.
+
+        Only the exact name finds them.
+        """
         states = after(self.world, self.world.steps, initial(self.world))
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Record which tools an answer lists for its query, and their entries.
+        """Record which tools an answer lists for its query, before earlier ones, and new entries.
 
         An unlocked tool may be listed only after a delay (interpretation back-without-refresh):
         that it is not listed yet does not make it irrelevant.
@@ -229,7 +235,7 @@ class Stepper:
         """Take a step and prove its effect; raises AdapterError.
 
         If the target lacks a capability for it, or its operator side refuses it, its tools are
-        recorded as skipped.
+        recorded as skipped. Nothing is done where all its tools were left out before.
         """
         lacking = self._lacking(step)
         if lacking is not None:
@@ -313,7 +319,7 @@ class Stepper:
         return next((word for word in needed if word not in declared), None)
 
     def _touched(self, step: Step) -> list[ToolKey]:
-        """Return the tools whose state a step changes."""
+        """Return the tools whose locks a step changes; of a refresh, those that it makes known."""
         if step.changes_nothing:
             return []
         if not step.tools and (step.lock or step.unlock):
@@ -325,7 +331,7 @@ class Stepper:
         return [ToolKey(step.server, tool) for tool in step.tools]
 
     def _lay(self, step: Step) -> Step:
-        """Lay a lock; return the step with only those tools that were locked.
+        """Lay a lock; return the step with only those tools that were locked, or a nameless one.
 
         The operator side may refuse a user lock; such a tool is recorded as skipped.
         """
@@ -368,7 +374,10 @@ class Stepper:
             self.started.refresh(step.server)
 
     def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
-        """Prove a lock on the first tool that it hits and that was callable until now, if any."""
+        """Prove a lock by a lasting refusal of one tool that it hits, if one was called before.
+
+        It is the first of the sample that was callable until now.
+        """
         for key in self.prover.sample:
             hit = key.server == step.server and (not step.tools or key.tool in step.tools)
             if hit and key in before and before[key].callable and key in self.armed.called:
@@ -376,7 +385,11 @@ class Stepper:
                 return
 
     def _confirm_open(self, step: Step) -> None:
-        """Prove an unlock, and record the entry of an added and approved tool."""
+        """Prove an unlock by a call of each named tool that is now callable.
+
+        A tool that is reached is no longer recorded as refused, and its queries and entry are
+        recorded.
+        """
         for tool in step.tools:
             key = ToolKey(step.server, tool)
             if self.armed.states[key].callable and self.prover.expect_call(key):
@@ -384,9 +397,10 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Refresh until new and changed tools are refused; of a trusted server, call the new ones.
+        """Refresh until new and changed tools are refused; of a trusted server, call new ones.
 
-        A target may ignore a refresh, and pass on calls of tools that it does not know yet.
+        A target may ignore a refresh, and pass on calls of tools that it does not know yet; once
+        one did until the ready time, no other is waited for.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
@@ -413,7 +427,10 @@ def _new_in(step: Step) -> ToolKey:
 
 
 def arm(started: Started) -> Armed:
-    """Prove the tools of a started world callable, take its steps, prove its locks; return all."""
+    """Prove a world's tools callable, take its steps, restore its deny lists, prove its locks.
+
+    Returns the results, after which the settle time begins.
+    """
     stepper = proven(started)
     for step in (*denials(started.world), *started.world.steps):
         stepper.take(step)
@@ -422,7 +439,10 @@ def arm(started: Started) -> Armed:
 
 
 def proven(started: Started) -> Stepper:
-    """Prove the tools of a started world callable, before its steps; return its stepper."""
+    """Prove the sampled tools of a world callable, before its steps; return the stepper.
+
+    Initial denials are lifted first, and what each query lists is recorded.
+    """
     prover = Prover(started)
     armed = prover.armed
     _lift_initial_denials(prover)
@@ -434,15 +454,16 @@ def proven(started: Started) -> Stepper:
 
 
 def denials(world: World) -> list[Step]:
-    """Return the steps that restore the initial deny lists, which were lifted for the proof."""
+    """Return one step a server that restores its initial deny list, lifted for the proof."""
     lists = {server.name: server.deny for server in world.servers if server.deny}
     return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
 
 
 def _lift_initial_denials(prover: Prover) -> None:
-    """Confirm that a sample of the initially denied tools is refused, then lift the deny lists.
+    """Confirm that some of the initially denied tools are refused, then lift the deny lists.
 
-    After that all tools of these servers count as unlocked, and no refusal is recorded.
+    After that all tools of these servers count as unlocked, and no refusal is recorded; a denial
+    without effect stays recorded as unproven.
     """
     for server in prover.world.servers:
         if not server.deny:
@@ -460,6 +481,7 @@ def _lift_initial_denials(prover: Prover) -> None:
 def confirm_all(prover: Prover) -> None:
     """Prove the sampled locks, each by a refused call, or record in `armed` why that is impossible.
 
+    That is so for a tool that was never called, unless it is pending and another of its server was.
     The settle time starts here: answers have it to show these locks.
     """
     armed = prover.armed
@@ -476,7 +498,7 @@ def confirm_all(prover: Prover) -> None:
 
 
 def _never_callable(prover: Prover, key: ToolKey) -> str:
-    """Return why a tool was never callable, such as a page of tools/list not asked for."""
+    """Return why a tool was never called: a page of tools/list not asked for, or just that."""
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"

@@ -91,7 +91,10 @@ class Bench:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the target also speaks the stateless revision; asked once of a started target."""
+        """Whether the target also speaks the stateless revision, waiting 2 s for it.
+
+        Asked once of a started target, on which the result is kept.
+        """
         if not self.started.seen & {"stateless", "handshake only"}:
             spoken = "stateless"
             try:
@@ -137,7 +140,10 @@ class Bench:
         return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """Return, by tool, the statuses that the flag reveals; inconclusive on an error."""
+        """Return, by tool, the statuses that the flag reveals, in a shared answer.
+
+        Inconclusive on an error.
+        """
         answer = self.asked(query, include_disabled=True, limit=limit)
         self.require(
             answer.error is None,
@@ -146,7 +152,10 @@ class Bench:
         return answer.statuses()
 
     def list(self) -> Listing:
-        """Call the listing tool and return the servers, L in the clause tables."""
+        """Call the listing tool and return the servers, L in the clause tables.
+
+        Breaches of its schema are reported.
+        """
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
         return self.listing(reply)
@@ -158,7 +167,7 @@ class Bench:
         return listing
 
     def inspect(self, server: str) -> ServerEntry:
-        """Return the single-server view; not applicable when the surface names none.
+        """Return the single-server view; not applicable where `inspect` is not declared or named.
 
         Breaches of its schema are reported.
         """
@@ -169,7 +178,7 @@ class Bench:
     def inspection(self, server: str) -> ToolReply:
         """Ask for the single-server view; return the reply, which may refuse it.
 
-        Not applicable when the surface names none.
+        Not applicable where the surface or the capabilities do not name it.
         """
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
@@ -228,7 +237,10 @@ class Bench:
         return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
-        """Run all acts concurrently, each thread with its own sessions; return their results."""
+        """Run all acts on up to `threads` threads, each with its own sessions.
+
+        Returns their results in order.
+        """
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
 
@@ -238,7 +250,7 @@ class Bench:
 
     @contextmanager
     def untouched(self, *keys: ToolKey) -> Iterator[None]:
-        """Raise Breach if the upstream counters of these tools move within the block."""
+        """Raise Breach, with the numbers, if upstream counters of these tools move in the block."""
         before = {key: self.upstream_calls(key) for key in keys}
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
@@ -253,13 +265,17 @@ class Bench:
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
-        """Observe until the value is `expected` or the settle time is over; return the last one."""
+        """Observe until the value is `expected` or the settle time is over; return the last one.
+
+        See `until`.
+        """
         return self.until(observe, lambda observed: observed == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
         """Observe until it holds or the settle time is over; return the last observation.
 
-        That counts from the last operator action or, if later, from when a call showed it enforced.
+        Shared answers are forgotten before each observation but the first. The time counts from the
+        last operator action or, if later, from when a call showed it enforced.
         """
         end = self.started.settled_at
 
@@ -325,7 +341,7 @@ class Bench:
     def twin(self, world: World | None = None) -> Iterator[Bench]:
         """Start a second target in this or another world, prove its locks, and yield its bench.
 
-        It is closed at the end of the block.
+        Its breaches are reported with the first one's; it is closed at the end of the block.
         """
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
@@ -336,7 +352,7 @@ class Bench:
             started.close()
 
     def cut(self, paths: Iterable[Path]) -> None:
-        """Record members that move between equal requests: reported, not compared."""
+        """Record, for the report, members that move between equal requests and are not compared."""
         self.started.cut.update(map(path_in_words, paths))
 
     def require(
@@ -376,12 +392,18 @@ class Bench:
 
     @property
     def flag_alive(self) -> bool:
-        """Whether the flag reveals any tool of this world; if not, an omission proves nothing."""
+        """Whether the flag reveals any tool for the words of sampled ones; once true, kept.
+
+        If not, an omission proves nothing.
+        """
         return self._seen("flag", lambda: any(self.revealed(word) for word in self._sample_words()))
 
     @property
     def note_alive(self) -> bool:
-        """Whether any answer in this world has a note; not applicable where none is ever due."""
+        """Whether a default answer to any sampled tool's word has a note; once true, kept.
+
+        Not applicable where each lists a callable tool, so that none is due.
+        """
         return self._seen("note", self._any_note)
 
     def _any_note(self) -> bool:
@@ -393,7 +415,7 @@ class Bench:
 
     @property
     def block_alive(self) -> bool:
-        """Whether any server of this world is listed with a counts block."""
+        """Whether any server of this world is listed with a counts block; once true, kept."""
         return self._seen(
             "block", lambda: any(entry.has_counts for entry in self.list().servers.values())
         )
@@ -403,7 +425,10 @@ class Bench:
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
-        """Whether `look` has held on this started target; once it has, it is not called again."""
+        """Whether `look` has held on this target, for this agent, endpoint and wire.
+
+        Once it has, it is not called again.
+        """
         place = f"{what} {self.agent} {self.endpoint} {self.wire}"
         if place not in self.started.seen and look():
             self.started.seen.add(place)

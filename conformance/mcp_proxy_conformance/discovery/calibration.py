@@ -99,7 +99,7 @@ def differences(
 
 
 def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
-    """Return V: the members whose bytes differ among answers that should be equal.
+    """Return V: the paths of scalars whose bytes differ among answers that should be equal.
 
     Raises:
         Inconclusive: A name, a server, a member's name or the length of an array moves.
@@ -148,7 +148,10 @@ def path_in_words(path: Path) -> str:
 
 
 def _step_text(step: Step) -> str:
-    """Render a step: `.member`, `.3`, or for an entry `[server:name]` or `[name]`."""
+    """Render a step: `.member`, `.3`, or for an entry `[server:name]`.
+
+    It is `[name]` if the name contains the server's.
+    """
     if not isinstance(step, tuple):
         return f".{step}"
     server, name = step
@@ -194,7 +197,7 @@ def _item_key(item: Node, index: int) -> Step:
 def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
     """Yield the paths of scalars that differ between two answers that should be equal.
 
-    Raises Inconclusive where anything else differs, or a name.
+    Inconclusive where anything else differs, or a `name` or `server`, or the whole document.
     """
     if node.raw == other.raw:
         return
@@ -211,7 +214,10 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
 
 
 def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDifference | None:
-    """Return the first difference outside of the moving members, None if there is none."""
+    """Return the first difference outside of the moving members, None if there is none.
+
+    The text is compared before the result; bytes around the place are given.
+    """
     for (name, part), (_, other) in zip(usual.parts(), actual.parts(), strict=True):
         if part == other:
             continue
@@ -234,7 +240,7 @@ def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
 
 
 def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
-    """Yield the bytes, as spans of the document, of the moving members in a node."""
+    """Yield the spans, in the whole document, of the moving scalars in a node."""
     if path in moving and node.kind in SCALARS:
         yield node.span
     if not moving:
@@ -244,7 +250,10 @@ def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
 
 
 def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Path:
-    """Return the path of the innermost member that differs or that only one of the two has."""
+    """Return the path of the innermost member that differs, or that only one of the two has.
+
+    It is `path` itself if kinds differ, or no single member does.
+    """
     if usual.kind != actual.kind:
         return path
     for left, right in zip_longest(children(usual), children(actual)):
@@ -258,5 +267,5 @@ def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Pa
 
 
 def _short(raw: bytes) -> str:
-    """Return the beginning of the bytes as text, with dots if some are left out."""
+    """Return the first 50 bytes as text, with dots if more follow."""
     return (raw if len(raw) <= AFTER else raw[:AFTER] + b"...").decode("utf-8", "replace")

@@ -17,7 +17,10 @@ SHORT = 20
 
 
 def masked(bench: Bench, text: str, key: ToolKey) -> str:
-    """Mask the tool's names and its server's descriptions of it, quoted or not, in the text."""
+    """Mask the tool's and its server's names, and its descriptions, quoted or not, in the text.
+
+    These are its own and those that a step of the world changes it to.
+    """
     changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
     says = (bench.tools[key].description, *changed)
     quoted = [
@@ -66,7 +69,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Yield every string inside a JSON value, except the names of members."""
+    """Yield every string inside a JSON value, at any depth, except the names of members."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -107,7 +110,7 @@ def _maps(value: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
 
 
 def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
-    """Return the texts of an entry that tell the user to lift its lock, in whatever words.
+    """Return the masked texts of an entry that tell the user to lift its lock, in whatever words.
 
     The tool's own texts are left out, and texts that only give a reason.
     """

@@ -27,7 +27,7 @@ USERS = ("disabled_by_user", "pending_approval")
 
 
 def block(entry: ServerEntry) -> dict[str, Any]:
-    """Return the counts of an entry, empty when absent or null; raises Misshapen."""
+    """Return the counts of an entry, empty when absent or null; Misshapen if they are no object."""
     if entry.counts is None:
         return {}
     if not isinstance(entry.counts, dict):
@@ -38,12 +38,15 @@ def block(entry: ServerEntry) -> dict[str, Any]:
 
 
 def tally(entry: ServerEntry) -> dict[str, Any]:
-    """Return `callable` and the reasons of a block, without zeros and other members."""
+    """Return `callable` and the reasons of a block with their numbers, without zeros and others.
+
+    Raises Misshapen.
+    """
     return {word: number for word, number in block(entry).items() if word in KEYS and number}
 
 
 def integral(value: Any) -> bool:
-    """Whether a JSON value is an integer in the sense of JSON Schema."""
+    """Whether a JSON value is an integer in the sense of JSON Schema: 2.0 is one, `true` is not."""
     return not isinstance(value, bool) and (
         isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     )
@@ -67,7 +70,10 @@ def judged(bench: Bench) -> tuple[str, ...]:
 
 
 def shut(bench: Bench) -> tuple[str, ...]:
-    """Return the servers proven to be off or in quarantine, if all their locks are proven."""
+    """Return the servers proven to be off, in quarantine, or both, if all their locks are proven.
+
+    A server whose tools have further locks is left out, unless one has these alone.
+    """
     locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
     proven = {key.server for lock in locks for key in bench.locked(**lock)} - bench.armed.doubtful
     return tuple(
@@ -87,12 +93,15 @@ def of_users(states: Iterable[ToolState]) -> dict[str, int]:
 
 
 def states_of(bench: Bench, server: str) -> tuple[ToolState, ...]:
-    """Return the locks on each tool that a server offers."""
+    """Return the locks on each tool of a server, in the order of the world."""
     return tuple(state for key, state in bench.states.items() if key.server == server)
 
 
 def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
-    """Return every tally in which each tool is counted once, under a word that its locks allow."""
+    """Return every tally in which each tool is counted once, under a word that its locks allow.
+
+    `absent` is one where the tool need not be counted.
+    """
     tallies: set[frozenset[tuple[str, int]]] = set()
     for words in product(*(sorted(counted_as(state)) for state in states)):
         tallies.add(frozenset(Counter(words).items()))
@@ -111,7 +120,7 @@ def own_locked(bench: Bench, agent: str) -> dict[str, int]:
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
-    """Yield each number that a status word names in a JSON value, at any depth: word, number."""
+    """Yield word and number wherever a status word names an integer, at any depth of a value."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in STATUSES and isinstance(inner, int):
@@ -123,7 +132,10 @@ def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def whole_result(reply: ToolReply) -> list[Any]:
-    """Return everything in a result that may have numbers: the text's document and the rest."""
+    """Return everything in a result that may have numbers: each text's document, then the rest.
+
+    A text that is not JSON is left out; an error has an empty rest only.
+    """
     result = reply.value() if reply.error is None else {}
     texts = reply.texts if reply.error is None else ()
     documents = []

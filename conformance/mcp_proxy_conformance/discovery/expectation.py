@@ -130,7 +130,10 @@ def _members(
 
 
 def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
-    """Whether a member is of the expected kind, or absent if that is the kind."""
+    """Whether a member is of the expected kind, or absent if that is `absent`.
+
+    A boolean is not a number.
+    """
     if kind == NOWHERE or member not in members:
         return (kind == NOWHERE) == (member not in members)
     value = members[member]
@@ -143,8 +146,9 @@ def _placed(
 ) -> None:  # fmt: skip
     """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
 
-    The number of its entries is compared, too. Of a tool beyond the agent's scope only
-    FR-007.hidden is judged.
+    The number of its entries, and its name in an answer with a note, are compared too. Of a tool
+    beyond the agent's scope only FR-007.hidden is judged; nothing if an unknown name may be its
+    own.
     """
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))
@@ -199,7 +203,7 @@ def _in_scope(bench: Bench, tool: ToolKey) -> bool:
 
 
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
-    """Whether an unscoped caller finds the tool by that query.
+    """Whether an unscoped caller finds the tool by that query, or by name if the answer is full.
 
     Only then does it prove anything that an agent does not see it.
     """
@@ -214,7 +218,7 @@ def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
 def _is_crowded(bench: Bench, query: str) -> bool:
     """Whether the query matches more locked tools than fit one answer, some beyond the scope.
 
-    The flag must also reveal such a tool to an unscoped caller.
+    The flag must also reveal such a tool to an unscoped caller; only refused tools count.
     """
     if not _matches_beyond(bench, query):
         return False
@@ -227,7 +231,11 @@ def _counted(
     bounds: Bounds, answer: Answer, bench: Bench, compared: Comparison,
     *, flag: bool, odd: bool, limit: float | None,
 ) -> None:  # fmt: skip
-    """Compare the number of locked entries in an answer with its bounds."""
+    """Compare the number of locked entries in an answer with its bounds.
+
+    Too few break the clauses by which missing kinds of locks are revealed; too many break the cap,
+    or without the flag that of default answers.
+    """
     count = len(answer.disabled)
     least = bounds.min if bounds.equals is None else bounds.equals
     matches = [k for k in _locked_matches(bench, answer.query) if not bench.states[k].server_off]
@@ -270,7 +278,10 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
 
 
 def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
-    """Raise NotApplicable if the target's own lower cap explains the missing locked entries."""
+    """Raise NotApplicable if the target's own lower cap explains the missing locked entries.
+
+    That is so if no query of the world lists more. One entry alone is always owed.
+    """
     owed = [name for name, allowed in _wanted(then) if "absent" not in allowed]
     if len(answer.disabled) >= len(owed) or len(owed) < 2:  # noqa: PLR2004 - one is always owed
         return
@@ -347,7 +358,10 @@ def _as_admin(bench: Bench) -> Bench:
 
 
 def _expect_proven(bench: Bench, tool: ToolKey) -> None:
-    """Raise unless the tool is there and its lock, if it has one, was laid and proven."""
+    """Raise unless the tool is there and its lock, if it has one, was laid and proven.
+
+    Not applicable if it was left out or is not there, else inconclusive.
+    """
     if tool in bench.armed.skipped:
         raise NotApplicable(bench.armed.skipped[tool])
     if tool not in bench.states:
@@ -362,7 +376,10 @@ def _expect_proven(bench: Bench, tool: ToolKey) -> None:
 def _tools(
     then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool, limit: Any
 ) -> None:
-    """Compare the callable tools of an answer with those that the case wants there or not."""
+    """Compare the callable tools of an answer with those that the case wants there, or not there.
+
+    It may want no others. Inconclusive if one wanted there is not listed without the flag either.
+    """
     if then.tools is None:
         return
     callables = set(answer.callables())
@@ -397,7 +414,10 @@ def _tools(
 
 
 def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool) -> None:
-    """Compare what an answer says: descriptions, schemas, planted canaries and remediations."""
+    """Compare what an answer says: descriptions, schemas, planted canaries and remediations.
+
+    Of the remediation map its keys are compared and each text of an expected class is judged.
+    """
     entries = {str(entry.key): entry for entry in answer.disabled}
     for name in then.withheld:
         tool = key(name)
@@ -434,7 +454,10 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
 
 
 def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
-    """Whether a surplus key of an agent's map is the status of a match beyond its scope."""
+    """Whether a surplus key of an agent's map is the status of a match beyond its scope.
+
+    False for the administrator.
+    """
     if bench.agent is None or not more:
         return False
     revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
@@ -455,9 +478,9 @@ def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
 def _text(
     path: str, text: str, status: str, *, bench: Bench, compared: Comparison, clauses: list[str]
 ) -> None:
-    """Judge a remediation or refusal as one for a lock with this status.
+    """Judge a remediation or refusal as one for a lock with this status: convicted, it breaks them.
 
-    One that cannot be read is kept as such.
+    One that cannot be read is recorded as unread.
     """
     outcome = judge(text, status, pins=bench.started.target.pins)
     if outcome == "unrecognised":
@@ -470,7 +493,11 @@ def _text(
 def _note(
     then: Then, answer: Answer, bench: Bench, compared: Comparison, *, limit: float | None
 ) -> None:
-    """Compare the note of an answer, and its number, with what the case expects."""
+    """Compare the note of an answer, and its number, with what the case expects.
+
+    An absent note is judged where none may be, one that is due and a number where no callable tool
+    is listed.
+    """
     crosses = _matches_beyond(bench, answer.query)
     own = bench.revealed(answer.query) if then.note != "any" else {}
     if then.note == "absent" and (answer.tools or not own):
@@ -502,7 +529,10 @@ def _note(
 
 
 def _matches_beyond(bench: Bench, query: str) -> bool:
-    """Whether the flag reveals a match beyond the agent's scope to an unscoped caller."""
+    """Whether the flag reveals a match beyond the agent's scope to an unscoped caller.
+
+    False for the administrator.
+    """
     if bench.agent is None:
         return False
     revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
@@ -510,7 +540,11 @@ def _matches_beyond(bench: Bench, query: str) -> bool:
 
 
 def _compare_listing(case: Case, bench: Bench) -> Comparison:
-    """List the servers and compare their counts with what the case expects."""
+    """List the servers; compare their members, and counts, with what the case expects.
+
+    Inconclusive if no server has counts, one is not listed or a lock unproven; not applicable if a
+    lock was left out or none is declared.
+    """
     compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
     listing = bench.list()
@@ -541,7 +575,7 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
 def _block(
     entry: ServerEntry, wanted: Mapping[str, Any], bench: Bench, compared: Comparison
 ) -> None:
-    """Compare the counts of a server with locked tools: present, integers, each tool once."""
+    """Compare the counts of a server: present, integers, each tool once, no reason with 0."""
     block = entry.counts if isinstance(entry.counts, dict) else {}
     compared.truth(f"counts of {entry.name}", entry.counts, holds=bool(block),
                    allowed="a block of counts", breaks=["FR-010.block"])  # fmt: skip
@@ -574,7 +608,11 @@ def _block(
 
 
 def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
-    """Call the tool of a case; compare whether the upstream saw it, and the refusal's text."""
+    """Call the tool of a case; compare whether the upstream saw it, and the refusal's text.
+
+    The text is compared for its class, for its pointer to the flag, and with texts of another
+    class.
+    """
     compared, then = Comparison(), case.then.rejection
     tool = key(case.when.tool or "")
     _expect_proven(bench, tool)
@@ -641,7 +679,10 @@ def _no_remedy_of_users(
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
-    """Return this target's texts for tools with that lock alone, names masked (section 10)."""
+    """Return this target's texts for tools with that lock alone, names masked (section 10).
+
+    Empty for another status.
+    """
     pure: dict[str, tuple[dict[str, Any], ...]] = {
         "disabled_by_config": ({"config": True},),
         "disabled_by_user": ({"user": True},),

@@ -45,7 +45,7 @@ def _objects(node: Node) -> Iterator[Node]:
 
 
 def _repeats(node: Node, arguments: Mapping[str, Any]) -> bool:
-    """Whether the object equals the arguments, which include the flag."""
+    """Whether the object equals the arguments, which include the flag, as JSON."""
     if FLAG not in arguments or {member.key for member in node.members} != arguments.keys():
         return False
     return json.dumps(node.value(), sort_keys=True) == json.dumps(dict(arguments), sort_keys=True)
@@ -80,7 +80,8 @@ def unequal(
     """Send each request with the flag absent and false; return what differs between the answers.
 
     Keys are requests in words, values their differences; requests with equal answers are left out.
-    Each is sent with the flag first: any state that this leaves shows in both forms or in none.
+    All are first sent with the flag true: any state that this leaves shows in both forms or in
+    none.
     """
     requests = list(requests)
     for request in requests:

@@ -64,9 +64,9 @@ def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool 
 def compare_places(
     compared: Comparison, key: ToolKey, state: ToolState, places: Iterable[str]
 ) -> None:
-    """Compare where flagged answers have a tool with the places that its locks allow.
+    """Compare where flagged answers have a tool with the places that its locks allow, in order.
 
-    `places` are the statuses seen, `callable` or `absent`.
+    `places` are the statuses seen, `callable` or `absent`; each is recorded in `compared`.
     """
     for place in sorted(places):
         compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),
@@ -89,7 +89,10 @@ def _in_default(place: str) -> Clauses:
 
 
 def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """Return the clauses that are seen to hold when a tool is at a place that its locks allow."""
+    """Return the clauses seen to hold when a tool is at a place that its locks allow.
+
+    Parameters are those of `broken_by`; an unlocked tool in a default answer shows none.
+    """
     if not flag:
         return () if state.callable else ("FR-001.default-off",)
     if state.callable:

@@ -78,7 +78,7 @@ def default(schema: Any, name: str = FLAG) -> Any:
 
 
 def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
-    """Apply the schema in this process, without a time limit."""
+    """Apply the schema in this process, without a time limit; every failure is a kind of result."""
     kind = validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -97,13 +97,13 @@ def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
 
 
 def _refusal(error: jsonschema.ValidationError) -> str:
-    """Return a validation error in words: its place, the keyword and its value, the wrong value."""
+    """Return a validation error in words: its place, keyword with value, and what it refuses."""
     keyword, value = error.validator, json.dumps(error.validator_value, default=str)
     return f"{error.json_path}: {keyword} {value:.{SHOWN}} refuses {json.dumps(error.instance)}"
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:
-    """Whether the schema is small and has no keyword that may take long."""
+    """Whether the schema is small and flat, and has no keyword that may take long."""
     count = 0
     for depth, keywords in _objects(schema):
         count += len(keywords)
@@ -113,7 +113,7 @@ def _is_plain(schema: dict[str, Any]) -> bool:
 
 
 def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield every object in a JSON value with its depth, without recursion."""
+    """Yield every object in a JSON value with its depth (0 outside), without recursion."""
     left = [(0, value)]
     while left:
         depth, node = left.pop()
@@ -125,7 +125,10 @@ def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
-    """Apply the schema in a process of its own, which is ended after ten seconds."""
+    """Apply the schema in a process of its own, which is ended after ten seconds.
+
+    Then, and if its reply cannot be read, the result is `open`.
+    """
     try:
         request = json.dumps([schema, forms]).encode()
         done = subprocess.run(
@@ -140,7 +143,7 @@ def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applie
 
 
 def _main() -> None:
-    """Answer one request of `_in_child`, with a limit on memory."""
+    """Answer one request of `_in_child` from standard input, in limited memory where possible."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not everywhere
 

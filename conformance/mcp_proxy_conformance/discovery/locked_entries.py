@@ -34,15 +34,15 @@ def own_answer(bench: Bench, key: ToolKey) -> Answer:
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
-    """Return the locked entry whose name contains the tool's, or None."""
+    """Return the first locked entry whose name contains the tool's, or None."""
     return next((entry for entry in answer.disabled if key.tool in entry.name), None)
 
 
 def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
-    """Ask for each tool by its own query; return the answers that list it as locked, by tool.
+    """Ask for each tool by its own query, with the flag; return answers that list it as locked.
 
-    They are repeated until all do so or the settle time is over; tools that are not listed are left
-    out.
+    They are by tool, and repeated until all do so or the settle time is over; tools that are not
+    listed are left out.
     """
     keys = tuple(keys)
 
@@ -61,7 +61,7 @@ def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
 
 
 def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Answer]]:
-    """Return all answers that list each of these tools as locked, from every view and query.
+    """Return all answers that list each of these tools as locked, as pairs of tool and answer.
 
     The requests are its own query, the words that it shares with others, limit 1, other endpoints,
     and agents of every server; tools that their own query does not list are left out.
@@ -79,7 +79,7 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
 
 
 def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
-    """Return the entry of each tool in each answer of `every_answer`."""
+    """Return the pair of tool and entry for each answer of `every_answer`."""
     entries = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
     return [(key, entry) for key, entry in entries if entry is not None]
 

@@ -102,8 +102,9 @@ def leads_on(answer: Answer) -> bool:
 def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
     """Return the numbers of locked matches that the flag shows, and the bounds of a note's number.
 
-    A target may count the entries of one answer or all matches, with or without those that it
-    lists for any query: hence up to four numbers where the section has room for all.
+    A target may count the entries of one answer or all matches, with or without those that it lists
+    for any query: hence up to four numbers where the section has room for all. The least bound
+    counts indexed tools.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     indexed = [_indexed(bench, section) for section in sections]
@@ -132,5 +133,5 @@ def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: b
 
 
 def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
-    """Return how many of the tools have only locks that leave them in the search index."""
+    """Return how many of the tools config, the user or both lock, and nothing else."""
     return sum(bench.states.get(key) in INDEXED for key in section)

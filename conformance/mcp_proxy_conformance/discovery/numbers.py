@@ -35,7 +35,7 @@ def numbers_in(text: str) -> tuple[int, ...]:
 
 
 def _in_words(text: str) -> Iterator[int]:
-    """Yield the written-out numbers, whose words are parted by spaces, hyphens and `and`."""
+    """Yield the value of each written-out number, its words parted by spaces, hyphens and `and`."""
     run: list[str] = []
     end = 0
     for match in _WORD.finditer(text):
@@ -52,7 +52,7 @@ def _in_words(text: str) -> Iterator[int]:
 
 
 def _continues(before: str, word: str) -> bool:
-    """Whether a word continues the number to which the word before belongs."""
+    """Whether a word continues the number to which the word before belongs: `twenty one`."""
     if word in _SCALES or word == "and":
         return word in _SCALES or before in _SCALES
     if before in _SCALES or before == "and":
@@ -61,7 +61,7 @@ def _continues(before: str, word: str) -> bool:
 
 
 def _value(run: list[str]) -> int:
-    """Return the value of a run of number words."""
+    """Return the value of a run of number words; words of no value count as 0."""
     total = part = 0
     for word in run:
         if word in _SCALES:

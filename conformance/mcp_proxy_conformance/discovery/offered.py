@@ -37,7 +37,7 @@ def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
 def elsewhere(bench: Bench, tool: str = "") -> list[str]:
     """Return the endpoints other than the first that offer this built-in tool, or discovery.
 
-    They are found once for all checks, until the target is changed.
+    They are found once and kept with the target's answers, until the target is changed.
     """
     place = ("endpoints", bench.agent, tool)
     endpoints = bench.started.answers.get(place)
@@ -51,8 +51,8 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
 def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
     """Return a bench for each other endpoint that offers the tool, by a name for reports.
 
-    The last one is in the stateless revision, if the target speaks it; without another endpoint,
-    that revision is used at the bench's own.
+    The last one is in the stateless revision, if the target speaks it and the bench does not;
+    without another endpoint, that revision is used at the bench's own.
     """
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
     if bench.wire != "auto" or not bench.is_stateless:
@@ -98,7 +98,10 @@ def conversations(started: Started, agent: str | None = None) -> dict[str, Opene
 
 
 def unspoken(place: str) -> tuple[type[Exception], ...]:
-    """Return the errors to suppress at a place: those of one that lacks the stateless revision."""
+    """Return the errors to suppress at a place: for a stateless one those of not being spoken.
+
+    Empty for other places.
+    """
     return (ProtocolFault, Unreachable) if place.endswith(STATELESS) else ()
 
 

@@ -86,7 +86,10 @@ def is_hidden(state: ToolState) -> bool:
 
 
 def cap(limit: float | None) -> int:
-    """Return the most locked entries of an answer; ten without a usable limit (FR-006.cap)."""
+    """Return the most locked entries of an answer: the limit, at most ten (FR-006.cap).
+
+    It is ten without a usable limit, which is a whole number from 1 on.
+    """
     usable = limit is not None and limit >= 1 and limit == limit // 1
     return min(int(limit), LOCKED_CAP) if usable and limit is not None else LOCKED_CAP
 

@@ -101,7 +101,10 @@ def requires_flag(tool: dict[str, Any]) -> bool:
 
 
 def _required(started: Started) -> str:
-    """Return how and where a schema or an answer requires the flag, or ""."""
+    """Return how and where a schema or a call requires the flag, or "".
+
+    Each place of `conversations` is tried; one that fails is left out.
+    """
     name, wait = started.target.surface.discovery_tool, started.target.ready_s
     for place, opened in conversations(started).items():
         with suppress(ProtocolFault, Unreachable), opened() as client:
@@ -117,7 +120,8 @@ def _required(started: Started) -> str:
 def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float = 0.0) -> str:
     """Return the error of a call without the flag that is answered with it, or "".
 
-    A call that is refused with the flag, too, is refused for another reason.
+    The call is repeated up to `wait_s` seconds while it is refused. One that is refused with the
+    flag, too, is refused for another reason.
     """
 
     def error(flags: dict[str, Any]) -> str:
@@ -165,7 +169,7 @@ def _misnamed_member(started: Started) -> str:
 def _look_at(sightings: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
     """Ask for `query` and record the members of the answer; return whether it lists callable tools.
 
-    A tool counts as listed whatever member it is under.
+    A tool counts as listed whatever member it is under; an answer that cannot be read is empty.
     """
     surface = started.target.surface
     arguments = {surface.query: query} | ({} if flag is ABSENT else {FLAG: flag})
@@ -195,7 +199,7 @@ def _look_at_lock(sightings: Sightings, started: Started) -> bool:
 
 
 def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping[str, Any]:
-    """Return the JSON object that a built-in tool answers, an empty one if it does not."""
+    """Return the JSON object that a built-in tool answers, an empty one if there is none."""
     with suppress(Misshapen, ProtocolFault):
         return read_body(started.client(endpoint=endpoint).call_tool(tool, arguments))
     return {}

@@ -30,7 +30,7 @@ ACT_OF_USERS = "an act of the user or the agent"
 def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     """Call a tool that is expected to be refused; inconclusive when it reaches its upstream.
 
-    A call of a tool that does not exist may reach the upstream: either side may refuse it.
+    A call of a tool that the world lacks may reach the upstream: either side may refuse it.
     """
     called = bench.call(key, surface=surface)
     bench.require(
@@ -40,7 +40,7 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 
 
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
-    """Call a locked tool twice; return the words that both refusals share, its names masked.
+    """Call a locked tool twice; return the words at which both refusals agree, its names masked.
 
     Ids and times, which differ, are so left out. Inconclusive if a call is not refused.
     """
@@ -50,9 +50,9 @@ def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
 
 
 def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Judgement:
-    """Judge the refusal of a tool's call as a text for a lock with this status.
+    """Judge the refusal of a tool's call, its names masked, as a text for a lock with this status.
 
-    A text that the target's declaration pins is judged by that.
+    A text that the target's declaration pins is judged by that. Inconclusive if it is not refused.
     """
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
@@ -64,7 +64,8 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
     """Judge each refusal as a text for a config lock; return the outcome by the tool's name.
 
     `conveys` is right; an unreadable text that equals the target's own for a user lock or an
-    approval is wrong. Raises Unread if some are unreadable and none is wrong.
+    approval is wrong. Raises Unread, with the first such text, if some are unreadable and none is
+    wrong.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
@@ -82,7 +83,7 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 
 
 def is_policy_first(state: ToolState) -> bool:
-    """Whether a refusal must name operator policy: config denies the tool, and the user at most.
+    """Whether a refusal must name operator policy: config, and at most the user, lock the tool.
 
     Approvals, quarantine and a server that is off may be checked, and told, before config.
     """
@@ -91,7 +92,7 @@ def is_policy_first(state: ToolState) -> bool:
 
 
 def texts_of_server(bench: Bench) -> set[str]:
-    """Return the refusals of tools that only their server's quarantine or switch locks, masked."""
+    """Return the masked refusals of tools that only quarantine or a server that is off locks."""
     keys = (*bench.locked(quarantined=True), *bench.locked(server_off=True))
     return {masked(bench, bench.refusal(key), key) for key in keys}
 
@@ -144,14 +145,17 @@ def compare_with_policy(
 
 
 def has_sentence(text: str, own: str) -> bool:
-    """Whether the text equals `own`, or contains it as whole sentences."""
+    """Whether the text equals `own`, or contains it as whole sentences.
+
+    The latter only if `own` ends with a stop.
+    """
     inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
     whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None
     return text == own or whole
 
 
 def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
-    """Return the only status for whose lock the target gives this text; empty if there is none.
+    """Return the only status for whose lock the target gives this text; empty for none or several.
 
     `by_status` maps each status to the target's own texts for its lock alone.
     """
@@ -164,7 +168,10 @@ def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
 
 
 def status_of_lock(state: ToolState) -> str:
-    """Return the status word of a lock on an enabled server, by the source's fixed order."""
+    """Return the status word of a tool's first lock: config, quarantine, user, then approval.
+
+    The server is taken to be on.
+    """
     if state.config:
         return CONFIG_WORD
     if state.quarantined:
@@ -195,7 +202,10 @@ def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
 
 
 def _nameless(bench: Bench, called: Called) -> str:
-    """Mask every trace of the tool's names in the text, so that only the wording is compared."""
+    """Mask every trace of the tool's name, word, server and texts in a refusal, in any case.
+
+    So only the wording is compared.
+    """
     key = called.key
     if key not in bench.tools:
         names = [key.tool, key.server]

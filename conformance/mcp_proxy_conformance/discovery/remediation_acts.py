@@ -62,7 +62,7 @@ class Act:
     """Whether it is done to the locked thing itself, by the wording."""
 
     def fits(self, verbs: str, doers: str) -> bool:
-        """Whether the act has one of these verbs and one of these doers, each parted by `|`."""
+        """Whether the act's verb and doer each match these, which are patterns parted by `|`."""
         return bool(re.fullmatch(verbs, self.verb) and re.fullmatch(doers, self.doer))
 
 
@@ -110,7 +110,10 @@ class Reading:
 
 
 def _points_to_discovery(clause: str) -> bool:
-    """Whether the clause only says `see retrieve_tools with include_disabled`."""
+    """Whether the clause only points to discovery: `see retrieve_tools with include_disabled`.
+
+    It has the word `pointer`, and at most one use and any changes as acts.
+    """
     if "pointer" not in clause:
         return False
     acts = [act.verb for act in _acts(clause)]
@@ -118,7 +121,7 @@ def _points_to_discovery(clause: str) -> bool:
 
 
 def _acts(text: str) -> Iterator[Act]:
-    """Yield the acts in a text of canonical words, in order."""
+    """Yield the acts in a text of canonical words, in order, with doer, object and denial."""
     remedied, last_verb = False, "change"
     for clause in _CLAUSE.split(text):
         carried = "nobody"
@@ -153,7 +156,10 @@ def _acts(text: str) -> Iterator[Act]:
 
 
 def _doer(ahead: str, behind: str, before: str) -> str:
-    """Return the nearest person before the act, or the one after it to whom it is left."""
+    """Return an act's doer: `you` by yourself, the nearest person before it, or one it is left to.
+
+    Without any, that is `before`.
+    """
     if _BY_YOURSELF.match(behind):
         return "you"
     if people := _PERSON.findall(ahead):
@@ -163,7 +169,7 @@ def _doer(ahead: str, behind: str, before: str) -> str:
 
 
 def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether the match is a noun, as in `the change`, or an act on the logs."""
+    """Whether the match is no act: a noun, as in `the change`, or a look at the logs."""
     looks = (match["done"] or match["verb"]) in ("review", "inspect")
     of_logs = re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind)
     if looks and (of_logs or re.search(r"\blogs (?:can )?$", ahead)):
@@ -198,7 +204,7 @@ def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
 
 
 def _object(match: re.Match[str], ahead: str, behind: str) -> str:
-    """Return what the act is done to: policy, server or tool; empty if none is named."""
+    """Return what the act is done to: policy, server or tool; empty if none is named near it."""
     if "server" in match[0]:
         return "server"
     if re.match(r" (?:the |in |tool in )*policy\b", behind):

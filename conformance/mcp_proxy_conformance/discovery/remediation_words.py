@@ -29,7 +29,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @cache
 def words() -> Words:
-    """Return the word lists, read once."""
+    """Return the word lists, read from the fixtures once."""
     path = fixtures_dir() / "remediation" / "words.json"
     return msgspec.json.decode(path.read_bytes(), type=Words)
 
@@ -45,7 +45,10 @@ def _canonical_words() -> dict[str, str]:
 
 
 def _forms(entry: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of a verb, each with its ending; `undo/undid/undone` lists irregular ones."""
+    """Yield the forms of a verb, each with its ending: "", `/ing` or `/ed`.
+
+    `undo/undid/undone` lists irregular ones, which replace the regular past.
+    """
     base, *irregular = entry.split("/")
     head, _, rest = base.partition(" ")
     tail = rest and f" {rest}"
@@ -63,7 +66,7 @@ def _forms(entry: str) -> Iterator[tuple[str, str]]:
 
 
 def mask(text: str, names: Iterable[str]) -> str:
-    """Replace tool and server names in the text by one word without meaning.
+    """Replace tool and server names, in any case, in the text by one word without meaning.
 
     A name that means an operator, a policy or a negation stays: removing it could only make a
     lawful text look unlawful. Any other word of the lists is removed only where it is quoted.
@@ -123,7 +126,10 @@ _CLAUSE_END = frozenset('.!?;:()[]{}"|>…\n')
 
 
 def plain(text: str) -> str:
-    """Return the text in lower case, compatibility-normalised, with contractions written out."""
+    """Return the text in lower case, compatibility-normalised, with contractions written out.
+
+    Escapes are resolved, typographic signs and line breaks replaced, invisible signs removed.
+    """
 
     def written_out(match: re.Match[str]) -> str:
         """Return the sign that an escape sequence means; for a line break, the end of a clause."""
@@ -174,9 +180,9 @@ def _without_name(stand_in: str, match: re.Match[str]) -> str:
 
 
 def _canonical(tokens: list[str]) -> Iterator[str]:
-    """Yield the canonical word of each longest known phrase, and the ends of clauses.
+    """Yield the canonical word of each longest known phrase; commas, and `.` for ends of clauses.
 
-    An unknown word is yielded with a mark.
+    An unknown word is yielded with a mark; numbers and other signs are left out.
     """
     known, at = _canonical_words(), 0
     longest = _longest_phrase()

@@ -61,7 +61,7 @@ def expect_single(text: str, body: Any, names: Members) -> None:
 
 
 def _repeated(node: Node, path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the path of each repeated member, and whether its values are equal."""
+    """Yield the path of each repeated member, outer ones first, and whether values are equal."""
     for name in node.duplicates():
         values = [member.value.value() for member in node.members if member.key == name]
         yield (*path, name), all(value == values[0] for value in values)
@@ -72,7 +72,10 @@ def _repeated(node: Node, path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _broken(path: Path, names: Members, *, alike: bool) -> tuple[str, ...]:
-    """Return the clauses broken by a repeated member at this path; `alike`: with equal values."""
+    """Return the clauses broken by a repeated member at this path; `alike`: with equal values.
+
+    Empty where this specification says nothing of it.
+    """
     whole = {
         names.disabled: "FR-004.once",
         names.remediation: "FR-005.once",

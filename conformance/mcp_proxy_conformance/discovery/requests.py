@@ -61,7 +61,7 @@ class Called:
 
     @property
     def text(self) -> str:
-        """All the words of the answer, an error's message included."""
+        """All the words of the answer: an error's message, else its text items, one a line."""
         if self.reply.error is not None:
             return str(self.reply.error.get("message", self.reply.error))
         return "\n".join(self.reply.texts)
@@ -76,7 +76,7 @@ def call(
     agent: str | None = None,
     wire: Way = "auto",
 ) -> Called:
-    """Call a tool through the proxy, and observe whether its upstream counted it.
+    """Call a tool through the proxy once, and observe whether its upstream counted it meanwhile.
 
     `surface` is the number of the declared way to call a tool.
     """
@@ -97,9 +97,9 @@ def discover(
     agent: str | None = None,
     wire: Way = "auto",
 ) -> Answer:
-    """Make one discovery call; an ABSENT argument is not sent.
+    """Make one discovery call, and note that the target answers without the flag if it does.
 
-    Breaches of the answer's schema are reported.
+    An ABSENT argument is not sent. Breaches of the answer's schema are reported.
 
     Raises:
         Misshapen: The answer cannot be read; it breaks FR-001.accepts where earlier ones could.

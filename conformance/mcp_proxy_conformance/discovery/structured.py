@@ -21,7 +21,7 @@ def expect_agreement(
 ) -> None:  # fmt: skip
     """Raise Misshapen if an answer's structured content contradicts its text.
 
-    It is also raised if both together list more locked tools than one answer may. `body` is the
+    It is also raised if both together list more locked tools than the limit, or ten. `body` is the
     document in the text. What the content leaves out is not a contradiction (interpretation
     structured-content).
     """
@@ -77,7 +77,10 @@ def _of_answer(
 
 
 def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, str]]:
-    """Yield what the content's locked entries say otherwise than the text's, and the clause."""
+    """Yield what the content's locked entries say otherwise than the text's, and the clause.
+
+    These are statuses, descriptions and schemas; entries that the text lacks are left out.
+    """
     own = {_key(entry): entry for entry in listed}
     for entry in entries:
         other = own.get(_key(entry))
@@ -95,7 +98,10 @@ def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, 
 
 
 def _of_map(remedies: Json, listed: Json) -> Iterator[tuple[str, str]]:
-    """Yield what the content's remediation map says otherwise than the text's, and the clause."""
+    """Yield what the content's remediation map says otherwise than the text's, and the clause.
+
+    These are further keys, and other texts.
+    """
     if more := sorted(remedies.keys() - listed.keys()):
         yield f"explains {', '.join(more)}, which the text does not", "FR-005.keys"
     if any(not same(remedies[word], listed[word]) for word in remedies.keys() & listed.keys()):
@@ -114,7 +120,7 @@ def _key(entry: Json) -> str:
 
 
 def _counts(body: Json, names: Members) -> Iterator[tuple[str, Any]]:
-    """Yield each listed server with its counts, `...` where it has none."""
+    """Yield each listed (or the one inspected) server with its counts, `...` where it has none."""
     listed = body.get(names.servers, body.get(names.inspected))
     for entry in _entries(listed if isinstance(listed, list) else [listed]):
         yield str(entry.get(names.server_name)), entry.get(names.counts, ...)

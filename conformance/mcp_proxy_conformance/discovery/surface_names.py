@@ -19,7 +19,7 @@ Body = Mapping[str, Any]
 
 
 def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
-    """Return the message for an endpoint without a tool of that name; it names the first tools."""
+    """Return the message for an endpoint without a tool of that name; it lists the first eight."""
     names = [str(tool.get("name")) for tool in tools]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
     listed = ", ".join([*(cut(each, LONGEST_NAME) for each in names[:SHOWN]), *more]) or "none"
@@ -29,8 +29,8 @@ def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
 def discovery_tools(name: str, tools: Iterable[Body]) -> list[str]:
     """Return the names of the tools that may be the discovery tool, the likeliest ones only.
 
-    Those that name the flag; without such, those that take a text and are named like `name` or
-    like a search.
+    Those that name the flag; without such, at most eight that take a text and are named like `name`
+    or like a search.
     """
     listed = [(str(tool.get("name")), tool) for tool in tools]
     flagged = [each for each, tool in listed if names_flag(tool)]
@@ -59,12 +59,12 @@ def required_arguments(tool: Body) -> Sequence[Any]:
 
 
 def text_arguments(tool: Body) -> list[str]:
-    """Return the names of the arguments that take a text, by the tool's own schema."""
+    """Return the names of the arguments whose type is `string` in the tool's own schema."""
     return [name for name, schema in properties_of(tool).items() if _type(schema) == "string"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return `; did you mean NAME?` with the nearest of the names, or `;` if none is near.
+    """Return `; did you mean NAME?` with the nearest one or two of the names, or `;` without any.
 
     It joins two parts of a sentence.
     """
@@ -74,7 +74,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Shorten the text to at most `longest` characters."""
+    """Shorten the text to at most `longest` characters, with dots at the end if it is cut."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
@@ -96,7 +96,8 @@ def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
 def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]] | None]) -> str:
     """Return a sentence on the first named tool that its endpoint does not list, or "".
 
-    `tools`: returns the tools of the endpoint with that path, None if it does not answer.
+    It proposes a near name. `tools`: returns the tools of the endpoint with that path, None if it
+    does not answer, which is skipped.
     """
     for place, name, endpoint in named_tools(surface):
         listed = tools(endpoint)
@@ -111,10 +112,10 @@ def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]] |
 
 
 def missing_argument(surface: Surface, tool: Body) -> str:
-    """Return a sentence on an argument that the discovery tool's schema does not have, or "".
+    """Return a sentence on an argument that the schema has under another name, or "".
 
-    A schema without properties says nothing, and a target without a limit is judged as such unless
-    exactly one other argument is a number.
+    That is a query or limit that is missing where just one other argument has its type. A schema
+    without properties says nothing.
     """
     properties = properties_of(tool)
     if not {*properties} - {FLAG}:
@@ -144,7 +145,7 @@ def is_note(value: Any) -> bool:
 
 
 def is_listed(value: Any) -> bool:
-    """Whether the value is an array of tools, none of them with a status, as `tools` is."""
+    """Whether the value is a full array of described tools without a status, as `tools` is."""
     return _is_full(value, list) and all(
         isinstance(entry, Mapping)
         and isinstance(entry.get("name"), str)
@@ -155,7 +156,7 @@ def is_listed(value: Any) -> bool:
 
 
 def is_locked_section(value: Any) -> bool:
-    """Whether the value is an array or object of entries that each have a status word."""
+    """Whether the value is a full array or object of entries that each have a status word."""
     entries = list(value.values()) if isinstance(value, Mapping) else value
     return _is_full(entries, list) and all(
         isinstance(entry, Mapping) and _is_status(entry.get("status")) for entry in entries
@@ -163,14 +164,17 @@ def is_locked_section(value: Any) -> bool:
 
 
 def is_remediation(value: Any) -> bool:
-    """Whether the value is an object of texts by status word, as the remediation map is."""
+    """Whether the value is a full object of texts by status word, as the remediation map is."""
     return _is_full(value, Mapping) and all(
         _is_status(name) and isinstance(text, str) for name, text in value.items()
     )
 
 
 def is_counts(value: Any) -> bool:
-    """Whether the value is an object of integers by status word; it may also have `callable`."""
+    """Whether the value is an object of integers by status word, of which it has at least one.
+
+    It may also have `callable`, and nothing else.
+    """
     return (
         _is_full(value, Mapping)
         and any(map(_is_status, value))
@@ -216,7 +220,11 @@ class Sightings:
     usual: set[str] = field(default_factory=set)
 
     def see_answer(self, body: Body, *, flagged: bool) -> None:
-        """Record the members of a discovery answer; ones with callable tools must come first."""
+        """Record the members of a discovery answer; ones with callable tools must come first.
+
+        With the flag they are the locked section and its map, else callable tools or, without any,
+        the note.
+        """
         if flagged:
             self._see("disabled", body)
             if "disabled" in self.instead or body.get(self.members.disabled):
@@ -229,7 +237,7 @@ class Sightings:
             self._see("note", {n: value for n, value in body.items() if n not in self.usual})
 
     def see_listing(self, body: Body, server: str) -> None:
-        """Record the members of a listing of servers, in which `server` is one."""
+        """Record the members of a listing of servers, and those of that server's entry in it."""
         self._see_servers("servers", body, server)
         entries = body.get(self.members.servers)
         for entry in entries if isinstance(entries, list) else ():
@@ -241,7 +249,10 @@ class Sightings:
         self._see_servers("inspected", body, server)
 
     def see_server(self, entry: Body, server: str = "") -> None:
-        """Record the members of one server in a listing."""
+        """Record the counts and the name of one server in a listing.
+
+        Under another name a name counts only if it is `server`.
+        """
         self._see("counts", entry)
         if isinstance(entry.get(self.members.server_name), str):
             self.declared.add("server_name")
@@ -249,7 +260,7 @@ class Sightings:
             self.instead.setdefault("server_name", (names[0], server))
 
     def misnamed(self) -> str:
-        """Return a sentence on a member that came under another name only, or ""."""
+        """Return a sentence on the first member that came under another name only, or ""."""
         for what, (name, value) in self.instead.items():
             if what not in self.declared:
                 return (
@@ -261,7 +272,10 @@ class Sightings:
         return ""
 
     def _see(self, what: str, body: Body) -> None:
-        """Record whether a member came under its declared name, or plainly under another."""
+        """Record whether a member came under its declared name, or plainly under another.
+
+        The declared one counts even with an unlike value, unless another is plainly it.
+        """
         beside = OF_ANSWERS if what in OF_ANSWERS else (what,)
         taken = {getattr(self.members, each) for each in beside}
         name, holds = getattr(self.members, what), HOLDS[what]

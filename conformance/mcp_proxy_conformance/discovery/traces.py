@@ -94,9 +94,9 @@ class Trial:
 def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
     """Make default calls, then calls with the flag in this form; return what the latter left.
 
-    The state folder is read after each round, and compared with the reading before.
-
-    `operated`: the operator acts after each round as well, since a program may write then.
+    The state folder is read after each round, and compared with the reading before; a tool is
+    locked first, and the target restarted after either kind. `operated`: the operator acts after
+    each round as well, since a program may write then.
 
     Raises:
         Inconclusive: The calls go wrong, or a lock of the user is seen nowhere in the folder.
@@ -198,7 +198,7 @@ def kept_by_the_flag(bench: Bench) -> Comparison:
 
 
 def _moving(bench: Bench) -> set[str]:
-    """Return the places in the state folder that change during some seconds of default calls."""
+    """Return the places in the state folder that change during three seconds of default calls."""
     looks, end = [_read(bench)], time.monotonic() + WATCH_S
     while time.monotonic() < end:
         _call(bench, (*USUAL, *USING, *REVEALING), ABSENT)
@@ -218,7 +218,10 @@ def _table(place: str) -> str:
 
 
 def _written(bench: Bench) -> Places:
-    """Lock a tool by the user, require that the state folder shows it, and return the reading."""
+    """Lock a tool by the user, require that the state folder shows it, and return the reading.
+
+    Inconclusive if the lock has no effect, or changes nothing in the folder.
+    """
     before = _read(bench)
     bench.operator.lock(USER, MOBEL.server, [MOBEL.tool])
     bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
@@ -229,7 +232,7 @@ def _written(bench: Bench) -> Places:
 
 
 def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
-    """Send each query several times, as the administrator and as each agent.
+    """Send each query six times, as the administrator and as each agent.
 
     Inconclusive on an error, or if the flag reveals nothing where it must.
     """
@@ -243,7 +246,10 @@ def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
 
 
 def _restart(bench: Bench) -> None:
-    """Restart the target if it can be, and wait until it works again."""
+    """Restart the target if it can be; wait until a tool works and the settle time is over.
+
+    Inconclusive if none does.
+    """
     if "restart" in bench.operator.target.capabilities:
         bench.operator.restart()
         bench.require(bench.ready(ZORVIK), "no tool is callable after a restart", "not_reached")

@@ -52,6 +52,7 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
     """Compare the answer to a case's request with that to the same request without the flag.
 
     With the flag false all bytes must be equal, with it true the callable tools and their order.
+    The results are added to `compared`.
     """
     when = case.when
     view = bench if when.agent is None else bench.as_agent(when.agent)
@@ -77,7 +78,10 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
 
 
 def views(case: Case, bench: Bench) -> list[View]:
-    """Return the other views of this case that the target offers."""
+    """Return the other views of this case: endpoints, or for calls call surfaces, then agents.
+
+    Only what the target offers counts; a case of an agent has no others but surfaces.
+    """
     others = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
     if case.when.agent is None:
         others += [View(f"as agent {view.agent}", view) for view in everywhere(bench)]
@@ -85,7 +89,10 @@ def views(case: Case, bench: Bench) -> list[View]:
 
 
 def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
-    """Yield the endpoints, other than the first, that offer what the case asks for."""
+    """Yield the places, other than the first endpoint, that offer what the case asks for.
+
+    None for a case of an agent.
+    """
     tool = bench.surface.listing.tool if case.when.do == "list" else ""
     if case.when.agent is None:
         for name, view in places(bench, tool).items():
@@ -93,7 +100,10 @@ def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
 
 
 def _ways(case: Case, bench: Bench) -> Iterator[View]:
-    """Yield the call surfaces that reach a callable tool of the same server and annotations."""
+    """Yield further call surfaces that reach a callable tool of the same server and annotations.
+
+    Each is tried with one call; none without such a tool.
+    """
     wanted = key(case.when.tool or "")
     own = bench.tools[wanted].annotations if wanted in bench.tools else None
     free = [k for k in sorted(bench.armed.called) if bench.states[k].callable]

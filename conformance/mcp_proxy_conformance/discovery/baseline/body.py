@@ -47,7 +47,7 @@ class Body:
 
     @property
     def key(self) -> str:
-        """The request as one line, the same for the same request in every recording."""
+        """The request as one line, after the phase if there is one; equal in every recording."""
         phase = f"{self.phase}: " if self.phase else ""
         return phase + in_words(self.request)
 
@@ -81,7 +81,10 @@ def written(body: Body) -> bytes:
 
 
 def parsed(raw: bytes, phase: Phase | None = None) -> Body:
-    """Return the answer in a file; raises BadBody."""
+    """Return the answer in a file, with that phase.
+
+    BadBody if its head is unreadable, its format another one, or its length changed.
+    """
     start, end, rest = raw.partition(_HEAD_END)
     try:
         head = msgspec.json.decode(start + end, type=_Head)
@@ -101,7 +104,8 @@ def parsed(raw: bytes, phase: Phase | None = None) -> Body:
 def changed(body: Body, other: Body) -> ByteDifference | None:
     """Return the first difference of two recorded answers to one request, None if there is none.
 
-    Members that move in either are not compared; that one begins to move is a difference.
+    Members that move in either are not compared; one that moves in the new answer only is a
+    difference, if there is no other.
     """
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)

@@ -28,8 +28,8 @@ def answers_changed(
 ) -> Differences:
     """Return the discovery answers that differ between the old and the new build (SC-001).
 
-    Keys are requests, values the first difference. From the answer to a locked request without
-    callable tools the note, which the old build does not have, is removed first.
+    Keys are requests that both recordings have, values the first difference. From the new answer to
+    a locked request without callable tools a note that the old one lacks is removed first.
     """
     pairs = _paired(old, new)
     compared = {
@@ -60,13 +60,16 @@ def entries_changed(
 
 
 def missing(old: Iterable[Body], new: Iterable[Body]) -> list[str]:
-    """Return the requests of the old recording that the new one lacks."""
+    """Return the keys (phase and request) of the old recording that the new one lacks."""
     known = {body.key for body in new}
     return [body.key for body in old if body.key not in known]
 
 
 def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]:
-    """Pair the answers of both recordings to the same request; others are left out."""
+    """Pair the old and the new answer to the same request in the same phase, in the old order.
+
+    Requests of one recording only are left out.
+    """
     known = {body.key: body for body in new}
     return [(body, known[body.key]) for body in old if body.key in known]
 
@@ -90,7 +93,10 @@ def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
 def _entries(
     body: Body, other: Body, members: Mapping[str, str]
 ) -> Iterator[tuple[str, Body, Body]]:
-    """Yield name, old entry and new entry of each server without a lock in two listings."""
+    """Yield label, old and new entry of each server without a lock in either of two listings.
+
+    The label is `, server NAME`; an entry that a listing lacks is empty.
+    """
     before, after = _servers(body, members), _servers(other, members)
     for name in before.keys() | after.keys():
         if name not in LOCKED:
@@ -99,7 +105,10 @@ def _entries(
 
 
 def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, Node]]:
-    """Return the entries of a listing by the server's name, each with its step in paths."""
+    """Return the entries of a listing by the server's name, each with its step in paths.
+
+    Entries without a name are left out; empty if the listing is not JSON.
+    """
     tree = _tree(body.exact.text)
     listed = tree.get(members["servers"]) if tree is not None else None
     entries: dict[str, tuple[Step, Node]] = {}
@@ -111,7 +120,10 @@ def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, No
 
 
 def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
-    """Return the answer cut down to one server's entry, empty if it has none."""
+    """Return the answer cut down to one server's entry, empty if it has none.
+
+    Of the moving members only those in the entry are kept, their paths starting there.
+    """
     if placed is None:
         return replace(body, exact=Exact(result=b"", text=b""), moving=frozenset())
     step, entry = placed

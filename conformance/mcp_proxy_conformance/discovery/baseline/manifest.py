@@ -80,7 +80,10 @@ class Recording:
 
 
 def write(recording: Recording, folder: Path) -> None:
-    """Write into a new or an older recording's folder; raises BadBaseline for any other folder."""
+    """Write manifest and answers into a new or an older recording's folder, whose answers go first.
+
+    BadBaseline for any other folder that is not empty.
+    """
     if folder.exists() and any(folder.iterdir()) and not (folder / FILE).exists():
         raise BadBaseline(f"{folder} is not empty and contains no recording; name another folder")
     for phase in ("open", "locked"):
@@ -102,7 +105,7 @@ def write(recording: Recording, folder: Path) -> None:
 
 
 def _kept(body: Body, place: int, folder: Path) -> Kept:
-    """Write an answer into a file of its own, and return its entry of the manifest."""
+    """Write an answer into a numbered file of its phase's folder; return its manifest entry."""
     assert body.phase is not None
     raw = written(body)
     words = "-".join(str(value) for value in body.request.values())
@@ -143,7 +146,7 @@ def read(folder: Path, *, stage: str) -> Recording:
 
 
 def _body(kept: Kept, folder: Path) -> Body:
-    """Read a recorded answer; raises BadBaseline, also if its file was changed."""
+    """Read a recorded answer; BadBaseline if its file is missing, was changed or is malformed."""
     try:
         raw = read_bytes(folder / kept.file)
     except OSError as error:

@@ -33,7 +33,10 @@ class Literals:
     """
 
     def __init__(self, started: Started) -> None:
-        """Collect the literals known now; a restart or a move may bring others."""
+        """Collect the literals known now, also with escaped slashes, and leave out very short ones.
+
+        A restart or a move of a server may bring others.
+        """
         names = dict(_known(started))
         spelled = names | {
             literal.replace("/", r"\/"): f"{n}, escaped" for literal, n in names.items()
@@ -48,7 +51,7 @@ class Literals:
         self._any = re.compile("|".join(parts).encode())
 
     def replaced(self, raw: bytes) -> bytes:
-        """Return the bytes with every literal replaced by its name in braces."""
+        """Return the bytes with every literal replaced by its name in braces, longer ones first."""
         return self._any.sub(lambda match: self._names[match[0]], raw)
 
 
@@ -58,7 +61,11 @@ def _alone(number: str) -> str:
 
 
 def _known(started: Started) -> Iterator[tuple[str, str]]:
-    """Yield each literal of a started target, and what it is."""
+    """Yield each literal of a started target, and what it is.
+
+    These are its folder, and URLs, addresses and ports of it and its upstreams, and all
+    credentials.
+    """
     yield str(started.folder), "folder of the target"
     for place, url in _addresses(started):
         parts = urlsplit(url)
@@ -96,7 +103,7 @@ Asked = dict[tuple[Phase, str], list[Exact]]
 
 
 def requests() -> tuple[Mapping[str, Any], ...]:
-    """Return the requests that are recorded, in order; the listings come last."""
+    """Return the requests to record: the plain stage's, a listing, and one for each agent."""
     agents = ({**LISTING, "agent": agent} for agent in PLAIN.agents)
     return (*PLAIN.requests, LISTING, *agents)
 
@@ -162,7 +169,10 @@ def lock(started: Started) -> None:
 
 
 def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
-    """Return the first answer to each request, with the members that moved between equal ones."""
+    """Return the first answer to each request, with the members that moved between equal ones.
+
+    Those of the open phase come first; Inconclusive if answers to a request disagree otherwise.
+    """
     phases: tuple[Phase, ...] = ("open", "locked")
     places = [(phase, request) for phase in phases for request in wanted]
     return tuple(_body(phase, request, exacts[phase, str(request)]) for phase, request in places)

@@ -64,8 +64,8 @@ def finds(bench: Bench, key: ToolKey, query: str) -> bool:
 def readable(answer: HttpResponse) -> str:
     """Return the fault of the answer to a possibly invalid request body; empty if it has none.
 
-    Faults are a status of 500 or more without a JSON-RPC error, and a body that is not JSON, except
-    of a refusal with a status of 400 to 499.
+    Faults are a status of 500 or more without a JSON-RPC error, and a body (or event) that is not
+    JSON, except of a refusal with a status of 400 to 499 and of an empty body.
     """
     if answer.status in range(REFUSED, BROKEN) or not answer.body:
         return "" if answer.status < BROKEN else f"HTTP {answer.status}"
@@ -80,7 +80,7 @@ def readable(answer: HttpResponse) -> str:
 
 
 def _messages(documents: list[Any]) -> list[dict[str, Any]]:
-    """Return the messages of JSON documents, lists of them flattened; a non-object is empty."""
+    """Return the messages of JSON documents, lists of them flattened; a non-object becomes {}."""
     flat = [
         inner
         for document in documents
@@ -90,7 +90,10 @@ def _messages(documents: list[Any]) -> list[dict[str, Any]]:
 
 
 def _fault_of(ask: Callable[[], object]) -> tuple[str, str]:
-    """Return the place of a fault and the text there; both are empty if the answer is clean."""
+    """Make the request; return the place and text of a fault, both empty if the answer is clean.
+
+    A refusal with an HTTP status of 400 to 499 is clean; a text that `ask` returns is a fault.
+    """
     try:
         result = ask()
     except Misshapen as fault:
@@ -106,7 +109,7 @@ def _fault_of(ask: Callable[[], object]) -> tuple[str, str]:
 
 
 def _trace(bench: Bench, since: int) -> str:
-    """Return the beginning of the first stack trace that the target sent; empty without one."""
+    """Return the start of the first stack trace that the target sent since that mark; else ""."""
     messages = bench.started.transcript.since(since)
     received = [
         message.raw
@@ -125,7 +128,10 @@ def _trace_in(raw: bytes) -> str:
 
 
 def _still(bench: Bench, works: Callable[[], bool]) -> bool:
-    """Whether the target still works, in this session or, once that is dropped, in a new one."""
+    """Whether `works` holds in this session or, once that is dropped, in a new one.
+
+    A fault that it raises counts as not working.
+    """
     for _ in range(2):
         try:
             if works():

@@ -26,7 +26,7 @@ def _nested(depth: int) -> dict[str, Any]:
 
 
 def _strange(name: str, text: str, **members: Any) -> Tool:
-    """Make a tool with that name and, as its description, that text."""
+    """Make a tool with that name, that text as its description, and these further fields."""
     return Tool(name=name, description=text, **members)
 
 

@@ -21,7 +21,10 @@ COMPARED = 1
 
 
 def accepts(look: Look, findings: Findings) -> None:
-    """Law: a request that is answered without the flag is answered with it, in the same form."""
+    """Law: a request of the world that is answered without the flag is answered with it as well.
+
+    The flagged answer has a member for callable tools if the other has one.
+    """
     for exchange in look.requests(ABSENT):
         limit = ABSENT if exchange.limit is None else exchange.limit
         with_flag = look.ask(
@@ -39,7 +42,8 @@ def accepts(look: Look, findings: Findings) -> None:
 def capped(look: Look, findings: Findings) -> None:
     """Law: no answer holds more locked entries than its limit, or ten.
 
-    In the last look odd limits, such as 0 or a text, are tried as well: ten at most, if answered.
+    In the last look one query with over ten locked matches is sent with odd limits, such as 0 or a
+    text, as well: ten at most, if answered.
     """
     for exchange in look.every(True):
         most = cap(exchange.limit)
@@ -68,7 +72,10 @@ def capped(look: Look, findings: Findings) -> None:
 
 
 def once(look: Look, findings: Findings) -> None:
-    """Law: an answer with a locked entry lists no tool twice, be it callable, locked, or both."""
+    """Law: an answer with a locked entry lists no tool twice, be it callable, locked, or both.
+
+    Only entries that name their server are compared.
+    """
     for exchange in look.every(True):
         locked = [
             e.key for e in exchange.answer.disabled if isinstance(e.members.get("server"), str)
@@ -102,9 +109,9 @@ def keys(look: Look, findings: Findings) -> None:
 
 
 def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> list[str]:
-    """Return the clauses broken by surplus keys of an agent's remediation map.
+    """Return the clauses broken by surplus keys of a remediation map: always FR-005.keys.
 
-    FR-007.hidden is one if a key can only come from a lock beyond the agent's scope.
+    Also FR-007.hidden if a key in a narrow agent's map can only come from a lock beyond its scope.
     """
     agent = exchange.request.agent
     if agent not in look.narrow or agent is None or not more:
@@ -144,7 +151,11 @@ def callables(look: Look, findings: Findings) -> None:
 
 
 def unasked(look: Look, findings: Findings) -> None:
-    """Law: without locks nothing is listed as locked; a query lists no tool it never matched."""
+    """Law: without locks nothing is listed as locked; no query lists a tool it did not list before.
+
+    The second is judged of queries with fewer matches than the fullest one, and of tools locked by
+    config or user alone, while they were callable.
+    """
     shown = look.memory.get("shown", {})
     fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
@@ -173,7 +184,7 @@ def unasked(look: Look, findings: Findings) -> None:
 def absent_is_false(look: Look, findings: Findings) -> None:
     """Law: with the flag false every byte is the same as without the flag.
 
-    Each look compares one request, another one each time.
+    Each look compares one request of the world or of a tool's own query, another one each time.
     """
     wanted = [*look.requests(ABSENT)]
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
@@ -192,25 +203,28 @@ def absent_is_false(look: Look, findings: Findings) -> None:
 
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
-    """Return the request with the flag false; that of the exchange itself if it gets an error."""
+    """Return the request with the flag false; the exchange's own if it gets an error."""
     same = look.same(exchange, flag=False)
     return exchange.request if same is None else same.request
 
 
 def _if_unlocked(look: Look) -> list[str]:
-    """Return the clause on worlds without a lock if this world has none."""
+    """Return the clause on worlds without a lock if no tool is locked here, else nothing."""
     unlocked = all(state.callable for state in look.bench.states.values())
     return ["FR-002.no-locks-no-change"] if unlocked else []
 
 
 def _is_indexed(look: Look, key: ToolKey) -> bool:
-    """Whether only config or the user lock the tool: searches find it as while it was callable."""
+    """Whether neither quarantine, approval nor its server's being off locks the tool.
+
+    Searches then find it as while it was callable.
+    """
     state = look.bench.states[key]
     return not (state.quarantined or state.approval or state.server_off)
 
 
 def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
-    """Return the locked tools in scope that the query listed while they were callable."""
+    """Return the tools in scope, of proven locks, that the query listed before they were locked."""
     agents = look.bench.world.agents
     scope = (
         agents[exchange.request.agent]

@@ -35,7 +35,11 @@ def _calling(key: ToolKey, agent: str | None = None) -> When:
 
 
 def unreached(look: Look, findings: Findings) -> None:
-    """Law: however a locked tool is called, and after any request, its upstream counts no call."""
+    """Law: however a locked tool is called, and after any request, its upstream counts no call.
+
+    Tried are calls in a row, one way of calling, a flagged request and narrow agents' calls. One
+    look tries half of the tools, the last one all tools and all ways.
+    """
     bench = look.bench
     ways = range(len(bench.surface.calls))
     turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
@@ -57,7 +61,8 @@ def unreached(look: Look, findings: Findings) -> None:
 def unlifted(look: Look, findings: Findings) -> None:
     """Law: a tool whose calls its locks once refused is refused whenever it has just these again.
 
-    `held` has the locks that were proven of a tool since it was last callable.
+    `held` in the memory has the locks proven of a tool since it was last callable; those of now are
+    added.
     """
     bench, held = look.bench, look.memory.setdefault("held", {})
     for key in bench.armed.unproven:
@@ -93,13 +98,16 @@ def _count(
 
 
 def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
-    """Ask for the tool once more; None on an error."""
+    """Ask for the tool by its own query with the flag once more; None on an error."""
     exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
     return exchange if exchange is not None and exchange.answer.error is None else None
 
 
 def kept(look: Look, findings: Findings) -> None:
-    """Law: being listed and being refused changes no lock: statuses and callable tools stay."""
+    """Law: being listed and being refused changes no lock: statuses stay, and callable tools too.
+
+    A status is asked for before and after a call, up to twice; three callable tools are called.
+    """
     before = {key: exchange.answer.status(key) for key in look.keys
               if (exchange := look.own(key)) and exchange.answer.error is None
               and exchange.answer.status(key) in allowed_statuses(look.bench.states[key])
@@ -123,7 +131,10 @@ def kept(look: Look, findings: Findings) -> None:
 
 
 def policy(look: Look, findings: Findings) -> None:
-    """Law: the refusal of a denied tool names operator policy, and no remedy of other locks."""
+    """Law: the refusal of a denied tool names operator policy, and no remedy of other locks.
+
+    Tools count where config is the lock that is named first; unrecognised texts are not judged.
+    """
     denied = [key for key in look.keys if is_policy_first(look.bench.states[key])]
     try:
         outcomes = read_as_policy(look.bench, denied) if denied else {}
@@ -141,7 +152,10 @@ def policy(look: Look, findings: Findings) -> None:
 
 
 def unlike_users(look: Look, findings: Findings) -> None:
-    """Law: the refusal of a denied tool asks for no act of the user, whatever else locks it."""
+    """Law: the refusal of a denied tool asks for no act of the user, whatever else locks it.
+
+    Judged are tools that have a second lock which may be named first; unrecognised texts are not.
+    """
     bench = look.bench
     states = {key: bench.states[key] for key in look.keys}
     sure = {key: s for key, s in states.items() if key.server not in bench.armed.doubtful}
@@ -161,7 +175,10 @@ def unlike_users(look: Look, findings: Findings) -> None:
 
 
 def distinct(look: Look, findings: Findings) -> None:
-    """Law: no refusal of a tool that config does not deny has the words of one for config alone."""
+    """Law: no refusal of a tool that config does not deny has the words of one for config alone.
+
+    Judged if some tool is locked by the user alone; servers that are off are left out.
+    """
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     states = {key: look.bench.states[key] for key in look.keys}
     others = [key for key, state in states.items() if not (state.config or state.server_off)]
@@ -179,7 +196,7 @@ def distinct(look: Look, findings: Findings) -> None:
 
 
 def pointing(look: Look, findings: Findings) -> None:
-    """Law: each refusal of a config or user lock names the flag or the discovery tool."""
+    """Law: each of two refusals by a config or user lock names the flag or the discovery tool."""
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:
         if look.bench.states[key] in POINTING:

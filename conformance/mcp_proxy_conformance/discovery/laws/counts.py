@@ -36,7 +36,11 @@ MOST = 14
 
 
 def counts(look: Look, findings: Findings) -> None:
-    """Law: each tool is counted once, under a word of its locks; no locks, no block of counts."""
+    """Law: each tool is counted once, under a word of its locks; no locks, no block of counts.
+
+    Servers that are on, those that are shut, and the views of single servers are judged; a listing
+    without the declared shape is a breach.
+    """
     try:
         servers = judged(look.bench)
     except (Inconclusive, NotApplicable):
@@ -59,8 +63,9 @@ def counts(look: Look, findings: Findings) -> None:
 
 
 def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
-    """Compare the counts of an enabled server with its tools' locks.
+    """Judge the counts of an enabled server: none without locks, else integers that fit its locks.
 
+    There may be no zero, no locked tool's name, and under config locks alone no act of the user.
     `alive`: some server has counts, so that their absence means something.
     """
     states = states_of(look.bench, entry.name)
@@ -104,7 +109,10 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
 
 
 def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
-    """Compare the counts of a server that is off or in quarantine, if it has any."""
+    """Judge any counts of a server that is off or in quarantine: no callable tool is counted.
+
+    All numbers together do not exceed its tools, nor a user's reason the tools that may have it.
+    """
     states = states_of(look.bench, entry.name)
     observed = tally(entry)
     callables = observed.get("callable", 0)
@@ -128,7 +136,7 @@ def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) ->
 
 
 def _in_words(tallies: Iterable[Any]) -> str:
-    """Render the first three of the allowed tallies in words, joined by `or`."""
+    """Render the first three of the tallies in words, joined by `or`; an empty one is `none`."""
     shown = [
         ", ".join(f"{word}: {number}" for word, number in sorted((tally or {}).items())) or "none"
         for tally in list(tallies)[:SHOWN]
@@ -144,7 +152,10 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
 
 
 def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str, ...]) -> None:
-    """Compare the counts in the view of one server with its counts in the listing."""
+    """Compare the counts in the view of each server with its counts in the listing.
+
+    Nothing is compared if the target does not declare such views.
+    """
     if (
         look.bench.surface.inspect is None
         or "inspect" not in look.bench.started.target.capabilities
@@ -169,9 +180,9 @@ def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
 
 
 def counter(look: Look, findings: Findings) -> None:
-    """Law: the counter grows by one with each request that has the flag, and with no other.
+    """Law: the counter grows by one with each request whose flag is true, and with no other.
 
-    After a restart it is 0.
+    The last look judges it; after a restart it is 0. NotApplicable where no counter is declared.
     """
     look.bench.needs("counter")
     read = look.bench.operator.adapter.counter

@@ -29,7 +29,10 @@ VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def members(look: Look, findings: Findings) -> None:
-    """Law: under locks by config or user an entry has four strings, no schema and no remedy."""
+    """Law: under locks by config or user an entry has four strings, no schema and no remedy.
+
+    They are its name, server, description and status.
+    """
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
             faults = [f"no text in {m}" for m in MEMBERS
@@ -43,7 +46,10 @@ def members(look: Look, findings: Findings) -> None:
 
 
 def names(look: Look, findings: Findings) -> None:
-    """Law: a locked entry's name has a callable entry's form or is bare; its server is right."""
+    """Law: a locked entry's name has a callable entry's form or is bare; its server is right.
+
+    The server is judged of tools whose name no other server has.
+    """
     shown = look.bench.armed.entries.values()
     forms = {"{tool}", *map(_form, shown)}
     known = {entry.name for entry in shown} | {
@@ -67,7 +73,8 @@ def names(look: Look, findings: Findings) -> None:
 def descriptions(look: Look, findings: Findings) -> None:
     """Law: under locks by config or user the description is the callable tool's.
 
-    Under quarantine it is withheld.
+    Only texts of one line and at most 1000 letters count. Under quarantine alone an entry has
+    neither a description nor a schema.
     """
     armed = look.bench.armed
     for exchange, entry, key in _entries(look):
@@ -90,7 +97,10 @@ def descriptions(look: Look, findings: Findings) -> None:
 
 
 def canaries(look: Look, findings: Findings) -> None:
-    """Law: no answer contains a canary, a word planted in an unapproved or quarantined text."""
+    """Law: no answer, flagged or not, contains a canary of a text that is not vouched for.
+
+    A canary is a word planted in an unapproved or quarantined text.
+    """
     planted = {word: key for key in look.proven
                if look.is_own(key) and is_hidden(look.bench.states[key])
                for word in look.bench.tools[key].canaries}  # fmt: skip
@@ -143,7 +153,10 @@ def texts_of_map(look: Look, findings: Findings) -> None:
 def _classed(
     look: Look, findings: Findings, exchange: DiscoveryExchange, status: str, text: str
 ) -> None:
-    """Judge the text of a status by its words; that for config must differ from those for users."""
+    """Judge the text of a status by its words; a text that is not recognised breaks nothing.
+
+    That for config must also differ from those in this look for a user's lock or a pending tool.
+    """
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
@@ -162,7 +175,7 @@ def _classed(
 
 
 def _plain(look: Look, exchange: DiscoveryExchange, status: str, text: str) -> str:
-    """Return the text with the names of the tools to which it applies masked."""
+    """Return the text with the names of the entries' tools of that status masked."""
     for entry in exchange.answer.disabled:
         if entry.key in look.bench.tools and entry.status == status:
             text = masked(look.bench, text, entry.key)
@@ -170,7 +183,10 @@ def _plain(look: Look, exchange: DiscoveryExchange, status: str, text: str) -> s
 
 
 def _texts(look: Look) -> dict[str, set[str]]:
-    """Return the remedies of this look by status; under PURE those for config locks alone."""
+    """Return the remedies of this look by status, masked; under PURE those for config locks alone.
+
+    They are collected once a look, and kept in its memory.
+    """
     place = ("texts", look.number)
     if place not in look.memory:
         texts: dict[str, set[str]] = {}
@@ -192,7 +208,7 @@ def _is_pure(look: Look, exchange: DiscoveryExchange, status: str) -> bool:
 
 
 def _entries(look: Look) -> Iterator[tuple[DiscoveryExchange, Entry, ToolKey]]:
-    """Yield every entry of a tool whose lock was proven, with its exchange and the tool's key."""
+    """Yield exchange, locked entry and key of each listed tool whose lock was proven."""
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
             key = look.named(entry)

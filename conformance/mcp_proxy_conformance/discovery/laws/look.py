@@ -72,7 +72,7 @@ class DiscoveryExchange:
 
 
 def request_in_words(request: When) -> str:
-    """Render a request in words."""
+    """Render a request in words; members that are not set are left out."""
     agent = {} if request.agent is None else {"agent": request.agent}
     if request.do == "list":
         return in_words({"list": True} | agent)
@@ -109,7 +109,7 @@ class Look:
 
     @cached_property
     def proven(self) -> list[ToolKey]:
-        """The locked tools whose calls were refused."""
+        """The locked tools whose calls were refused when their locks were proven."""
         return [k for k in self.bench.armed.refused if not self.bench.states[k].callable]
 
     @cached_property
@@ -127,13 +127,16 @@ class Look:
 
     @cached_property
     def free(self) -> list[ToolKey]:
-        """The callable tools that a call has reached."""
+        """The callable tools that a call has reached, in order of their keys."""
         armed = self.bench.armed
         called = [key for key in sorted(armed.called) if key not in armed.unproven]
         return [key for key in called if self.bench.states[key].callable]
 
     def named(self, entry: Entry) -> ToolKey | None:
-        """Return the world's tool that an entry shows, by its word; None if that is ambiguous."""
+        """Return the world's tool whose word is in an entry's name; of several the entry's own key.
+
+        None if no word is there, or the key is none of theirs.
+        """
         fit = [
             key for key, tool in self.bench.tools.items() if tool.word and tool.word in entry.name
         ]
@@ -191,7 +194,11 @@ class Look:
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
     def requests(self, flag: Any) -> Iterator[DiscoveryExchange]:
-        """Send the world's requests in that form of the flag; yield those without an error."""
+        """Send the world's requests in that form of the flag; yield those without an error.
+
+        Requests of agents that the world lacks are skipped; an answer is reused if a law sent it
+        before.
+        """
         for request in self.bench.world.requests:
             agent = request.get("agent")
             if agent is None or agent in self.bench.world.agents:
@@ -210,13 +217,16 @@ class Look:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the flag reveals anything; otherwise an omission proves nothing."""
+        """Whether any flagged answer lists a locked tool; otherwise an omission proves nothing."""
         return any(exchange.answer.disabled for exchange in self.every(True))
 
     def same(
         self, exchange: DiscoveryExchange, *, flag: Any, limit: Any = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the same request with another flag, or limit; None on an error."""
+        """Return the exchange of the same request with another flag, and limit if one is given.
+
+        None on an error or a misshapen answer.
+        """
         wanted = exchange.limit if limit is None else limit
         query = exchange.request.query or ""
         wanted = ABSENT if wanted is None else wanted
@@ -231,7 +241,10 @@ class Look:
         return [name for name in self.bench.world.agents if self._is_proven(name)]
 
     def _is_proven(self, agent: str) -> bool:
-        """Whether the agent's scope is narrow and the agent sees a callable tool in it."""
+        """Whether the agent's scope is narrow and the agent sees a callable tool in it.
+
+        That it sees one is remembered for later looks.
+        """
         place = ("narrow", agent)
         if place not in self.memory:
             try:

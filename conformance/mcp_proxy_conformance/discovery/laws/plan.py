@@ -49,7 +49,7 @@ class Plan:
     looks: tuple[int, ...]
 
     def upto(self, count: int) -> Plan:
-        """Return the plan of the first `count` steps."""
+        """Return the plan of the first `count` steps, with the looks among them."""
         world = replaced(self.world, steps=self.world.steps[:count])
         return Plan(world, tuple(look for look in self.looks if look <= count))
 
@@ -62,7 +62,8 @@ def replaced(world: World, **members: Any) -> World:
 def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted: bool) -> Tool:
     """Make the tool of that number: a word of its own, and if `planted` a canary in its texts.
 
-    A canary must not show while the text is withheld.
+    Its name is `verb_word`, or the word where the verb is empty or the name too long. A canary must
+    not show while the text is withheld.
     """
     word, canary = WORDS[number], CANARIES[number]
     shared = tuple(dict.fromkeys(SHARED[group] for group in groups))
@@ -132,7 +133,7 @@ def _fits_server(states: States, step: Step) -> bool:
 
 
 def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
-    """Whether a lock by config or user can be laid on such a tool, or lifted from it.
+    """Whether a lock by user, or else by config, can be laid on such a tool, or lifted from it.
 
     One by the user can be neither where config denies the tool.
     """
@@ -156,7 +157,10 @@ class Builder:
     def __init__(
         self, servers: Iterable[Server], agents: dict[str, tuple[str, ...]], can: Collection[str]
     ) -> None:
-        """Begin with the approval of the initial tools of untrusted servers."""
+        """Begin with the approval of the untrusted servers' initial tools, if the target approves.
+
+        The agents are left out where the target has none.
+        """
         self._can = can
         self.steps: list[Step] = []
         self.world = World(
@@ -197,7 +201,7 @@ class Builder:
         return len(self.steps) > before
 
     def world_tool(self, key: ToolKey) -> Tool:
-        """Return the tool of that name; added tools are included."""
+        """Return the tool of that key as its world describes it; added tools are included."""
         return replaced(self.world, steps=tuple(self.steps)).tools()[key]
 
     def _free(self) -> list[ToolKey]:
@@ -210,7 +214,11 @@ class Builder:
         self.states = after(self.world, steps, self.states)
 
     def _lock(self, do: str, server: str, keys: Sequence[ToolKey]) -> None:
-        """Lay or lift a lock where that is certainly legal and can be proven."""
+        """Lay or lift a lock on those tools where that is legal; others are left out.
+
+        Nothing is done on a shut server, or with an undeclared lock. After a lift the server is
+        refreshed.
+        """
         kind: LockKind = "config" if do.endswith("config") else "user"
         lift = do.startswith("un")
         fit = [key for key in keys if fits(self.states[key], kind, lift=lift)]
@@ -227,7 +235,10 @@ class Builder:
         return [Step(refresh=server)] if "refresh" in self._can else []
 
     def _switch(self, do: str, server: str) -> None:
-        """Quarantine or release a server, or turn it off or on, where that is legal."""
+        """Quarantine or release a server, or turn it off or on, where that is legal and declared.
+
+        To release it or to turn it on is followed by a refresh.
+        """
         kind: LockKind = "quarantine" if do in ("quarantine", "release") else "server"
         step = (
             Step(lock=kind, server=server)
@@ -238,9 +249,10 @@ class Builder:
             self._take(step, *(self._refreshed(server) if step.unlock else []))
 
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
-        """Change, add or approve a tool of an untrusted server, where the server is open.
+        """Change, add, reshape (only its schema) or approve a tool of an untrusted, open server.
 
-        To `add` is to add two tools, of which one is approved and one stays pending.
+        To `add` is to add two tools, of which one is approved and one stays pending. Nothing is
+        done without the capabilities `approval` and `refresh`.
         """
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
         if not known or not is_open(self.states, server.name):
@@ -259,7 +271,7 @@ class Builder:
             self._take(Step(unlock="approval", server=server.name, tools=(sibling.name,)))
 
     def _new(self) -> Tool:
-        """Return a tool whose word no other has yet."""
+        """Make a tool with the first word that no other has yet, and mark the word as taken."""
         number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
         self._taken.add(WORDS[number])
         return a_tool(number, "", "", (), planted=True)

@@ -57,7 +57,7 @@ class PlayedWorld:
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings that break that law, by path and clauses."""
+        """Return the findings that break that law, by path and clauses; empty if none does."""
         return self.broken[law].findings.broken() if law in self.broken else {}
 
 
@@ -99,7 +99,11 @@ class Player:
         self._unsure: set[ToolKey] = set()
 
     def play(self) -> PlayedWorld:
-        """Take every step of the plan, and try the laws after those that it names."""
+        """Take every step of the plan, and try the laws after those that it names.
+
+        Before, it notes the tools that each query lists while all are callable, and denies what the
+        world denies. Looks are left out when the target's lifetime is nearly over.
+        """
         stepper = proven(self._started)
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
@@ -121,7 +125,10 @@ class Player:
         return age < self._started.target.lasts_s - LEAVES_S
 
     def _take(self, stepper: Stepper, step: Step) -> None:
-        """Take a step; note the locks that outlive a restart, and prove the tools it unlocked."""
+        """Take a step, prove the tools it unlocked, and forget what it makes uncertain.
+
+        Locks that outlive a restart are unsure, and the counter, if declared, is read after one.
+        """
         armed = stepper.armed
         if step.unlock == "approval":
             for tool in step.tools:
@@ -144,7 +151,10 @@ class Player:
         self._open(stepper.prover, opened)
 
     def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
-        """Expect a call to reach each tool that a step unlocked; otherwise mark it as unproven."""
+        """Expect a call to reach each tool that a step unlocked; otherwise mark it as unproven.
+
+        What was known of its locks is forgotten.
+        """
         armed = prover.armed
         self._unsure.difference_update(opened)
         self._forget_held(opened)
@@ -164,7 +174,8 @@ class Player:
     def _look(self, stepper: Stepper, number: int) -> None:
         """Prove the locks, try every law, and record what it observed and what it found broken.
 
-        A law that seems broken is tried once more after the settle time, on answers of then.
+        A law that seems broken is tried once more after the settle time, on answers of then. Laws
+        that disturb the target come last, in the last look only.
         """
         armed = stepper.armed
         for key in [k for k in armed.refused if k not in armed.states or armed.states[k].callable]:
@@ -192,7 +203,7 @@ class Player:
         self._remember(look, number)
 
     def _judged(self, look: Look, name: str) -> Findings:
-        """Try one law; a judge that cannot judge here is left out."""
+        """Try one law, and return its findings; a judge that cannot judge here is left out."""
         findings = Findings(locks_of(look.bench.states))
         for judge in LAWS[name].judges:
             try:
@@ -202,7 +213,10 @@ class Player:
         return findings
 
     def _remember(self, look: Look, number: int) -> None:
-        """Remember the settled answers of agents for which only steps beyond their scope follow."""
+        """Remember the settled answers of agents for which only steps beyond their scope follow.
+
+        Answers remembered before are dropped; nothing is asked if no later look follows.
+        """
         look.memory["own before"] = look.memory["bytes before"] = []
         following = [later for later in self._plan.looks if later > number]
         steps = self._plan.world.steps[number : following[0]] if following else ()
@@ -214,6 +228,6 @@ class Player:
 
 
 def _lies_beyond(steps: Iterable[Step], scope: Collection[str]) -> bool:
-    """Whether all steps are about servers beyond that scope, and none is a restart."""
+    """Whether all steps that change something are on servers beyond that scope, none a restart."""
     touched = {step.server or step.refresh for step in steps if not step.changes_nothing}
     return not touched & set(scope) and not any(step.restart for step in steps)

@@ -21,7 +21,10 @@ MOST_QUERIES, MOST_CALLS = 4, 2
 
 
 def hidden(look: Look, findings: Findings) -> None:
-    """Law: queries that show the administrator tools beyond an agent's scope show it none."""
+    """Law: queries that show the administrator tools beyond an agent's scope show it none.
+
+    Each is sent by both in turn, with the flag and without.
+    """
     for agent in look.narrow:
         for query in _telling(look, agent):
             look.ask(query, flag=True, anew=True)  # the administrator's, right before
@@ -35,7 +38,10 @@ def hidden(look: Look, findings: Findings) -> None:
 
 
 def _flagged(look: Look, findings: Findings, exchange: DiscoveryExchange, agent: str) -> None:
-    """Report what stands in an agent's flagged answer and is from beyond its scope."""
+    """Report what an agent's flagged answer shows from beyond its scope.
+
+    These are names and words, entries, and numbers by status that its own tools cannot reach.
+    """
     names = _names_in(
         look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
     )
@@ -56,9 +62,10 @@ def _default(
     flagged: DiscoveryExchange,
     agent: str,
 ) -> None:
-    """Report what an agent's default answer, in its note too, says from beyond its scope.
+    """Report names in an agent's default answer from beyond its scope, and a note that counts them.
 
-    `flagged` is its answer with the flag, which shows how many of its own tools match.
+    `flagged` is its answer with the flag, which shows how many of its own tools match; if none, and
+    none is locked in scope, no note is due.
     """
     names = _names_in(
         look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
@@ -85,7 +92,10 @@ def _default(
 
 
 def listings(look: Look, findings: Findings) -> None:
-    """Law: a listing that leaves a server out contains no count of its tools."""
+    """Law: an agent's listing that leaves a server out has no name and no count of its tools.
+
+    Servers that count nothing for the administrator are left out.
+    """
     counted = look.bench.list()
     for agent in look.narrow:
         outside = beyond(look.bench.world, agent)
@@ -108,7 +118,10 @@ def listings(look: Look, findings: Findings) -> None:
 
 
 def inspections(look: Look, findings: Findings) -> None:
-    """Law: the view of a server that an agent's listing leaves out shows no count and no tool."""
+    """Law: the view of a server that an agent's listing leaves out shows no count and no tool.
+
+    Up to two servers that count something for the administrator are viewed by each agent.
+    """
     counted = look.bench.list()
     for agent in look.narrow:
         view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
@@ -138,9 +151,9 @@ def _may_count(state: ToolState, word: str) -> bool:
 
 
 def unmoved(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope removes no locked tool in scope from an agent's answers.
+    """Law: a step beyond the scope makes an agent's answer list no fewer locked tools in scope.
 
-    It compares with the answers that `remember` kept.
+    It compares numbers with those that `remember` kept, and keeps them.
     """
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
@@ -154,7 +167,7 @@ def unmoved(look: Look, findings: Findings) -> None:
 
 
 def bytes_kept(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope changes no byte of an agent's answers.
+    """Law: a step beyond the scope changes no byte of an agent's answers, with or without the flag.
 
     It compares with the answers that `remember` kept.
     """
@@ -172,7 +185,7 @@ def bytes_kept(look: Look, findings: Findings) -> None:
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
-    """Keep these agents' answers of now in the look's memory, for `unmoved` and `bytes_kept`.
+    """Keep the narrow ones' answers of now in the look's memory, for `unmoved` and `bytes_kept`.
 
     The next steps are beyond the scope of each. Bytes that two equal requests do not share are not
     kept.
@@ -188,7 +201,10 @@ def remember(look: Look, agents: Iterable[str]) -> None:
 
 
 def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
-    """Return the exact bytes of the agent's answers without and with the flag, by flag."""
+    """Return the exact bytes of the agent's answers without and with the flag, by flag.
+
+    A misshapen answer is left out.
+    """
     exchanges = {
         flag: look.ask(query, flag=flag, agent=agent, anew=True) for flag in (ABSENT, True)
     }
@@ -200,7 +216,7 @@ def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
 
 
 def _own_locked(look: Look, agent: str, query: str) -> int:
-    """Return how many locked tools in its scope an agent is shown for a query."""
+    """Return how many locked tools in its scope an agent is shown for a query; 0 on an error."""
     exchange = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
     if exchange is None or exchange.answer.error is not None:
         return 0
@@ -209,9 +225,10 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 
 
 def _telling(look: Look, agent: str) -> list[str]:
-    """Return some queries that reveal something beyond the scope to the administrator.
+    """Return up to four queries that reveal something beyond the scope to the administrator.
 
-    An agent that sends them must be shown nothing of it.
+    They are the world's requests and, preferred, words or names of hidden tools. An agent that
+    sends them must be shown nothing of it.
     """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
@@ -230,7 +247,10 @@ def _telling(look: Look, agent: str) -> list[str]:
 
 
 def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
-    """Return the servers, words and canaries from beyond the scope in a text, not in the query."""
+    """Return the servers, words and canaries from beyond the scope in a text, sorted.
+
+    What the query contains, and words that a tool in scope has too, are left out.
+    """
     world = look.bench.world
     outside = beyond(world, agent)
     wanted = [*outside]

@@ -15,7 +15,10 @@ from mcp_proxy_conformance.discovery.remediation_words import is_english
 
 
 def silent(look: Look, findings: Findings) -> None:
-    """Law: without the flag there is no section, no map, and no word of a locked tool."""
+    """Law: without the flag, or with it false, there is no section, map or word of a locked tool.
+
+    Words are the tool's own and its canaries, unless the query contains them.
+    """
     names = look.bench.surface.members
     words = {word for key in look.proven if look.is_own(key)
              for tool in [look.bench.tools[key]]
@@ -46,7 +49,10 @@ def silent(look: Look, findings: Findings) -> None:
 
 
 def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> None:
-    """Report a default answer to a tool's exact name that adds its server; an echo is allowed."""
+    """Report a default answer that joins its server to a locked tool's name in the query.
+
+    Such as `server:tool`; the name alone is allowed, as an echo.
+    """
     for key in look.proven:
         if key.tool in (exchange.request.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
@@ -61,7 +67,11 @@ def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> Non
 
 
 def noted(look: Look, findings: Findings) -> None:
-    """Law: there is a note where no callable tool is listed and the flag would reveal something."""
+    """Law: there is a note where no callable tool is listed and the flag reveals a relevant one.
+
+    There is none where a callable tool is listed or the flag reveals nothing; a misshapen note is a
+    breach.
+    """
     sections = [
         (exchange, look.same(exchange, flag=True, limit=SHOW_LIMIT)) for exchange in _defaults(look)
     ]
@@ -92,9 +102,10 @@ def _due(
     flagged: DiscoveryExchange,
     fullest: int,
 ) -> None:
-    """Judge a note that is owed: its presence, its words, its number, and what it leads to.
+    """Judge a note that is owed: its presence, flag and number, its one line, and what it leads to.
 
-    `flagged` is the answer to which it leads; `fullest` is the most locked entries of any answer.
+    The words of a note that is not English are not judged. `flagged` is the answer to which it
+    leads; `fullest` is the most locked entries of any answer.
     """
     note = exchange.answer.note
     whole = leads_on(exchange.answer) and bool(numbers_in(note or ""))
@@ -126,7 +137,11 @@ def _due(
 
 
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
-    """Judge the number in a note, exactly where the flag shows all matches, else by its bounds."""
+    """Judge the number in a note: an allowed one, or where these may be cut off, one in bounds.
+
+    `fullest` is the most locked entries of any answer. An agent's number above its own matches also
+    breaks FR-007.note.
+    """
     allowed, bounds = numbers_allowed(exchange.view, exchange.request.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
     note = exchange.answer.note or ""
@@ -140,7 +155,7 @@ def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fulles
 
 
 def _defaults(look: Look) -> list[DiscoveryExchange]:
-    """Return exchanges without the flag, some at limit 1, and some with the flag false."""
+    """Return exchanges without the flag, some at limit 1 (up to three), and two with it false."""
     usual = look.every(ABSENT)
     tight = [
         look.same(exchange, flag=ABSENT, limit=1) for exchange in usual if exchange.limit is None
@@ -150,7 +165,10 @@ def _defaults(look: Look) -> list[DiscoveryExchange]:
 
 
 def _missing(answer: Answer) -> list[str]:
-    """Return the parts that the answer to which the note leads lacks: tool, status, remedy."""
+    """Return the parts that the answer to which the note leads lacks: tool, status, remedy.
+
+    A status that is not a specified word, and a blank remedy, are lacking.
+    """
     statuses = list(answer.statuses().values())
     remedies = [(answer.remediation or {}).get(str(status)) for status in statuses]
     there = {

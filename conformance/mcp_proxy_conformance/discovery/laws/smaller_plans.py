@@ -14,9 +14,10 @@ TRIED = 4
 
 
 def smaller(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
-    """Yield rounds of smaller plans, which are played to find a shorter example of a breach.
+    """Yield rounds of up to four smaller plans, played to find a shorter example of a breach.
 
-    The steps `instead` may stand for the requests of an earlier look.
+    Plans that are not smaller or have an impossible step are left out. The steps `instead` may
+    stand for the requests of an earlier look.
     """
     for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
         fit = [
@@ -43,7 +44,10 @@ def _alone(plan: Plan) -> Iterator[Plan]:
 
 
 def _looks(plan: Plan, instead: Sequence[Step]) -> Iterator[Plan]:
-    """Yield plans with only the last look, or with steps in place of the earlier looks."""
+    """Yield plans with only the last look, with steps in place of earlier looks, or without one.
+
+    Nothing is yielded for a plan with one look.
+    """
     if len(plan.looks) == 1:
         return
     yield Plan(plan.world, plan.looks[-1:])
@@ -91,7 +95,10 @@ def _without_agents(world: World) -> tuple[dict[str, object], ...]:
 
 
 def _kept(plan: Plan, names: Collection[str]) -> Plan:
-    """Return the plan with only those servers and the agents, requests and steps about them."""
+    """Return the plan with only those servers and the agents, requests and steps about them.
+
+    Agents that see none of them are left out.
+    """
     world = plan.world
     agents = {
         agent: own
@@ -117,7 +124,10 @@ def _is_of(step: Step, names: Collection[str], agents: Collection[str]) -> bool:
 
 
 def _with_tools(plan: Plan, server: Server, kept: Collection[str]) -> Plan:
-    """Return the plan with only those tools of the server, in lists and steps too."""
+    """Return the plan with only those tools of the server, in its lists and in steps too.
+
+    Steps about none of the tools that are left are left out.
+    """
     tools: tuple[Tool, ...] = tuple(tool for tool in server.tools if tool.name in kept)
     lost = {tool.name for tool in server.tools} - set(kept)
     smaller = structs.replace(
@@ -146,7 +156,7 @@ def _without_step(plan: Plan, at: int) -> Plan:
 
 
 def _without(plan: Plan, gone: Iterable[int]) -> Plan:
-    """Return the plan without the steps at those places; its looks move accordingly."""
+    """Return the plan without the steps at those places, from 0 on; its looks move accordingly."""
     lost = set(gone)
     steps = tuple(step for at, step in enumerate(plan.world.steps) if at not in lost)
     looks = tuple(sorted({look - sum(at < look for at in lost) for look in plan.looks}))

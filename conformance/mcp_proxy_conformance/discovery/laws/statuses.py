@@ -23,7 +23,11 @@ TIMES = 7
 
 
 def revealed(look: Look, findings: Findings) -> None:
-    """Law: for its own query, each locked tool has a status that its locks allow."""
+    """Law: for its own query, each locked tool has a status that its locks allow.
+
+    Its absence from a full answer is not judged. An agent whose scope has the tool is asked as
+    well.
+    """
     flagged = [(key, exchange) for key in look.keys if (exchange := look.own(key)) is not None]
     for key in look.keys:
         scoped = [name for name in look.narrow if key.server in look.bench.world.agents[name]]
@@ -46,7 +50,10 @@ def revealed(look: Look, findings: Findings) -> None:
 
 
 def by_group(look: Look, findings: Findings) -> None:
-    """Law: a word of the description alone finds a locked tool if it found it while callable."""
+    """Law: a word of the description alone finds a locked tool if it found it while callable.
+
+    Judged are tools locked by config or by the user alone, in answers with room for another.
+    """
     most = max((len(exchange.answer.disabled) for exchange in look.every(True)), default=0)
     for exchange in look.requests(True):
         widest = look.same(exchange, flag=True, limit=SHOW_LIMIT)
@@ -69,7 +76,11 @@ def by_group(look: Look, findings: Findings) -> None:
 
 
 def listed(look: Look, findings: Findings) -> None:
-    """Law: no answer to any request gives a tool a place that its locks do not allow."""
+    """Law: no flagged answer gives a locked tool a status that its locks do not allow.
+
+    Nor does one list a callable tool as locked; no answer, flagged or not, lists a locked tool as
+    callable.
+    """
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
             key = look.named(entry)
@@ -96,7 +107,10 @@ def listed(look: Look, findings: Findings) -> None:
 
 
 def follows(look: Look, findings: Findings) -> None:
-    """Law: a tool that is callable again is not listed as locked."""
+    """Law: a tool that is callable again is not listed as locked for its own query.
+
+    The tools that are locked now are remembered for the next look.
+    """
     for key in look.free:
         if key in look.memory.get("locked before", ()):
             exchange = look.own(key)
@@ -109,7 +123,10 @@ def follows(look: Look, findings: Findings) -> None:
 
 
 def steady(look: Look, findings: Findings) -> None:
-    """Law: a tool has one status in repeated requests, whoever sends them."""
+    """Law: a tool has one status in seven requests in a row, whoever sends them, agents included.
+
+    Each look tries one tool, another one each time, and one that config and user both lock.
+    """
     first = look.number % max(1, len(look.keys))
     both = [k for k in look.keys if look.bench.states[k] == ToolState(config=True, user=True)]
     for key in dict.fromkeys([*look.keys[first:][:1], *both[:1]]):
@@ -134,7 +151,8 @@ def steady(look: Look, findings: Findings) -> None:
 def undetermined(look: Look, findings: Findings) -> None:
     """Law: while the reason of a lock cannot be determined, the status is the unknown one.
 
-    Calls stay refused, and the remediation is not that of another lock.
+    Calls stay refused, and the remediation is not that of another lock. Tried in the last look, on
+    one tool of the user; NotApplicable unless `indeterminate` is declared.
     """
     bench = look.bench
     if "indeterminate" not in bench.started.target.capabilities:
@@ -165,7 +183,10 @@ def _is_unknown(exchange: DiscoveryExchange | None, key: ToolKey) -> bool:
 
 
 def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
-    """Return the words for a tool's locks; after a restart the reason of a lock may be lost."""
+    """Return the statuses for a tool's locks; after a restart the reason of a lock may be unknown.
+
+    A tool in quarantine or awaiting approval may then be missing too.
+    """
     state = look.bench.states[key]
     allowed = allowed_statuses(state)
     if key not in look.unsure:
@@ -176,7 +197,7 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
 
 def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: ToolKey, *, place: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
-    """Compare the place where an answer has a tool with the allowed ones."""
+    """Compare the place where an answer has a tool with the allowed ones, by its locks' clauses."""
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.request, place,
                    holds=place in allowed, wanted=" or ".join(sorted(allowed)),

@@ -16,12 +16,15 @@ CROWD, FEW, MIXED = SHARED[:3]
 
 
 def tours(can: Collection[str]) -> list[Plan]:
-    """Return the handwritten plans for a target with these capabilities."""
+    """Return the three handwritten plans, as far as the target's capabilities allow their acts."""
     return [_kinds(can), _lists(can), _again(can)]
 
 
 def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
-    """Make tools of those groups, numbered from `first`."""
+    """Make tools of those groups, numbered from `first`, without verbs.
+
+    Their descriptions go through TEXTS from number `text` on.
+    """
     return [
         a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
         for at, own in enumerate(groups)
@@ -29,7 +32,10 @@ def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int =
 
 
 def _kinds(can: Collection[str]) -> Plan:
-    """Plan each kind of lock, alone and beside others, laid in sequence and lifted again."""
+    """Plan each kind of lock, alone and beside others, laid in sequence; two agents ask as well.
+
+    A user's lock is lifted, and tools are added and changed.
+    """
     crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none, text=5))),
@@ -74,7 +80,10 @@ def _kinds(can: Collection[str]) -> Plan:
 
 
 def _lists(can: Collection[str]) -> Plan:
-    """Plan the operator's lists, pages, standard streams, and a name that two servers share."""
+    """Plan the operator's lists, pages, standard streams, and a name that two servers share.
+
+    Config and user locks are added, and the denied tools released.
+    """
     allow = {"config", "allow_list"} <= set(can)
     tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
     tools[1][0] = structs.replace(tools[0][0], description=f"{tools[0][0].description} Also here.")
@@ -153,7 +162,11 @@ def _again(can: Collection[str]) -> Plan:
 
 
 def _taken(builder: Builder, acts: Sequence[WorldAct | None], words: Sequence[str]) -> Plan:
-    """Take the acts and return the plan, with a look wherever an act is None."""
+    """Take the acts and return the plan, with a look before them and wherever an act is None.
+
+    Its requests are the words and one that no tool has, the first at limits 1, 5 and 100, and each
+    word once for each agent.
+    """
     looks = [len(builder.steps)]
     for act in acts:
         if act is None:

@@ -69,7 +69,11 @@ def recipes() -> st.SearchStrategy[Recipe]:
 
 
 def built(recipe: Recipe, can: Collection[str]) -> Plan:
-    """Build the plan of a recipe for a target with these capabilities."""
+    """Build the plan of a recipe for a target with these capabilities.
+
+    Looks follow up to two of the last acts that change something, and the end. Up to two agents
+    repeat the first request.
+    """
     servers = list(_servers(recipe.servers, can))
     names = [server.name for server in servers]
     agents = {
@@ -85,7 +89,10 @@ def built(recipe: Recipe, can: Collection[str]) -> Plan:
 
 
 def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
-    """Make the servers of the recipes, as far as the target can have them."""
+    """Make the servers of the recipes, with up to 30 tools in all.
+
+    What the target cannot have (approval, lists of the operator) is left out.
+    """
     number, verbs = 0, dict.fromkeys(VERBS)
     for name, recipe in zip(SERVERS, recipes, strict=False):
         if number >= MOST_TOOLS:
@@ -118,7 +125,7 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
 
 
 def _first_use(verbs: dict[str, None], number: int) -> str:
-    """Return the verb if no tool has it yet, else "": a name must be the query of one tool only."""
+    """Return the verb and mark it as used, else "": a name must be the query of one tool only."""
     verb = VERBS[number]
     return verb if verbs.pop(verb, 0) is None else ""
 
@@ -126,7 +133,10 @@ def _first_use(verbs: dict[str, None], number: int) -> str:
 def _requests(
     choices: Sequence[tuple[str, int, int]], builder: Builder
 ) -> Iterable[dict[str, Any]]:
-    """Make the requests of a recipe, whose queries are words of the world's tools."""
+    """Make the requests of a recipe: queries of words of the world's tools, some with a limit.
+
+    A number beyond the world's tools or groups counts on from the first.
+    """
     tools = list(builder.world.tools().values())
     groups = [group for tool in tools for group in tool.groups] or [SHARED[0]]
     for kind, at, limit in choices:
@@ -144,5 +154,5 @@ def _requests(
 def _scoped(
     requests: Sequence[dict[str, Any]], agents: dict[str, tuple[str, ...]]
 ) -> Iterable[dict[str, Any]]:
-    """Return the first request once more for each agent."""
+    """Return the first request once for each agent, as its own."""
     return [requests[0] | {"agent": name} for name in agents]

@@ -71,7 +71,10 @@ def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -
 
 
 def shows(path: Path, target: Target, scratch: Path) -> bool:
-    """Whether the written case fails on a fresh target; false where it cannot be judged."""
+    """Whether the written case fails on a fresh target, and again after the settle time.
+
+    False where it cannot be judged; a misshapen answer fails it if it breaks a clause.
+    """
     case, world = read_own(path)
     started = Started(target, world, scratch)
     try:
@@ -155,7 +158,10 @@ def _key(request: When) -> ToolKey:
 
 
 def _rejection(state: ToolState) -> Rejection:
-    """Return the expected refusal; its class is certain for config alone."""
+    """Return the expected refusal: no call reaches the upstream; a class for config alone.
+
+    Under a lock of config alone or the user alone it points to the flag.
+    """
     pure = state in (ToolState(config=True), ToolState(user=True))
     return Rejection(
         reaches_upstream=False,
@@ -196,17 +202,20 @@ def _discovered(world: World, states: States, request: When) -> Then:
 
 
 def _is_exact(name: str, state: ToolState, query: str) -> bool:
-    """Whether the query must find the tool: a withheld one by its exact name only."""
+    """Whether the query must find the tool: a withheld one, or on a server that is off, by name."""
     return query == name or not (is_withheld(state) or state.server_off)
 
 
 def _is_shut(state: ToolState) -> bool:
-    """Whether the tool's entry must withhold its texts."""
+    """Whether the tool's entry must withhold its texts: under quarantine alone, or unapproved."""
     return state == ToolState(quarantined=True) or state.approval is not None
 
 
 def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
-    """Return the expected default answer: no locked tool, a note where none is callable."""
+    """Return the expected default answer: no locked entry and no map.
+
+    A note is due where locked tools match and none is callable; of an agent, any is allowed.
+    """
     return Then(
         disabled_count=Bounds(max=0),
         remediation_keys=(),

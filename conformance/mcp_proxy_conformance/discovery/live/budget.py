@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Number of requests that may still be sent, without those kept for ending sessions."""
+        """Number of requests that may be sent; those kept to end sessions only while closing."""
         return self.most - self.spent - (0 if self.closing else self.kept)
 
     @property
@@ -52,7 +52,10 @@ class Budget:
         return self.began + self.within_s - time.monotonic()
 
     def spend(self) -> None:
-        """Take one request, and wait for its turn; raises OverBudget."""
+        """Take one request, and wait for its turn.
+
+        OverBudget if none is left or its turn would come after the deadline.
+        """
         if self.left <= 0:
             raise OverBudget(f"all {self.most} requests are used; raise --max-requests")
         wait = self._next - time.monotonic()
@@ -63,7 +66,7 @@ class Budget:
         self.spent += 1
 
     def hold(self, raw: bytes) -> None:
-        """Add an answer to the memory in use; raises OverBudget above the maximum."""
+        """Add an answer to the memory in use; OverBudget above the maximum, unless closing."""
         self.held += weight(raw)
         if self.held > MOST_HELD and not self.closing:
             raise OverBudget(
@@ -104,7 +107,10 @@ class Ledger(Transcript):
         self.hurried: list[Callable[[], None]] = []
 
     def record(self, **members: Any) -> Message:
-        """Record a message; before it is sent it waits for its turn, or OverBudget is raised."""
+        """Record a message; before it is sent it waits for its turn, or OverBudget is raised.
+
+        Calls `hurried` first; an answer that was received is added to the memory in use.
+        """
         if members["direction"] == "sent":
             self._budget.spend()
         for hurry in self.hurried:  # what is sent next has less time

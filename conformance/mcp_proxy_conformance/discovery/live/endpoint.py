@@ -66,7 +66,8 @@ class Endpoint:
 def place_named(url: str) -> tuple[str, dict[str, str]]:
     """Split a URL that a user gave into one without userinfo, and the header that replaces that.
 
-    Raises BadEndpoint.
+    The header is Authorization, with Basic; none without userinfo. BadEndpoint unless it is a whole
+    http or https URL.
     """
     try:
         parts = urlsplit(url)
@@ -87,7 +88,10 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
 
 
 def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
-    """Parse headers from lines `Name: value`; raises BadEndpoint, which repeats none of them."""
+    """Parse headers from lines `Name: value`; of equal names the last counts.
+
+    BadEndpoint for a line without a name or colon; it repeats none of them.
+    """
     headers = {}
     for number, line in enumerate(lines, start=1):
         name, colon, value = line.partition(":")
@@ -98,7 +102,10 @@ def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
 
 
 def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Parse credentials by name from `NAME=Header: value`; several of one name are merged."""
+    """Parse credentials by name from `NAME=Header: value`; several of one name are merged.
+
+    BadEndpoint for one without a name or a header.
+    """
     agents: dict[str, dict[str, str]] = {}
     for number, option in enumerate(options, start=1):
         name, equals, header = option.partition("=")
@@ -109,7 +116,7 @@ def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def tool_key(text: str, option: str) -> ToolKey:
-    """Parse the tool key `SERVER:TOOL`; raises BadEndpoint."""
+    """Parse the tool key `SERVER:TOOL`, without blanks around; BadEndpoint if a part is missing."""
     server, colon, tool = text.partition(":")
     if not (colon and server.strip() and tool.strip()):
         raise BadEndpoint(f"{option}: {text!r} is not a tool of a server; write SERVER:TOOL")
@@ -135,7 +142,10 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
 
 
 def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and status of each tool in a locks file; BadEndpoint for any other value."""
+    """Yield name and status of each tool in a locks file.
+
+    BadEndpoint for a value that is not a text, or an unknown status; it proposes the nearest.
+    """
     for name, status in document.items():
         if not isinstance(status, str):
             raise BadEndpoint(
@@ -154,7 +164,7 @@ EXPECT, FILE = "MCP_PROXY_CONFORMANCE_EXPECT", "MCP_PROXY_CONFORMANCE_TARGET_FIL
 
 
 def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
-    """Read the endpoint from the environment, headers one per line; None without a URL.
+    """Read the endpoint, its locks and target file from variables; None without a URL.
 
     Raises:
         BadEndpoint: A variable cannot be used; the sentence names it.

@@ -48,7 +48,8 @@ class Offered:
 def first_look(talk: Talk) -> Offered | Outcome:
     """List the endpoint's tools; return them, or the outcome of a run that can check nothing.
 
-    `talk.widest` is set to the largest limit that the discovery tool takes.
+    It is incomplete if the budget is used up or the discovery tool missing, else broken or a wrong
+    declaration. `talk.widest` is set to the largest limit that the discovery tool takes.
     """
     name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
     try:
@@ -87,7 +88,7 @@ def _no_discovery_tool(name: str, tools: list[dict[str, Any]]) -> str:
 
 
 def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
-    """Return the argument that takes the query: the declared one, or the only one for a text.
+    """Return the argument that takes the query: the declared one, or the only (required) text.
 
     A schema without arguments tells nothing against the declared name. Several texts, or a name
     that the user gave and the schema has not, are an error in the declaration.
@@ -110,7 +111,7 @@ def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:
-    """Return the largest limit that the tool's own schema takes, None if it takes none."""
+    """Return the largest limit that the tool's schema takes, at most 100; None if it takes none."""
     properties = properties_of(tool)
     if limit not in properties:
         return None
@@ -124,7 +125,10 @@ def _broken(why: str) -> Outcome:
 
 
 def _is_old(talk: Talk) -> bool:
-    """Whether the endpoint opens the stream of the older HTTP+SSE transport."""
+    """Whether the endpoint opens the stream of the older HTTP+SSE transport.
+
+    False over stdio, or without the time and requests to try it.
+    """
     endpoint = talk.endpoint
     if endpoint.stdio or talk.budget.seconds_left < TIMEOUT:
         return False

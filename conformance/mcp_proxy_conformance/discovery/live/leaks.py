@@ -61,7 +61,7 @@ def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
 
 
 def _common(bench: LiveBench) -> set[str]:
-    """Return the names and texts that also occur in answers to a word that no tool has."""
+    """Return the names and texts that also occur in default answers to a word that no tool has."""
     answers = [look.answer for look in bench.survey.rounds.get(NOWHERE, ()) if not look.flagged]
     contents = [text for answer in answers if answer is not None for text in strings(answer.body)]
     entries = [entry for _, entry in bench.entries()]

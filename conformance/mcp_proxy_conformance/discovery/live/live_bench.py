@@ -101,9 +101,9 @@ class LiveBench:
         )
 
     def alone(self) -> Iterator[tuple[ToolKey, list[LiveAnswer], list[Answer]]]:
-        """Yield each tool asked for by its name, with those calls and answers, flagged and not.
+        """Yield each tool asked for by its name, with its five or more calls and their answers.
 
-        Tools of which an answer could not be read are left out.
+        Some are flagged, some not. Tools of which an answer could not be read are left out.
         """
         for key, looks in self.survey.alone.items():
             answers = [look.answer for look in looks if look.answer is not None]

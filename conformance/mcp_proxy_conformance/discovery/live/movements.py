@@ -34,7 +34,10 @@ def movements(surveys: Iterable[Survey]) -> frozenset[str]:
 
 
 def _places(look: LiveAnswer, names: Names) -> Places:
-    """Return the place of each tool that the answer lists: `callable` or its status."""
+    """Return the place of each tool that the answer lists: `callable` or its status.
+
+    Empty if it could not be read.
+    """
     answer = look.answer
     if answer is None:
         return {}

@@ -77,14 +77,20 @@ class Survey:
             yield from (look for triple in triples for look in triple)
 
     def unread(self) -> str | None:
-        """Return the first fault when none of the answers could be read; None when some could."""
+        """Return the first call's fault, and why the survey is short, when no answer could be read.
+
+        None when one could, or nothing was asked.
+        """
         looks = list(self.looks())
         if not looks or any(look.answer is not None for look in looks):
             return None
         return f"{looks[0].fault}{f'; {self.short}' if self.short else ''}"
 
     def misnamed(self, members: Members) -> str:
-        """Return a sentence on a member that came under another name only, or ""."""
+        """Return a sentence on a member that came under another name only, or "".
+
+        It looks at all readable answers and all listed servers.
+        """
         sightings = Sightings(members)
         read = [(look, look.answer) for look in self.looks() if look.answer is not None]
         for look, answer in sorted(read, key=lambda pair: not pair[1].tools):
@@ -100,7 +106,7 @@ class Survey:
         return Names.of(entry for look in self.looks() for entry in entries_of(look))
 
     def locked(self) -> dict[ToolKey, Entry]:
-        """Return every tool that was ever listed as locked, each with one of its entries."""
+        """Return every tool that was ever listed as locked, each with the first of its entries."""
         entries: dict[ToolKey, Entry] = {}
         names = self.names
         for look in self.looks():
@@ -110,7 +116,7 @@ class Survey:
 
 
 def entries_of(look: LiveAnswer) -> tuple[Entry, ...]:
-    """Return the entries of an answer, callable and locked."""
+    """Return the entries of an answer, callable ones first; none if it could not be read."""
     return () if look.answer is None else (*look.answer.tools, *look.answer.disabled)
 
 
@@ -150,7 +156,7 @@ def survey(
 
 
 def itinerary(record: Survey) -> Itinerary:
-    """Return the requests to repeat: all that were compared, and some revealing searches."""
+    """Return the requests to repeat: all that were compared, and up to 12 revealing searches."""
     revealing = [look.query for look in record.searched if look.answer and look.answer.disabled]
     return Itinerary(
         searched=tuple(dict.fromkeys(revealing))[:EXPECTED],
@@ -161,7 +167,7 @@ def itinerary(record: Survey) -> Itinerary:
 
 
 def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
-    """Return the words to ask for: those that the user named, then those of tools/list."""
+    """Return the words to ask for: those that the user named, verbs, then those of tools/list."""
     endpoint = main.endpoint
     words = WordQueue([*endpoint.queries, *(k.tool for k in (*endpoint.expect, *endpoint.call))])
     for tool in tools:
@@ -170,7 +176,11 @@ def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
 
 
 def _rounds(record: Survey) -> list[str]:
-    """Return queries for rounds: some list callable and locked tools, some either, one none."""
+    """Return up to six queries for rounds, those with more callable tools first.
+
+    Up to two list callable and locked tools, two callable only, one locked only, more fill up; the
+    last is a word that no tool has.
+    """
     kinds: dict[tuple[bool, bool], list[str]] = {}
     for _, look in sorted(
         enumerate(record.searched), key=lambda pair: (-_callables(pair[1]), pair[0])
@@ -190,7 +200,10 @@ def _callables(look: LiveAnswer) -> int:
 
 
 def _names(main: Talk, record: Survey) -> list[ToolKey]:
-    """Return locked tools to ask for by name: those the user expects, then some of each status."""
+    """Return locked tools to ask for by name: up to 12 of the user's, then some of each status.
+
+    There are six, or as many as the user names if that is more.
+    """
     expected = [*main.endpoint.call, *main.endpoint.expect][:EXPECTED]
     locked = record.locked()
     ranks: dict[str, list[ToolKey]] = {status: [] for status in STATUSES}
@@ -202,7 +215,7 @@ def _names(main: Talk, record: Survey) -> list[ToolKey]:
 
 
 def _tighten(main: Talk, record: Survey) -> None:
-    """Ask the most revealing query again at limits 1 and 3, if the tool takes a limit."""
+    """Ask the query that listed most locked tools at limits 1 and 3, if the tool takes one."""
     fullest = max(
         (look for look in record.searched if look.answer is not None),
         key=lambda look: len(look.answer.disabled) if look.answer else 0,
@@ -248,9 +261,10 @@ def _listed(main: Talk) -> Listing:
 
 
 def _share(main: Talk, other: Talk, record: Survey) -> None:
-    """Ask up to SHARED queries with another credential, each between two of the main one.
+    """Ask up to four queries with another credential, each between two of the main one.
 
-    Its listing is asked for first, and its servers are recorded.
+    They are names of locked tools, then revealing searches. If there is a listing, its own is asked
+    for first, and its servers are recorded.
     """
     if main.endpoint.listing and not record.listing_fault:
         with suppress(Misshapen, ProtocolFault):
@@ -272,7 +286,7 @@ ASKED, TURNS, EVERY_S = 3, 8, 0.5
 
 
 def await_tools(main: Talk, words: WordQueue) -> None:
-    """Ask until two turns in a row find the same tools; returns after about four seconds anyway.
+    """Ask three words until two turns in a row find the same tools; ends after four seconds anyway.
 
     Raises:
         OverBudget: Nothing more may be sent.

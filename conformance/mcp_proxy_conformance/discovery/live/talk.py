@@ -38,7 +38,10 @@ PAUSE_S, LONGEST_S = 1.0, 86_400.0
 
 
 def seconds_asked(header: str | None) -> float:
-    """Return the seconds that a Retry-After asks to wait; one if it is absent or unreadable."""
+    """Return the seconds that a Retry-After (a number or a date) asks to wait.
+
+    One if it is absent or unreadable; for a date a day at most.
+    """
     header = (header or "").strip()
     if header.isascii() and header.isdigit():
         return float(header[:9])
@@ -104,7 +107,10 @@ class Talk:
     def __init__(
         self, endpoint: Endpoint, budget: Budget, transcript: Ledger, who: str = ""
     ) -> None:
-        """Send nothing yet; `who` selects an agent's headers. ValueError for unsendable headers."""
+        """Send nothing yet; `who` selects an agent's headers, which replace main ones by name.
+
+        ValueError for unsendable headers.
+        """
         self.endpoint, self.budget, self.transcript, self.who = endpoint, budget, transcript, who
         self.widest: int | None = WIDEST
         self.conversation: Client | StdioClient
@@ -130,7 +136,7 @@ class Talk:
         self._watch()
 
     def _watch(self) -> None:
-        """Have the timeout shortened before each message to the time that is left."""
+        """Have the timeout shortened now and before each message to the time that is left."""
         self.transcript.hurried.append(self._hurry)
         self._hurry()
 
@@ -151,7 +157,8 @@ class Talk:
     def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
         """Make one discovery call; an answer that cannot be read is returned as its fault.
 
-        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W).
+        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W). An
+        answer too large to be read is counted in the budget.
         """
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
@@ -184,7 +191,7 @@ class Talk:
         )
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
-        """Call a tool once, in a new session if the old one was lost.
+        """Call a tool once, in a new session if the old one was lost, repeatedly while it is busy.
 
         Raises:
             Unreachable: No answer, or one that a gateway gave in the target's place.
@@ -209,7 +216,7 @@ class Talk:
             raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
 
     def close(self) -> None:
-        """End the session, with a request that the budget kept for it."""
+        """End the session, with a request that the budget kept for it, if one is left."""
         self.budget.closing = True
         try:
             self.conversation.close()
@@ -219,13 +226,16 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
-        """Set the timeout of an answer to its usual length, or to the time left if shorter."""
+        """Set the timeout of an answer to its usual length, or to what is left, at least 0.05 s."""
         self.conversation.timeout = max(
             LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
         )
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """Return the result of `ask`, repeated up to three times while the endpoint is busy."""
+        """Return the result of `ask`, repeated up to three times while the endpoint is busy.
+
+        In between it waits as long as the endpoint asks.
+        """
         for _ in range(AGAIN):
             try:
                 with self._timely():
@@ -239,7 +249,10 @@ class Talk:
 
     @contextmanager
     def _timely(self) -> Iterator[None]:
-        """Raise OverBudget instead of Unreachable when our own deadline cut the answer off."""
+        """Raise OverBudget instead of Unreachable when our own deadline cut the answer off.
+
+        Meanwhile the request counts as what the run waits for.
+        """
         reply = Reply(number=self.budget.spent + 1, most=self.budget.most)
         try:
             with during(reply):
@@ -251,7 +264,7 @@ class Talk:
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
-    """Return the ids of the messages of one request."""
+    """Return the ids of one request's messages, from its first to its last in the transcript."""
     first, last = span
     return [message.id for message in transcript.since(first) if message.id <= last]
 
@@ -270,8 +283,8 @@ class Rejected:
 def call(talk: Talk, key: ToolKey) -> Rejected:
     """Call a tool once if it is listed as locked, and return the answer.
 
-    `left_out` says why there is none: no call tool is named, the tool is not listed as locked, or
-    it had another status after the call.
+    `left_out` says why there is none: no call tool is named, the tool is not listed as locked, its
+    call got no result, or it had another status after that.
     """
     endpoint = talk.endpoint
     if not endpoint.calls:

@@ -28,7 +28,7 @@ class WordQueue:
     """A queue of words without repetition, the most promising first."""
 
     def __init__(self, first: Iterable[str], verbs: Iterable[str] = VERBS) -> None:
-        """Put the named words, unchanged, before all others."""
+        """Put the named words, unchanged, before all others, and then the verbs."""
         self._named = list(dict.fromkeys(first))
         self._heard: dict[str, None] = dict.fromkeys(verbs)
         self._given: set[str] = set()
@@ -36,7 +36,8 @@ class WordQueue:
     def hear(self, *texts: Any) -> None:
         """Queue the words of these texts, in lower case; values that are not texts are ignored.
 
-        Words without meaning, such as `the`, and very short or long ones are left out.
+        Words without meaning, such as `the`, and very short or long ones are left out, and what
+        comes after 1000 characters.
         """
         for text in texts:
             if isinstance(text, str):
@@ -65,7 +66,11 @@ class Names:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Names:
-        """Infer the spelling from these entries."""
+        """Infer the spelling from these entries.
+
+        Names of a kind are qualified if every one that has a server member contains that server's
+        name.
+        """
         entries = list(entries)
         servers = {
             server for entry in entries if isinstance(server := entry.members.get("server"), str)
@@ -81,7 +86,10 @@ class Names:
         )
 
     def key(self, entry: Entry) -> ToolKey:
-        """Return the tool of an entry; without a server member, by the known servers."""
+        """Return the tool of an entry; without a server member, by the longest known server in it.
+
+        The server is empty if its name has none.
+        """
         named = entry.members.get("server")
         if isinstance(named, str):
             own = bare(named, entry.name) if self.qualified[_is_locked(entry)] else entry.name
@@ -93,7 +101,10 @@ class Names:
 
 
 def bare(server: str, name: str) -> str:
-    """Return the name without its server's name before or after it."""
+    """Return the name without its server's name and the signs between, before or after it.
+
+    A name without them is returned unchanged.
+    """
     before = re.match(rf"{re.escape(server)}[^A-Za-z0-9]+(?=.)", name) if server else None
     if before is not None:
         return name[before.end() :]
@@ -102,7 +113,10 @@ def bare(server: str, name: str) -> str:
 
 
 def is_of(entry: Entry, key: ToolKey) -> bool:
-    """Whether an entry may belong to the tool of that key."""
+    """Whether an entry may belong to the tool of that key, by its bare or qualified name.
+
+    One without a server member may belong to any server.
+    """
     server = entry.members.get("server", key.server)
     return server == key.server and key.tool in (entry.name, bare(key.server, entry.name))
 
