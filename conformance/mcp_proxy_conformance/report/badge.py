@@ -19,7 +19,10 @@ MOST, NAME = 60, 30
 
 
 def render(report: Report) -> str:
-    """Return the badge's JSON: target, profile and headline, coloured by the exit code."""
+    """Return the badge's JSON line: target, profile and headline, coloured by the exit code.
+
+    A target without a name is left out.
+    """
     name = _line(named(report), NAME) if report.target.name else ""
     badge = {
         "schemaVersion": 1,
@@ -31,11 +34,12 @@ def render(report: Report) -> str:
 
 
 def _color(report: Report) -> str:
+    """Return the colour of the report's exit code, grey for codes not listed; another if waived."""
     if report.exit == CONFORMANT and has_waived(report):
         return DEVIATING
     return COLORS.get(report.exit, OTHER)
 
 
 def _line(text: str, most: int = MOST) -> str:
-    """Return the start of the text on one line; `unknown` if empty, as shields needs a text."""
+    """Return the text's first `most` characters on one line, escaped; `unknown` if empty."""
     return " ".join(inert(text).split())[:most] or "unknown"

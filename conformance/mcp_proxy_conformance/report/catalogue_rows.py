@@ -21,13 +21,13 @@ class ListedRow:
 
 
 def clauses() -> list[ListedRow]:
-    """List every clause of every requirement."""
+    """Return a row for each clause of each requirement, in the catalogue's order."""
     owners = requirement.catalogue().requirements
     return [_clause(clause, owner) for owner in owners for clause in owner.clauses]
 
 
 def checks() -> list[ListedRow]:
-    """List every check, with the clauses that it cites."""
+    """Return a row for each check: file and name, cited clauses, and sentence."""
     return [
         ListedRow(
             text=f"{check.module}::{check.name}\n    {', '.join(check.clauses)}"
@@ -44,7 +44,7 @@ def checks() -> list[ListedRow]:
 
 
 def cases() -> list[ListedRow]:
-    """List every discovery case, then every loader case."""
+    """Return a row for each discovery case, then one for each loader case."""
     discovery_cases = [("discovery", case) for case in checks_index.cases()]
     return [
         _case(kind, case)
@@ -53,7 +53,10 @@ def cases() -> list[ListedRow]:
 
 
 def profiles() -> list[ListedRow]:
-    """List every profile with its version."""
+    """Return a row for each profile: id@version, number of clauses, text.
+
+    Its members also the floor.
+    """
     return [
         ListedRow(
             text=f"{f'{profile.id}@{profile.version}':24} {len(profile.clauses)} clauses"
@@ -75,7 +78,7 @@ def profiles() -> list[ListedRow]:
 
 
 def interpretations() -> list[ListedRow]:
-    """List every interpretation of a sentence that can be read in more than one way."""
+    """Return a row for each interpretation of a sentence that can be read in more than one way."""
     return [
         ListedRow(
             text=f"{entry.id:36} {', '.join(entry.clauses)}\n    {entry.question}"
@@ -95,6 +98,11 @@ def interpretations() -> list[ListedRow]:
 
 
 def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> ListedRow:
+    """Return a clause's row: level, id, text and why it is untested.
+
+    Its source, else its requirement's. Its members also name capabilities and the profiles that
+    have it.
+    """
     note = f"  (untested: {clause.untested})" if clause.untested else ""
     source = clause.source or owner.source
     return ListedRow(
@@ -116,6 +124,7 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Liste
 
 
 def _case(kind: str, case: Any) -> ListedRow:
+    """Return a case's row; `kind` is discovery or load."""
     return ListedRow(
         text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
         members={

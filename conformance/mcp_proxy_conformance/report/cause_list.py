@@ -27,16 +27,16 @@ Forms = tuple[list[Line], list[Line], list[Line]]
 
 
 def height(lines: Sequence[Line], columns: int) -> int:
-    """Return how many lines these are on a screen of that width."""
+    """Return how many screen rows these lines take at that width, at least one each; 0 means 80."""
     width = columns or COLUMNS
     return sum(max(1, -(-len(line.text) // width)) for line in lines)
 
 
 def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
-    """Return the causes that count in at most `room` lines: each in as full a form as fits.
+    """Return the causes that are not waived, in at most `room` lines, each as full as fits.
 
-    Those for which there is not even a line are counted. None: all of them whole, however many
-    lines that takes.
+    A head counts them, and a command to run one again follows. Room None: all of them whole,
+    however many lines that takes; empty without causes.
     """
     known = [cause for cause in report.causes if not cause.waived]
     width = columns or COLUMNS
@@ -59,9 +59,10 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
 def _fitted(
     forms: Sequence[Forms], failed: Sequence[bool], left: int, width: int
 ) -> list[Line]:  # fmt: skip
-    """Return each cause in one of its forms, together in the lines that are left; at least a line.
+    """Return each cause in one of its forms, together in at most `left` lines.
 
-    Failures are made fuller first, all of them to the second form before any to the third.
+    At least one line each. Failures are made fuller first, all of them to the second form before
+    any to the third. Causes beyond the lines are counted in the last one.
     """
     heights = [[height(form, width) for form in each] for each in forms]
     shown = len(forms) if len(forms) <= left else max(0, left - 1)
@@ -79,7 +80,7 @@ def _fitted(
 
 
 def _head(known: Sequence[RootCause]) -> str:
-    """Return how many causes there are, and of how much."""
+    """Return the number of causes, and of the clauses they break and leave open, in words."""
     broken = {clause for cause in known for clause in cause.breaks}
     still = {clause for cause in known for clause in cause.leaves_open} - broken
     pairs = ((len(broken), "broken"), (len(still), "open"))
@@ -92,7 +93,8 @@ def _head(known: Sequence[RootCause]) -> str:
 def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int) -> Forms:
     """Return a cause in one line; with what follows from it; and with all that is known of it.
 
-    That is an observation, why it is one cause, what to mend first, and a check that shows it.
+    The last has the first observation, why it is one cause, what to mend first, and a check that
+    shows it.
     """
     head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results
@@ -116,7 +118,7 @@ def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int
 
 
 def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
-    """Return a cause in one line."""
+    """Return a cause in one line, cut to the width: head, its sentence's first line, its clause."""
     sentence = _first_line(cause.sentence, cause.id)
     text = f"{sentence} ({cause.clause})" if cause.clause else sentence
     rest = textwrap.shorten(text, max(20, width - len(head)), placeholder=" ...")
@@ -124,19 +126,25 @@ def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
 
 
 def _first_line(text: str, otherwise: str) -> str:
-    """Return the first line of a text; the other text if it has none."""
+    """Return the first line of a text; `otherwise` if the text is empty."""
     return next(iter(text.splitlines()), otherwise)
 
 
 def _evidence(result: Result, clause: str) -> str:
-    """Return the first observation of a result that breaks the clause, and what is allowed."""
+    """Return the first difference of a result that breaks the clause; without one, its reason.
+
+    That is the first line of the reason, else the result's name.
+    """
     own = [finding for finding in result.findings if clause in finding.clauses]
     places = (str(difference) for difference in differences(own[:1]))
     return next((place for place in places if place), "") or _first_line(result.reason, result.name)
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[Line]:
-    """Return a text in lines of that width, at most MOST_OF_TEXT; the last tells if it is cut."""
+    """Return a text in at most three lines of that width, all but the first indented.
+
+    Cut with " ...".
+    """
     lines = textwrap.wrap(
         text, width, subsequent_indent=indent, break_on_hyphens=False,
         max_lines=MOST_OF_TEXT, placeholder=" ...",

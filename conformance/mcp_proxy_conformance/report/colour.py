@@ -1,4 +1,4 @@
-"""Colours of terminal lines by the verdict they begin with; their text is escaped."""
+"""Colours and lines of the terminal: text escaped, cut, indented, coloured by a verdict."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Line:
 
 
 def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream gets colours: terminals do, unless NO_COLOR; others with FORCE_COLOR."""
+    """Whether a stream gets colours: not with NO_COLOR, then as FORCE_COLOR says (0 is no).
+
+    Without these, a terminal does, unless TERM is dumb.
+    """
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR"):
@@ -47,12 +50,15 @@ def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(lines: Iterable[Line], *, colour: bool) -> str:
-    """Join the lines to one text: escaped, cut, and coloured if `colour`."""
+    """Join the lines by line ends: each escaped, cut to 400 unless whole, coloured if `colour`."""
     return "\n".join(_painted(line, colour=colour) for line in lines)
 
 
 def indented(text: str, by: int, most: int) -> list[Line]:
-    """Return the first `most` lines of a text, indented; the last one counts any left out."""
+    """Return at most `most` lines of a text, indented by `by`.
+
+    The last one counts those left out.
+    """
     lines = text.split("\n")
     shown = lines if len(lines) <= most else lines[: most - 1]
     block = [Line(" " * by + line) for line in shown]
@@ -62,17 +68,21 @@ def indented(text: str, by: int, most: int) -> list[Line]:
 
 
 def short(text: str, most: int = WIDEST) -> str:
-    """Return the text, cut to `most` characters."""
+    """Return the text; a longer one cut to `most` characters, ending with " ..."."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def tinted(text: str, verdict: str) -> str:
-    """Return the text in the colour of a verdict; unchanged if it has none."""
+    """Return the text in the colour of a verdict; unchanged if the verdict has none."""
     code = COLOURS.get(verdict)
     return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
 
 
 def _painted(line: Line, *, colour: bool) -> str:
+    """Return a line's text, escaped and cut.
+
+    With `colour`, its spans and its first word coloured.
+    """
     text = disarmed(inert(line.text).replace("\n", "\\n").rstrip())
     text = text if line.whole else short(text)
     if not colour:

@@ -12,13 +12,19 @@ WIDTH = len("not_applicable")
 
 
 def worlds(report: Report) -> list[Line]:
-    """List each world that was set up: its time, and what was proven of its locks."""
+    """Return a titled line for each world set up: time; locks proven, skipped, unproven.
+
+    Empty without worlds.
+    """
     seconds = report.timing.get("stages", {})
     return _under("Worlds", [_world(stage, seconds.get(stage.place)) for stage in report.stages])
 
 
 def checks(report: Report) -> list[Line]:
-    """List each check with its time and the number of messages that it rests on."""
+    """Return a titled line for each check: verdict, time, stage, number of messages it rests on.
+
+    A last line has the messages in the report and, if known, how long the run took.
+    """
     timing = report.timing.get("results", {})
     lines = []
     for result in report.results:
@@ -32,7 +38,10 @@ def checks(report: Report) -> list[Line]:
 
 
 def clauses(report: Report) -> list[Line]:
-    """List each judged clause with its verdict and its reason."""
+    """Return a titled line for each clause with verdict and reason.
+
+    Not those left out or never reached.
+    """
     judged = [
         clause for clause in report.clauses if not (is_left_out(clause) or is_after_the_end(clause))
     ]
@@ -40,7 +49,10 @@ def clauses(report: Report) -> list[Line]:
 
 
 def advisories(report: Report) -> list[Line]:
-    """List failing and inconclusive advisory checks, which never count."""
+    """Return failing and inconclusive advisory results, with their clauses and evidence.
+
+    Never counted.
+    """
     lines: list[Line] = []
     for result in report.results:
         if result.level == "advisory" and result.verdict in ("fail", "inconclusive"):
@@ -55,10 +67,15 @@ def advisories(report: Report) -> list[Line]:
 
 
 def _under(title: str, lines: list[Line]) -> list[Line]:
+    """Return the lines under a title, with a blank line after them; [] for none."""
     return [Line(f"{title}:"), *lines, Line()] if lines else []
 
 
 def _world(stage: Stage, seconds: float | None) -> Line:
+    """Return a line on a stage: name, seconds if known, numbers of tools called and refused.
+
+    Tools skipped or unproven come with each distinct reason.
+    """
     armed = stage.armed
     counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
     for word, reasons in (("skipped", armed.skipped), ("unproven", armed.unproven)):
@@ -70,11 +87,13 @@ def _world(stage: Stage, seconds: float | None) -> Line:
 
 
 def _messages_in_words(result: Result) -> str:
+    """Return the number of messages, with the noun."""
     count = len(result.messages)
     return f"{count} message" if count == 1 else f"{count} messages"
 
 
 def _clause(clause: ClauseVerdict) -> Line:
+    """Return a clause's line: verdict, id, "(advisory)" and, unless passed, start of its reason."""
     advisory = " (advisory)" if clause.level == "advisory" else ""
     line = f"{_mark(clause)}  {clause.id}{advisory}"
     reason = "" if clause.verdict == "pass" else clause.reason.split("\n")[0][:120]
@@ -82,5 +101,6 @@ def _clause(clause: ClauseVerdict) -> Line:
 
 
 def _mark(judged: ClauseVerdict | Result) -> str:
+    """Return the verdict: in capitals for a required failure or error, else padded to one width."""
     loud = judged.verdict in LOUD and judged.level == "required"
     return f"{judged.verdict.upper() if loud else judged.verdict:{WIDTH}}"

@@ -1,4 +1,4 @@
-"""Differences between observed and allowed values, and the sentences about a failure."""
+"""Differences between observed and allowed values of findings, and the sentences made of them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Difference:
 def sentences(findings: Sequence[Finding]) -> list[str]:
     """Return lines on findings: the clause's `broken` phrase, and each differing place.
 
-    The first place stands in the line of what is wrong, each other one in a line of its own.
-    Places beyond `MOST` are counted.
+    The first place stands in the line of what is wrong, each other one in a line of its own. At
+    most twelve; a last line counts the rest.
     """
     lines: list[str] = []
     for head, group in groupby(findings[:MOST], key=lambda finding: wrong(finding.clauses)):
@@ -60,7 +60,10 @@ def differences(findings: Sequence[Finding]) -> list[Difference]:
 
 
 def wrong(clauses: tuple[str, ...]) -> str:
-    """Return the `broken` phrase of the first clause; empty if it has none or is unknown."""
+    """Return the `broken` phrase of the first clause.
+
+    "" if there is none, or the clause is unknown.
+    """
     try:
         return catalogue().clause(clauses[0]).broken if clauses else ""
     except UnknownClause:
@@ -68,12 +71,17 @@ def wrong(clauses: tuple[str, ...]) -> str:
 
 
 def _joined(head: str, places: list[str]) -> list[str]:
+    """Return the places as lines, the first joined to the head by ": "; empty ones are left out."""
     first = ": ".join(filter(None, (head, *places[:1])))
     return [line for line in (first, *places[1:]) if line]
 
 
 def _of_finding(finding: Finding) -> Iterator[Difference]:
-    """Yield the differences of one finding: one for each part of its values that differs."""
+    """Yield the differences of one finding: one for each part of its values that differs.
+
+    A `described` one yields one: the observed value, "nothing" for None, against the allowed
+    phrase.
+    """
     observed, allowed = _plain(finding.observed), _plain(finding.allowed)
     if finding.described and isinstance(allowed, str):
         shown = "nothing" if observed is None else _short(observed)
@@ -83,7 +91,10 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
 
 
 def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]:
-    """Yield the differences of two plain values: of objects member by member, of lists in one."""
+    """Yield the differences of two plain values: of objects member by member, of lists in one.
+
+    Two truth values give the path alone; an object where none is allowed, each of its members.
+    """
     if isinstance(observed, dict) and isinstance(allowed, dict) and allowed:
         tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
         for change in sorted((c for changes in tree.values() for c in changes), key=_steps):
@@ -102,7 +113,10 @@ def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]
 
 
 def _choices(observed: Any, allowed: Any) -> str:
-    """Return the allowed value as text; a list of alternatives is joined by `or`."""
+    """Return the allowed value as text; a list, for an observation that is none, joined by `or`.
+
+    Empty for None, [] and {}.
+    """
     if allowed in (None, [], {}):
         return ""
     if isinstance(allowed, list) and not isinstance(observed, list):
@@ -111,7 +125,10 @@ def _choices(observed: Any, allowed: Any) -> str:
 
 
 def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
-    """Return the difference of two lists: items too many, items too few, or another order."""
+    """Return the difference of two lists: items too many and missing; if none, both whole lists.
+
+    The latter is another order. Texts are those of the surplus items.
+    """
     seen, due = Counter(map(_short, observed)), Counter(map(_short, allowed))
     surplus, missing = list((seen - due).elements()), list((due - seen).elements())
     texts = tuple(text for value in observed if _short(value) in surplus for text in _texts(value))
@@ -126,22 +143,30 @@ def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
 
 
 def _steps(change: Any) -> list[str]:
+    """Return the path of a change found by deepdiff, as texts."""
     return list(map(str, change.path(output_format="list")))
 
 
 def _side(value: Any) -> Any:
+    """Return a value of a change; None where it is not present."""
     return None if isinstance(value, NotPresent) else value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """Return the strings in a plain value: itself, or those in its lists."""
+    """Return the strings in a plain value: itself, or those in its lists at any depth.
+
+    Not in dicts.
+    """
     if isinstance(value, list):
         return tuple(text for inner in value for text in _texts(inner))
     return (value,) if isinstance(value, str) else ()
 
 
 def _plain(value: Any) -> Any:
-    """Convert tuples, sets and other values to lists, texts and dicts."""
+    """Convert a value to dicts, lists, texts, numbers: sets sorted, bytes decoded, others by str.
+
+    A named tuple becomes text too; keys become text.
+    """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, AbstractSet):
@@ -158,7 +183,10 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """Return the value as a reader sees it: a name as it is, other text quoted, all cut."""
+    """Return the value as a reader sees it: a name as it is, other text as JSON, long ones cut.
+
+    None is "nothing", an empty list or dict "none".
+    """
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     if value is None:
@@ -175,4 +203,5 @@ def _short(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
+    """Return the text; beyond 240 characters cut, with its length."""
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

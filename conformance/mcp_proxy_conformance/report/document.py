@@ -120,5 +120,5 @@ def plain(report: Report) -> dict[str, Any]:
 
 
 def written(document: dict[str, Any]) -> bytes:
-    """Encode a plain report as the bytes of a `report.json`."""
+    """Encode a plain report as the bytes of a `report.json`, indented by one."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1)

@@ -35,7 +35,10 @@ NARROW = 4
 
 
 def lines(shown: Picture, columns: int) -> list[Line]:
-    """Return the picture as lines for a terminal of that width: grid, cells beside it, legend."""
+    """Return the picture as lines for a terminal: grid, cells beside it, legend of rare words.
+
+    Names of columns are cut to four characters if the grid is too wide; no rows, no grid.
+    """
     head = max((len(row.name) for row in shown.rows), default=0)
     widths = [max(len(column.name), NARROW) for column in shown.columns]
     if head + sum(widths) + len(widths) >= columns:
@@ -57,7 +60,7 @@ def lines(shown: Picture, columns: int) -> list[Line]:
 
 
 def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
-    """Return the cells beside the grid, each after its name, in as few lines as they fit."""
+    """Return the cells beside the grid, each as name and word, in as few lines as they fit."""
     rows: list[tuple[str, list[Span]]] = []
     for cell in cells:
         word = WORDS[cell.verdict]
@@ -72,14 +75,20 @@ def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
 
 
 def _legend(shown: Picture, columns: int) -> list[Line]:
-    """Return what the less common words of a picture mean; nothing if it has none of them."""
+    """Return the meaning of each word but ok, FAIL and open, wrapped.
+
+    Nothing if there is no other.
+    """
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
     text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
     return [Line(line) for line in textwrap.wrap(f"({text})", columns - 1)] if text else []
 
 
 def markdown(shown: Picture) -> list[str]:
-    """Return the picture as a Markdown table of signs, and the lines that explain them."""
+    """Return the picture in Markdown: title, table of signs, cells beside it, meaning of the signs.
+
+    There is no table without rows.
+    """
     heads = "".join(f" {column.name} |" for column in shown.columns)
     table = [f"| |{heads}", f"|---|{'---|' * len(shown.columns)}"] if shown.rows else []
     for row in shown.rows:
@@ -126,7 +135,10 @@ class Drawing:
 
 
 def drawing(shown: Picture) -> Drawing:
-    """Return the places of rows, columns and cells."""
+    """Return the size of an SVG, and the places of its rows, columns and cells.
+
+    Blank cells have none.
+    """
     across, down = list(enumerate(shown.columns)), list(enumerate(shown.rows))
     left = LETTER * (1 + max((len(row.name) for row in shown.rows), default=0))
     boxes = tuple(

@@ -1,4 +1,4 @@
-"""Evidence of a failure: its differences, and the messages that hold what was observed."""
+"""Evidence of a failure: its facts, the guilty messages, and the messages shown around them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class Evidence:
 
     @property
     def first(self) -> str:
-        """The first fact on one line; empty without one."""
+        """The first place, observed and allowed value of the first fact on one line.
+
+        "" without a fact.
+        """
         if not self.facts:
             return ""
         fact = self.facts[0]
@@ -75,7 +78,7 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result: up to MOST facts, and lines that do not repeat any."""
+    """Return the evidence of a result: up to twelve facts, and lines that do not repeat any."""
     known = set(sentences(result.findings))
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
@@ -85,7 +88,7 @@ def read(result: Result) -> Evidence:
 
 
 def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
-    """Yield each pair of values that differ once, with all its places, in order."""
+    """Yield each pair of observed and allowed value once, with all its places, in order."""
     groups: dict[tuple[str, str], list[str]] = {}
     for difference in found:
         groups.setdefault((difference.observed, difference.allowed), []).append(difference.path)
@@ -95,11 +98,10 @@ def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
 
 
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
-    """Return the answers that a failure is about, else those that hold what it observed.
+    """Return the answers that findings name, else those that hold what was observed.
 
-    If neither is known, the answer to the call that fits the finding best, by the flag and by the
-    words and numbers of its place; of several the last. A request beside the calls, such as that
-    for the list of tools, is not what a check is about.
+    Of failures only. If neither is known, the last of the answers to calls that fit the first
+    finding best, else the last message of the target. Empty for a result neither failed nor waived.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -154,12 +156,15 @@ def _fit(
 
 
 def is_of_target(message: ReportedMessage) -> bool:
-    """Whether the target sent it: to the client, or to an upstream server."""
+    """Whether the suite received it: then the target sent it, to the client or an upstream."""
     return bool(message.direction == "received")
 
 
 def _forms(text: str) -> list[str]:
-    """Return the spellings of a text in a body: plain, in JSON, and in JSON within JSON."""
+    """Return the distinct spellings of a text in a body: plain, in JSON, in JSON within JSON.
+
+    [] if empty.
+    """
     once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
     twice = [
         json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in once for ascii_ in (False, True)
@@ -168,7 +173,7 @@ def _forms(text: str) -> list[str]:
 
 
 def _names_its_tool(path: str, message: ReportedMessage) -> bool:
-    """Whether the message mentions the tool that the path names; true if it names none."""
+    """Whether the message's body has the tool that the path names; True if the path names none."""
     named = _TOOL.search(path)
     return named is None or named["tool"] in message.body
 
@@ -213,7 +218,10 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Return some messages of a result: guilty ones, the requests before them, the last others."""
+    """Return some messages of a result, in order: guilty ones, requests before, last others.
+
+    At most eight, or two if none is guilty; the others are counted.
+    """
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], observed.get(place))
@@ -231,9 +239,10 @@ def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMe
 
 
 def _row(number: int, place: str, message: ReportedMessage, observed: str | None) -> ShownMessage:
-    """Return one message as shown, its body cut around `observed` if that is found in it.
+    """Return one message as shown, its body cut, around `observed` if that is found in it.
 
-    `observed` is None for a message that is not guilty; a guilty one may have an empty text.
+    `observed` is None for a message that is not guilty, of which less is shown; a guilty one may
+    have an empty text.
     """
     body, way = message.body, WAYS[message.edge, message.direction]
     upstream = message.peer if message.edge == "upstream" else ""

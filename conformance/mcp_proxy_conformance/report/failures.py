@@ -19,9 +19,10 @@ LONGEST_REQUEST = 2000
 
 
 def failures(report: Report, path: Path) -> list[Line]:
-    """List required failures under the first clause each breaks: a few shown, the rest counted.
+    """Return required failures under the first clause each breaks: a few shown, the rest counted.
 
-    `path`: the report's file, which hints name for the rest.
+    A clause whose failures were shown before refers to them. `path`: the report's file, which hints
+    name for the rest.
     """
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
@@ -40,6 +41,7 @@ def failures(report: Report, path: Path) -> list[Line]:
 
 
 def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
+    """Return three lines on a clause: id and source; its text; number of failed results, a hint."""
     wording = sentence(clause.id)
     number = f"failing checks and cases: {len(failed)} of {clause.results}"
     return [
@@ -50,7 +52,7 @@ def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
 
 
 def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
-    """Return a line naming the failures that an earlier clause shows; else a blank line."""
+    """Return a line naming the failures that an earlier clause shows, if any, then a blank line."""
     known = [result for result in failed if result.name in shown_under]
     if not known:
         return [Line()]
@@ -59,6 +61,10 @@ def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
 
 
 def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) -> list[Line]:
+    """Return the first failure whole, the next two in brief, each with its command.
+
+    Others by name.
+    """
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
         lines += _whole(result, report, path) if number == 0 else _brief(result)
@@ -70,7 +76,10 @@ def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) ->
 
 
 def _whole(result: Result, report: Report, path: Path) -> list[Line]:
-    """Return the lines of a failure that is shown in full: evidence, messages, request."""
+    """Return the lines of a failure shown in full: evidence, messages, the request as a command.
+
+    Of further messages it gives the number, of a request over 2000 characters the length.
+    """
     lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
     shown = _relevant(result, report)
     for place in shown:
@@ -87,14 +96,20 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """Return the guilty answer and the messages before it, by place; else the last messages."""
+    """Return the places of two messages: the guilty answer and the one before.
+
+    Else the last two.
+    """
     about = [culprit.place for culprit in guilty(result, report.messages)]
     end = result.messages.index(about[0]) + 1 if about else len(result.messages)
     return result.messages[max(0, end - MESSAGES) : end]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:
-    """Return the reason, unless repeated, and the evidence; further lines are counted."""
+    """Return the reason, at most two lines and unless repeated, and the evidence.
+
+    Eight lines in all. Without evidence it is the reason. The last line counts those left out.
+    """
     evidence = "\n".join(result.evidence)
     if not evidence:
         lines = result.reason.split("\n")
@@ -114,17 +129,19 @@ def _page(path: Path) -> str:
 
 
 def _message(place: str, message: ReportedMessage) -> list[Line]:
+    """Return two lines on a message: arrow, edge, peer, note and place; and its body, cut."""
     arrow = "->" if message.direction == "sent" else "<-"
     head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
     return [Line(head), Line(f"       {short(message.body, BODY)}")]
 
 
 def _brief(result: Result) -> list[Line]:
+    """Return a failure's name and stage, and at most two lines of its reason."""
     return [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
 
 
 def names(results: list[Result]) -> str:
-    """Return the names of the first results, and how many more there are."""
+    """Return the first five distinct names of the results, joined, and how many more there are."""
     known = list(dict.fromkeys(result.name for result in results))
     rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return ", ".join(known[:NAMED]) + rest

@@ -1,4 +1,4 @@
-"""The report made from a run's record, and written to its file."""
+"""The report made from a run's record, redacted and written to `report.json`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ SECRET_LEAST = 4
 
 
 def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
-    """Write `report.json` into the folder `out`, redacted, in one move; return the report.
+    """Write `report.json` into the folder `out`, made if missing, redacted.
+
+    Return the redacted report. An earlier report is replaced in one move.
 
     Raises:
         OSError: It cannot be written; no part of it is left then.
@@ -57,7 +59,10 @@ def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
 
 
 def made(run: RunRecord) -> Report:
-    """Build the report from a run's record; `write_report` redacts it."""
+    """Build the report from a run's record: verdicts, causes, outcome; headers already redacted.
+
+    `write_report` redacts the rest.
+    """
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     known = _waivers(run, clauses)
     result = outcome(run, clauses, known)
@@ -99,7 +104,10 @@ def made(run: RunRecord) -> Report:
 
 
 def _timing(run: RunRecord) -> dict[str, Any]:
-    """Return what may differ between equal runs: times, Python's version, the command line."""
+    """Return what may differ between equal runs: times, Python's version, requests, command.
+
+    Those that are unknown are left out.
+    """
     return {
         **({"began": run.date} if run.date else {}),
         "seconds": round(run.seconds, 3),
@@ -113,14 +121,20 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 
 
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
-    """Return the state of each deviation; none is stale if anything was not observed."""
+    """Return the state of each deviation; none is stale in a run that is incomplete or had a fault.
+
+    Nor if a clause was observed by no check.
+    """
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults
     return waivers(run.deviations, run.state.results, whole=whole)
 
 
 def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
-    """Return a clause's verdict: the worst of its results', with the reason of the first such."""
+    """Return a clause's verdict: the worst of its results', with the reason of the first such.
+
+    A clause beyond this target does not apply, whatever the results; a pass has no reason.
+    """
     clause = catalogue().clause(clause_id)
     verdicts = [
         (verdict, result)
@@ -150,7 +164,10 @@ def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
 
 
 def _of_clause(result: Result, clause_id: str) -> str:
-    """Return why the clause fails: the first finding that names it, else the result's reason."""
+    """Return why the clause is not met: the sentence on the first finding that names it.
+
+    It is the result's reason if no finding names it, or if all findings break the same clauses.
+    """
     own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
     if own is None or len({finding.clauses for finding in result.findings}) == 1:
         return result.reason
@@ -161,7 +178,11 @@ def _of_clause(result: Result, clause_id: str) -> str:
 
 
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
-    """Return verdict, reason and cause of a clause that no result mentions."""
+    """Return (verdict, reason, cause) of a clause that no result mentions.
+
+    It does not apply if untested or left out, is inconclusive if the run ended or its checks did
+    not observe it, else an error.
+    """
     if clause.untested:
         return "not_applicable", clause.untested, "untested"
     if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
@@ -176,6 +197,7 @@ def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause
 
 
 def _part(state: RunState, shard: Shard) -> Part:
+    """Return the run's part of a sharded run, with how it ended, for the report."""
     return Part(
         number=shard.number,
         of=shard.of,
@@ -196,7 +218,10 @@ class Secrets:
     values: tuple[str, ...]
 
     def shown(self, name: str, value: str) -> str:
-        """Return a header's value redacted; a secret under 4 characters only if it is all of it."""
+        """Return a header's value: redacted if its name or it is secret, else secrets in it are.
+
+        A secret of under four characters is not looked for within values.
+        """
         if name.lower() in self.names or value in self.values:
             return REDACTED
         for secret in self.values:
@@ -206,7 +231,10 @@ class Secrets:
 
 
 def _secrets(run: RunRecord) -> Secrets:
-    """Collect the headers that hold credentials, by their origin and by their name."""
+    """Collect names and values of headers that hold credentials: of run, stages, messages.
+
+    Names commonly secret are added; longer values come first.
+    """
     sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}
     values = {value for headers in sets for value in headers.values()}
@@ -217,6 +245,7 @@ def _secrets(run: RunRecord) -> Secrets:
 
 
 def _message(cited: CitedMessage, secrets: Secrets) -> ReportedMessage:
+    """Return a cited message as reported, its headers redacted."""
     return ReportedMessage(
         edge=cited.edge,
         direction=cited.direction,

@@ -1,4 +1,4 @@
-"""The report as workflow commands: the annotations that a job on GitHub shows."""
+"""The report as workflow commands for GitHub: annotations of causes and stale deviations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """Return annotations of causes and stale deviations, or of the run's end.
+    """Return annotations of causes and stale deviations; of the run's end if there are none.
 
-    They are at most MOST; then the last one counts the rest.
+    The end is added too if the run judged too little. They are at most ten; then the last one
+    counts the rest.
 
     Args:
         report: The document of a run.
@@ -39,13 +40,13 @@ def render(report: Report, folder: str = "") -> str:
 
 
 def annotation(level: str, text: str, **properties: Any) -> str:
-    """Return one workflow command; its texts are escaped, so none ends it or begins another."""
+    """Return one workflow command with properties; its texts are escaped, so none ends it."""
     members = [f"{key}={_escaped(str(value), _PROPERTY)}" for key, value in properties.items()]
     return f"::{level} {','.join(members)}::{_escaped(text, _DATA)}"
 
 
 def _failures(report: Report, folder: str) -> list[str]:
-    """Annotate each cause of broken clauses, with the first result that belongs to it.
+    """Return an annotation for each cause, not waived, that breaks clauses: its first result.
 
     If there is a target file, the annotation is at the line of it that names what is judged.
     """
@@ -66,7 +67,11 @@ def _failures(report: Report, folder: str) -> list[str]:
 
 
 def _body(result: Result, cause: RootCause, report: Report) -> str:
-    """Return what the cause breaks, why it is one, and the first result that shows it."""
+    """Return the clause's text, the first result that shows it with evidence, how to reproduce it.
+
+    If several results have the cause, also its sentence, why it is one and what follows; cut to
+    1500 characters.
+    """
     wording = sentence(cause.clause)
     reason = next(iter(result.reason.splitlines()), "")
     shared = [cause.sentence, cause.why, f"{consequences(cause)}."]
@@ -81,7 +86,7 @@ def _body(result: Result, cause: RootCause, report: Report) -> str:
 
 
 def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
-    """Return annotations, at their lines, on deviations whose failure is gone."""
+    """Return an error annotation, at its line, for each deviation whose failure is gone."""
     return [
         annotation(
             "error",
@@ -96,19 +101,25 @@ def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
 
 
 def _file(folder: str, file: str) -> str:
+    """Return a file's path below the folder, with slashes."""
     return str(PurePosixPath(folder) / file)
 
 
 def _run(report: Report) -> str:
-    """Return an annotation on the run's end: headline and reason."""
+    """Return an annotation on the run's end: headline and reason.
+
+    A notice, a warning if incomplete. Otherwise it is an error.
+    """
     levels = {CONFORMANT: "notice", INCOMPLETE: "warning"}
     level = levels.get(report.exit, "error")
     return annotation(level, _cut(report.why), title=report.headline)
 
 
 def _cut(text: str) -> str:
+    """Return the text; beyond 1500 characters cut, with "..."."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _escaped(text: str, escapes: dict[int, str]) -> str:
+    """Return the text without control characters, and with the characters of `escapes` replaced."""
     return inert(text).translate(escapes)

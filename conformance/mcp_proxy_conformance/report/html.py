@@ -1,4 +1,4 @@
-"""The report as one HTML page that is readable without network and without JavaScript."""
+"""The report as one HTML page, readable without network and JavaScript; frame of all our pages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 
 
 def framed(template: str, **values: Any) -> str:
-    """Render a template with these values, all escaped, with our style, script and policy."""
+    """Render a template with these values, escaped, with our style and script, inlined.
+
+    Its policy allows only these two, by their digests.
+    """
     style, script = _part("page.css"), _part("page.js")
     return (
         _environment()
@@ -66,6 +69,7 @@ def framed(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the templates' environment, made once: escaping, and failing on undefined names."""
     made = Environment(
         loader=PackageLoader(PACKAGE, FOLDER),
         autoescape=True,
@@ -80,22 +84,23 @@ def _environment() -> Environment:
 
 
 def text(value: str) -> Markup:
-    """Escape a text between tags; unlike in attributes, quotes stay, of which JSON is full."""
+    """Escape a text between tags, control characters too; quotes stay, of which JSON is full."""
     plain = inert(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Markup(plain)  # noqa: S704 - nothing in it can begin a tag or an entity
 
 
 def _shown(value: Any) -> Any:
-    """Escape control characters of a text in the template; markup that a macro made stays."""
+    """Return a value of a template; control characters of a text are escaped, markup stays."""
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _part(name: str) -> str:
+    """Return the text of a file beside the templates."""
     return files(PACKAGE).joinpath(FOLDER, name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
-    """Return the source expression of a Content-Security-Policy that allows this text alone."""
+    """Return the source expression (SHA-256) of a Content-Security-Policy for this text alone."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -191,7 +196,10 @@ class Stretch:
 
 
 def render(report: Report) -> str:
-    """Return the page: how the run ended, its picture, and every clause with its evidence."""
+    """Return the page: how the run ended, its causes and picture, each clause with its evidence.
+
+    Clauses that were left out are only counted.
+    """
     shown = [clause for clause in report.clauses if not is_left_out(clause)]
     entries = _entries(report, {clause.id for clause in shown})
     places = anchors([clause.id for clause in shown])
@@ -232,7 +240,7 @@ def render(report: Report) -> str:
 
 
 def anchors(clauses: list[str]) -> list[str]:
-    """Return an anchor for each clause id: the id, or a number if a link cannot hold it."""
+    """Return a unique anchor for each clause id: its own, or its number if no link can hold it."""
     places: list[str] = []
     for number, clause_id in enumerate(clauses, 1):
         place = f"clause-{clause_id}" if _PLAIN.fullmatch(clause_id) else f"clause-number-{number}"
@@ -241,14 +249,20 @@ def anchors(clauses: list[str]) -> list[str]:
 
 
 def colour_of(report: Report) -> str:
-    """Return the verdict whose colours the headline of a report takes."""
+    """Return the verdict whose colours the headline takes: `waived` if it conforms with deviations.
+
+    Otherwise it is by exit code, for codes not listed `error`.
+    """
     if report.exit == CONFORMANT and has_waived(report):
         return "waived"
     return COLOURS.get(report.exit, "error")
 
 
 def _summary(report: Report) -> str:
-    """Return how the run ended, in numbers if clauses are broken or open, else in its own words."""
+    """Return how the run ended: numbers of required clauses if conformant, broken or open.
+
+    In any other case it is the report's own reason.
+    """
     firm = [clause for clause in report.clauses if clause.level == "required"]
     counts = Counter(clause.verdict for clause in firm)
     if report.headline == "conformant":
@@ -264,9 +278,9 @@ def _summary(report: Report) -> str:
 
 
 def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEntry]]:
-    """Return the entries by the clause under which they stand: the first of theirs that is shown.
+    """Return {clause: entries}: open and waived results under the first of their clauses shown.
 
-    Those without one stand under None.
+    Those without one stand under None; the first three of a clause are whole.
     """
     entries: dict[str | None, list[ResultEntry]] = {None: []}
     for number, result in enumerate(report.results, 1):
@@ -279,6 +293,7 @@ def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEnt
 
 
 def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> ResultEntry:
+    """Return a result's entry on the page; its request and messages only if `whole`."""
     evidence = read(result)
     line = evidence.first or evidence.wrong or next(iter(result.reason.splitlines()), "")
     command = request(result, report) if whole else ""
@@ -298,6 +313,7 @@ def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> Resul
 def _section(
     anchor: str, clause: ClauseVerdict, entries: dict[str | None, list[ResultEntry]]
 ) -> Section:
+    """Return a clause's section: entries under it, and those under others that name it too."""
     others = [entry for home, every in entries.items() if home != clause.id for entry in every]
     return Section(
         anchor=anchor,
@@ -311,6 +327,7 @@ def _section(
 
 
 def _group(clause: ClauseVerdict) -> Group:
+    """Return a clause's group: advisory, broken, unsettled, waived, proven or else unjudged."""
     if clause.level == "advisory":
         return "advisory"
     if clause.verdict in OPEN:
@@ -319,7 +336,10 @@ def _group(clause: ClauseVerdict) -> Group:
 
 
 def _parts(sections: list[Section]) -> list[Part]:
-    """Return the parts of the page that have clauses, in their order."""
+    """Return the parts of the page that have clauses; any broken or open ones come first.
+
+    Advisory clauses, and many that were not judged, are folded.
+    """
     groups = {section.group for section in sections}
     order = tuple(TITLES) if groups & {"broken", "unsettled"} else PROVEN_FIRST
     return [
@@ -337,7 +357,10 @@ def _parts(sections: list[Section]) -> list[Part]:
 def _causes(
     report: Report, sections: list[Section], entries: dict[str | None, list[ResultEntry]]
 ) -> list[ShownCause]:
-    """Return the causes that deviations do not excuse, gravest first, with what they lead to."""
+    """Return the causes that deviations do not excuse, in the report's order, with their sections.
+
+    Each has the entry to look at first: of its first failing or open result on the page.
+    """
     by_id = {section.clause.id: section for section in sections}
     by_name = {entry.name: entry for every in entries.values() for entry in every}
     return [
@@ -355,7 +378,7 @@ def _causes(
 
 
 def _at_once(causes: list[ShownCause]) -> int:
-    """Return how many causes are shown unfolded: of failures if there are any, few in all."""
+    """Return how many causes are shown unfolded: those with failures, else all; at most six."""
     broken = sum(bool(shown.cause.results) for shown in causes)
     return min(broken or len(causes), FEW_CAUSES)
 
@@ -379,7 +402,7 @@ def _first(causes: list[ShownCause], sections: list[Section]) -> str:
 
 
 def _link(cell: Cell, links: dict[str, str]) -> str:
-    """Return the anchor that a cell leads to: its first result's, or its clause's; may be empty."""
+    """Return the anchor that a cell leads to: its first result's, or its clause's; may be ""."""
     names = (*(result.name for result in cell.results), *cell.clauses)
     return next((links[name] for name in names if name in links), "")
 
@@ -392,7 +415,7 @@ def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
 
 
 def _bar(clauses: Sequence[ClauseVerdict]) -> list[Stretch]:
-    """Return the bar of the verdicts on required clauses: a stretch for each that occurs."""
+    """Return the bar of verdicts on required clauses: a stretch, in percent, for each found."""
     counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
     stretches, start = [], 0.0
     for word in VERDICTS:

@@ -1,4 +1,4 @@
-"""The report as JUnit XML in the form that Jenkins describes, one test case per result."""
+"""The report as JUnit XML in the form that Jenkins reads, one test case per result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ LONGEST = 1e9
 
 
 def render(report: Report) -> str:
-    """Return the XML; its times are those of the report, and it has no date."""
+    """Return the XML: a case per result; headline, reason, target and causes as properties.
+
+    If the run is not green and no case shows it, an error case is added. It has no date.
+    """
     cases = [_case(result, report) for result in report.results]
     if report.exit and not _number_with("failure", cases) + _number_with("error", cases):
         cases.append(_unfinished(report))
@@ -53,6 +56,10 @@ def render(report: Report) -> str:
 
 
 def _case(result: Result, report: Report) -> ET.Element:
+    """Return a result's test case under its first clause, with the verdict's element, if any.
+
+    An advisory breach is in `system-out`.
+    """
     case = ET.Element(
         "testcase",
         {
@@ -85,7 +92,10 @@ def _unfinished(report: Report) -> ET.Element:
 
 
 def _verdict(result: Result) -> tuple[str, str] | None:
-    """Return the XML element of a verdict and its `type`; None for what counts as passed."""
+    """Return (XML element of a result's verdict, its `type`); None for what counts as passed.
+
+    Advisory failures count as passed, and errors unless the suite is to blame.
+    """
     match result.verdict, result.level:
         case "not_applicable" | "waived" as word, _:
             return "skipped", word
@@ -97,12 +107,13 @@ def _verdict(result: Result) -> tuple[str, str] | None:
 
 
 def _waived(result: Result, report: Report) -> str:
-    """Return the deviations that waive the result, on one line; empty if none does."""
+    """Return the deviations that waive the result, joined on one line; empty if none does."""
     known = waived_by(result, report.waivers)
     return "; ".join(" ".join(f"waived by {waiver.in_words()}".split()) for waiver in known)
 
 
 def _text(result: Result, report: Report) -> str:
+    """Return what a failure says: shared causes, clauses' texts, reason, evidence, a command."""
     clauses = [f"{clause_id}: {sentence(clause_id).text}" for clause_id in result.clauses]
     reproduce = f"reproduce with: {again(result.name, report)}"
     shared = [
@@ -114,16 +125,18 @@ def _text(result: Result, report: Report) -> str:
 
 
 def _number_with(tag: str, cases: list[ET.Element]) -> int:
+    """Return how many of the cases have an element with that tag."""
     return sum(case.find(tag) is not None for case in cases)
 
 
 def _spent(timing: dict[str, Any], wanted: str) -> Any:
+    """Return the seconds that timing has for a result; None if it has none."""
     results = timing.get("results")
     spent = results.get(wanted) if isinstance(results, dict) else None
     return spent.get("seconds") if isinstance(spent, dict) else None
 
 
 def _seconds(spent: Any) -> str:
-    """Format seconds with three decimals; zero if the report has no usable number."""
+    """Format seconds with three decimals; "0.000" for anything but a number from 0 to 1e9."""
     number = isinstance(spent, (int, float)) and not isinstance(spent, bool)
     return f"{spent:.3f}" if number and 0 <= spent < LONGEST else "0.000"

@@ -1,4 +1,4 @@
-"""The report as Markdown, for the summary page of a job or a comment."""
+"""The report as Markdown, for a job's summary page or a comment; escapes for such pages."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Return headline, picture, open clauses and results; the target's words are shown as code.
+    """Return headline, profile, causes, picture, clauses, open results and known deviations.
 
-    Results beyond MOST are only counted.
+    The target's words are shown as code. Results beyond fifty are only counted.
     """
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
@@ -55,7 +55,10 @@ def render(report: Report) -> str:
 
 
 def _causes(causes: Sequence[RootCause]) -> list[str]:
-    """Return a numbered list of the causes of more than one result; nothing if there is none."""
+    """Return a numbered list of the causes not waived, at most fifty, the rest counted.
+
+    Nothing if no cause has more than one result.
+    """
     if not any(len(cause.results) + len(cause.open_results) > 1 for cause in causes):
         return []
     known = [cause for cause in causes if not cause.waived]
@@ -67,7 +70,7 @@ def _causes(causes: Sequence[RootCause]) -> list[str]:
 
 
 def _cause(cause: RootCause) -> str:
-    """Return a cause as one list item: its sentence, its clause, what follows, what to mend."""
+    """Return a cause as one list item: verdict, sentence, clause, consequences, what to mend."""
     sentence = next(iter(cause.sentence.splitlines()), cause.id)
     shown = sentence if len(sentence) <= CELL else f"{sentence[:CELL]}..."
     parts = [f"**{cause.verdict}** {code(shown)} {code(cause.clause)}", plain(cause.why),
@@ -77,6 +80,10 @@ def _cause(cause: RootCause) -> str:
 
 
 def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
+    """Return counts of the required clauses, and a table of all clauses that did not pass.
+
+    Those left out are only counted.
+    """
     counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
     summary = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     lines = [f"Clauses: {summary or 'none'}; advisory ones are not counted."]
@@ -90,6 +97,7 @@ def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
 
 
 def _row(clause: ClauseVerdict) -> str:
+    """Return a clause's row: verdict, id, its reason's first line, cut to 200 characters."""
     advisory = " (advisory)" if clause.level == "advisory" else ""
     reason = next(iter(inert(clause.reason).splitlines()), "")
     shown = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
@@ -97,6 +105,7 @@ def _row(clause: ClauseVerdict) -> str:
 
 
 def _result(result: Result, report: Report) -> list[str]:
+    """Return a result under a heading: its clauses, reason (12 lines), evidence, command."""
     advisory = ", advisory" if result.level == "advisory" else ""
     lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
     for clause_id in result.clauses:
@@ -113,7 +122,7 @@ def _result(result: Result, report: Report) -> list[str]:
 
 
 def _deviation(known: Waiver) -> str:
-    """Return a deviation as one list item; its issue is code, not a link."""
+    """Return a deviation as one list item, all as code: id, state, place, date, reason, issue."""
     state = f"{code(known.state)} " if known.state else ""
     return (
         f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"
@@ -127,7 +136,10 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as inline code on one line; empty for a blank text."""
+    """Return a text as inline code on one line, escaped, in enough backticks.
+
+    "" for a blank text.
+    """
     line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""
@@ -136,16 +148,17 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as code for a table cell, which a bar would end even in code."""
+    """Return a text as code for a table cell; its bars are escaped, as they would end the cell."""
     return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:
-    """Return lines as a code block, in a fence longer than any in them."""
+    """Return lines, escaped, as a code block in a fence longer than any in them."""
     text = disarmed(inert("\n".join(lines)))
     fence = "`" * max(3, _longest(text) + 1)
     return [f"{fence}text", text, fence]
 
 
 def _longest(text: str) -> int:
+    """Return the length of the longest run of backticks in the text; 0 without one."""
     return max(map(len, _TICKS.findall(text)), default=0)

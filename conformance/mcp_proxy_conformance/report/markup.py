@@ -11,7 +11,10 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 
 
 def prose(text: str) -> str:
-    """Return the suite's own text as Markdown on one line; parts in backticks become code."""
+    """Return the suite's own text as Markdown on one line; parts in paired backticks become code.
+
+    With an odd number of backticks all is escaped.
+    """
     words = " ".join(inert(text).split())
     parts = words.split("`")
     if len(parts) % 2 == 0:

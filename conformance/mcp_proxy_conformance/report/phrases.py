@@ -28,7 +28,10 @@ _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def curl(message: ReportedMessage) -> str:
-    """Return a curl command for the message; empty if the report does not hold all its bytes."""
+    """Return a curl command that sends the message, with the headers that matter.
+
+    "" if the report does not hold all its bytes.
+    """
     if message.cut or _NO_UTF8.search(message.body):
         return ""
     words = ["curl", "-sg", word(message.peer)]
@@ -42,14 +45,14 @@ def curl(message: ReportedMessage) -> str:
 
 
 def word(text: str) -> str:
-    """Quote the text as one word of a shell command, on one line, without control characters."""
+    """Quote the text as one word of a shell command, on one line; control characters by printf."""
     if _is_plain(text):
         return text if shlex.quote(text) == text else quoted(text)
     return f"\"$(printf '{_octal(text)}')\""
 
 
 def quoted(text: str) -> str:
-    """Return the text in single quotes, as a shell reads them."""
+    """Return the text in single quotes, as a shell reads them; those in it are escaped."""
     escaped = text.replace("'", "'\\''")
     return f"'{escaped}'"
 
@@ -87,7 +90,7 @@ class Sentence:
 
 
 def sentence(clause_id: str) -> Sentence:
-    """Return text and source of a clause; a note if this version does not have the clause."""
+    """Return text and source of a clause; a note in their place if the clause is unknown."""
     try:
         source = catalogue().source(clause_id)
         return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
@@ -113,7 +116,10 @@ def interpretations_of(clause_id: str) -> list[Interpretation]:
 
 
 def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
-    """Return the deviations in use that name a waived result; empty if it is not waived."""
+    """Return the deviations in use that name a waived result or its clauses.
+
+    [] if it is not waived.
+    """
     if result.verdict != "waived":
         return []
     names = {result.check, result.case, result.name, *result.clauses}
@@ -126,10 +132,10 @@ def has_waived(report: Report) -> bool:
 
 
 def again(name: str, report: Report) -> str:
-    """Return the command line that runs this check of a report again.
+    """Return the command line that runs this check of a report again, with --check NAME.
 
-    A name that is not a check, such as that of the first look at a target, adds no option, since
-    any run repeats it.
+    If the report has no command line, it is "the same command". A name that is not a check's, as of
+    the first look at a target, adds no option, since any run repeats it.
     """
     check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
     before, after = report.timing.get("command") or ("", "")
@@ -148,7 +154,7 @@ def causes_of(result: Result, report: Report) -> list[RootCause]:
 
 
 def consequences(cause: RootCause) -> str:
-    """Return in a sentence what follows from a cause: its further clauses, and the checks."""
+    """Return a phrase: numbers of checks failing and open; further clauses broken and open."""
     broken = [clause for clause in cause.breaks if clause != cause.clause]
     still = [clause for clause in cause.leaves_open if clause != cause.clause]
     failed, left = len(cause.results), len(cause.open_results)
@@ -161,11 +167,15 @@ def consequences(cause: RootCause) -> str:
 
 
 def _number(number: int, one: str, many: str) -> str:
+    """Return the number with the noun in singular or plural."""
     return f"{number} {one if number == 1 else many}"
 
 
 def request(result: Result, report: Report) -> str:
-    """Return a curl command for the request behind the observation, else the last; may be empty."""
+    """Return a curl command for the last client request before the guilty answer; may be "".
+
+    If no answer is guilty, it is the last request of all.
+    """
     messages, places = report.messages, result.messages
     answer = next((culprit.place for culprit in guilty(result, messages)), None)
     until = len(places) if answer is None else places.index(answer)
@@ -174,9 +184,10 @@ def request(result: Result, report: Report) -> str:
 
 
 def line_of(result: Result, lines: Mapping[str, int]) -> int:
-    """Return the line of the target file to annotate: the capability's, or else the target's.
+    """Return the line of the target file to annotate: of the capabilities, if a clause needs one.
 
-    `lines` maps members of the file to their lines; 1 if the wanted ones are not among them.
+    Else of the first member that names the target. `lines` maps members of the file to their lines;
+    1 if the wanted ones are not among them.
     """
     able = any(needs_capability(clause_id) for clause_id in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING
@@ -193,13 +204,13 @@ def profile_of(report: Report) -> str:
 
 
 def named(report: Report) -> str:
-    """Return the name of the target, or its kind if it has none, and its version."""
+    """Return the name of the target, or its kind if it has none, and its version if known."""
     target = report.target
     return f"{target.name or target.kind} {target.version}".strip()
 
 
 def target_of(report: Report) -> str:
-    """Return name and version of the target, its kind, and the wire on which it was judged."""
+    """Return name and version of the target, its kind if another word, and the wire, if known."""
     target = report.target
     kind = f" ({target.kind})" if target.name and target.name != target.kind else ""
     wire = f", wire {target.wire}" if target.wire else ""
@@ -207,13 +218,13 @@ def target_of(report: Report) -> str:
 
 
 def began(report: Report) -> str:
-    """Return when the run began, in ISO 8601; empty if the report does not say it."""
+    """Return when the run began, in ISO 8601 and UTC; "" if the report does not say it so."""
     date = report.timing.get("began")
     return date if isinstance(date, str) and _DATE.fullmatch(date) else ""
 
 
 def lasted(report: Report) -> str:
-    """Return how long the run took, as `48 s` or `3 min 20 s`; empty if it is not known."""
+    """Return how long the run took, as `48 s` or `3 min 20 s`; "" if not known or over a year."""
     seconds = report.timing.get("seconds")
     if not isinstance(seconds, (int, float)) or not 0 <= seconds < YEAR_S:
         return ""
@@ -222,6 +233,7 @@ def lasted(report: Report) -> str:
 
 
 def _is_request(message: ReportedMessage) -> bool:
+    """Whether the suite's client sent it over HTTP, with a body."""
     sent = message.edge == "client" and message.direction == "sent"
     return sent and bool(message.body) and bool(message.headers)
 

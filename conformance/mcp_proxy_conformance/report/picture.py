@@ -1,4 +1,7 @@
-"""The picture of a report: a verdict for each cell of its profile's grid."""
+"""The picture of a report: a verdict for each cell of its profile's grid.
+
+Changes between pictures.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ class _Judged:
 
 
 def picture(report: Report) -> Picture | None:
-    """Return the picture of a report; None if its profile has none, or no cell was judged."""
+    """Return the picture of a report, with the rows and columns in which something was judged.
+
+    None if its profile has no grid, or no cell was judged.
+    """
     grid = grid_of(report.profile.id)
     if grid is None:
         return None
@@ -104,6 +110,7 @@ class _Evidence:
     """What a report has for the cells of a grid: its clauses, and the results on each."""
 
     def __init__(self, grid: Grid, report: Report) -> None:
+        """Index the report's clauses, and by clause its results and the grid's narrow bases."""
         self._grid = grid
         self._clauses = {clause.id: clause for clause in report.clauses}
         self._results: dict[str, list[Result]] = {}
@@ -117,7 +124,10 @@ class _Evidence:
                     self._narrow.setdefault(clause, []).append(basis)
 
     def cell(self, name: str, every: Sequence[Basis], row: str = "") -> Cell | None:
-        """Return the cell that rests on all these bases; None if nothing is demanded of it."""
+        """Return the cell that rests on these bases: worst verdict, its clauses and results.
+
+        None if nothing is demanded of it.
+        """
         found = [
             judged
             for basis in every
@@ -137,7 +147,11 @@ class _Evidence:
         )
 
     def _judged(self, clause_id: str, basis: Basis, row: str) -> _Judged | None:
-        """Return what the results of a basis say of a clause in a row; None if nothing."""
+        """Return the worst verdict on a clause in a row by a basis's results, and those results.
+
+        Without such results it is the clause's own verdict, if no result is on it and the basis is
+        not narrow. None if nothing, or if the clause is untested or not in the report.
+        """
         clause = self._clauses.get(clause_id)
         if clause is None or clause.cause == "untested":
             return None
@@ -157,7 +171,7 @@ class _Evidence:
         return _Judged(clause_id, worst, behind)
 
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
-        """Whether a result on a clause counts in a row of a basis: the basis takes it there.
+        """Whether a result on a clause counts in a row of a basis.
 
         A result that tells its rows counts there alone, whatever its stage; any other one in all
         rows of the basis that names its check or stage, else of each that names neither.
@@ -189,13 +203,20 @@ class _Evidence:
 
 
 def _verdict(result: Result, clause: str) -> CellVerdict | None:
+    """Return a result's verdict on a clause.
+
+    `not_asked` if it does not apply for lack of an option. None if it has none.
+    """
     verdict = result.of(clause)
     return "not_asked" if verdict == "not_applicable" and result.cause in NOT_ASKED else verdict
 
 
 @cache
 def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
-    """Return the locks of each locked tool that a case is about; empty for an unknown case."""
+    """Return the set of lock states of the locked tools a case is about.
+
+    Empty for an unknown case.
+    """
     case = next((case for case in cases() if case.id == case_id), None)
     if case is None:
         return frozenset()
@@ -208,7 +229,7 @@ Change = tuple[str, tuple[CellVerdict | None, ...]]
 
 
 def changes(pictures: Sequence[Picture | None]) -> tuple[Change, ...]:
-    """Return each cell whose verdicts differ between the pictures."""
+    """Return (name, verdict in each picture) for each cell whose verdicts differ; None is blank."""
     known = [
         {cell.name: cell.verdict for cell in shown.every} if shown else {} for shown in pictures
     ]

@@ -1,4 +1,4 @@
-"""Pins for a target file: lines that declare which status each unread text conveys."""
+"""Pins for a target file: the status that each unread text conveys; and the pinned texts in use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from mcp_proxy_conformance.report.document import Report
 
 
 def pins(report: Report) -> list[str]:
-    """Return the lines of a table `pins` with each unread text once, under its first status.
+    """Return the lines of a table `pins` with each unread text of required results once.
 
-    Empty if every text that counts was read.
+    Each is under its first status, with a remark on others. [] if there is none.
     """
     statuses: dict[str, list[str]] = {}
     for result in report.results:
@@ -29,7 +29,7 @@ def pins(report: Report) -> list[str]:
 
 
 def pinned(report: Report) -> list[str]:
-    """Return each text that was accepted because it is pinned, with its statuses, as a phrase."""
+    """Return for each text accepted because it is pinned, once, "TEXT for STATUS and STATUS"."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
         for lock_text in result.pinned:
@@ -38,7 +38,7 @@ def pinned(report: Report) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Quote the text as TOML on one line; unprintable characters are escaped."""
+    """Quote the text as a TOML string on one line; unprintable characters are escaped."""
     plain = json.dumps(text, ensure_ascii=False)
     return "".join(
         character if character.isprintable() else _escaped(character) for character in plain
@@ -46,5 +46,6 @@ def quoted(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
+    """Return the character's escape in TOML: of four hex digits, or eight beyond U+FFFF."""
     number = ord(character)
     return f"\\U{number:08x}" if number > 0xFFFF else f"\\u{number:04x}"  # noqa: PLR2004

@@ -31,12 +31,12 @@ class BadReport(Exception):
 
 
 def read_report(path: Path) -> Report:
-    """Read a `report.json`, valid under schemas/report.schema.json.
+    """Read a `report.json`, valid under schemas/report.schema.json, or of the first format.
 
-    One of an earlier version has no causes; they are computed then.
+    Causes are computed if it has none.
 
     Raises:
-        BadReport: The file does not exist, or is not a report of this format.
+        BadReport: The file does not exist, is not such a report, or contradicts itself.
     """
     try:
         raw = read_bytes(path, MOST_OF_REPORT)
@@ -73,7 +73,10 @@ def read_report(path: Path) -> Report:
 
 
 def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a document of the first format in place; values out of place stay as they are."""
+    """Convert a document of the first format in place: `judgement` F or A becomes `level`.
+
+    Return it. Values out of place stay as they are.
+    """
     levels: dict[object, str] = {"F": "required", "A": "advisory"}
     document["format"] = FORMAT
     for name in ("clauses", "results"):
@@ -90,7 +93,10 @@ class _Twice(ValueError):
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object as a dict; raises _Twice if it has one of them twice."""
+    """Return the members of a JSON object as a dict.
+
+    Raises _Twice, with the name, if one is twice.
+    """
     unique = dict(members)
     if len(unique) < len(members):
         names = [name for name, _ in members]
@@ -100,7 +106,7 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _contradiction(report: Report) -> str:
-    """Return the contradiction between the exit code and the clauses; empty if there is none."""
+    """Return how the exit code contradicts required clauses or completeness; "" if it does not."""
     firm = [clause for clause in report.clauses if clause.level == "required"]
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
     unsettled = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
@@ -117,7 +123,10 @@ def _contradiction(report: Report) -> str:
 
 
 def _fault(document: Any) -> str:
-    """Return how the document breaks the schema or lacks a cited message; empty if sound."""
+    """Return the first breach of the schema, or a message that is cited but missing.
+
+    "" if sound.
+    """
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:

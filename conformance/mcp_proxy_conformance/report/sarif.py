@@ -30,7 +30,10 @@ UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 
 
 def render(report: Report) -> str:
-    """Return the SARIF log of one run as indented JSON."""
+    """Return the SARIF log of one run as indented JSON: required failures, waived ones suppressed.
+
+    Each clause of the report or of a result is a rule.
+    """
     levels = {clause.id: clause.level for clause in report.clauses}
     for result in report.results:
         for clause_id in result.clauses:
@@ -58,6 +61,10 @@ def render(report: Report) -> str:
 
 
 def _rule(clause_id: str, level: str) -> dict[str, Any]:
+    """Return the SARIF rule of a clause: text, source, help.
+
+    Level `error` if required, else `note`.
+    """
     wording = sentence(clause_id)
     return {
         "id": inert(clause_id),
@@ -72,7 +79,10 @@ def _rule(clause_id: str, level: str) -> dict[str, Any]:
 
 
 def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
-    """Return the end of the run, and notifications of the results it could not settle."""
+    """Return the end of the run: exit code, headline, and whether it judged what it was to judge.
+
+    Each required result with an error or left open is a notification.
+    """
     return {
         "executionSuccessful": report.exit not in UNDONE,
         "exitCode": report.exit,
@@ -89,7 +99,7 @@ def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
 
 
 def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return a failure as a SARIF result under its first clause, with a place in a file."""
+    """Return a failure as a SARIF result under its first clause, with place and suppressions."""
     first = result.clauses[0] if result.clauses else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
     lines = [f"{result.name} on {result.stage}", result.reason, *result.evidence]
@@ -109,13 +119,14 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
 
 
 def _logical(result: Result, report: Report) -> dict[str, Any]:
+    """Return a logical location: the stage, qualified by the kind of target."""
     place = f"{report.target.kind}/{result.stage}"
     named = {"name": inert(result.stage), "fullyQualifiedName": inert(place)}
     return {"logicalLocations": [named | {"kind": "resource"}]}
 
 
 def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return the location of the waiving deviation, else in the target file; else empty."""
+    """Return the line of the waiving deviation, else one in the target file; {} without a file."""
     file, line = report.target.file, line_of(result, report.target.lines)
     if known and known[0].file:
         file, line = known[0].file, known[0].line
@@ -126,7 +137,7 @@ def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[s
 
 
 def _uri(file: str) -> str:
-    """Return a file's path as a URI: an absolute one with scheme `file`, else relative."""
+    """Return a file's path as a URI: scheme `file` if absolute or on a drive, else relative."""
     reference = quote(file, safe="/", errors="replace")
     if file.startswith("/"):
         return f"file://{reference}"
@@ -134,7 +145,10 @@ def _uri(file: str) -> str:
 
 
 def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return a SARIF suppression for each waiver of a waived result; empty for any other."""
+    """Return a SARIF suppression for each waiver of a waived result; {} for any other result.
+
+    Without a known waiver it is the result's reason.
+    """
     if result.verdict != "waived":
         return {}
     reasons = [inert(waiver.in_words()) for waiver in known] or [inert(result.reason)]
@@ -147,6 +161,6 @@ def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
 
 
 def _message(text: str) -> dict[str, str]:
-    """Return a SARIF message of plain text: braces doubled, nothing in it a link."""
+    """Return a SARIF message of plain text, escaped: braces doubled, nothing in it a link."""
     escaped = inert(text).replace("{", "{{").replace("}", "}}")
     return {"text": escaped.replace("](", "] (")}

@@ -19,7 +19,8 @@ SILENT = ("killed", "acquitted", "behaved")
 def lines(document: dict[str, Any]) -> list[str]:
     """Summarise a document of schemas/selftest.schema.json, in lines for the terminal.
 
-    They are counts by kind of trial, each trial that did not go as expected, and checks to review.
+    They are counts by kind of trial, each trial that did not go as expected, checks to review, and
+    a last line with the conclusion.
     """
     summary = []
     for kind, title in TITLES.items():
@@ -41,7 +42,10 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _summed(document: dict[str, Any]) -> str:
-    """Return, in words, whether the selftest has proven the suite."""
+    """Return, in words, whether the selftest proved the suite.
+
+    Or that no mutant can be observed.
+    """
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}
@@ -53,5 +57,6 @@ def _summed(document: dict[str, Any]) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
+    """Return a trial in a line: its cell, the first three checks behind it, id, text, reason."""
     by = f" by {', '.join(row['by'][:3])}" if row["by"] else ""
     return f"  {row['cell']}{by}: {row['id']}, {row['text']} {row['reason']}".rstrip()

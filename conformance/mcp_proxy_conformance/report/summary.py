@@ -1,4 +1,4 @@
-"""Summary of a run on the terminal: what was judged and what was not, its cost, what to do next."""
+"""Summary of a run on the terminal: what was judged, its cost, what to do next, the last line."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
     """Return the labelled lines before the last one, broken at `columns` unless that is 0.
 
-    Unless `is_verbose`, what is advisory or not judged is only counted where something is broken or
-    open: there the causes come first.
+    Then the commands to run next. Unless `is_verbose`, what is advisory or not judged is only
+    counted where something is broken or open: there the causes come first.
     """
     why = "see above" if is_verbose else "--verbose shows why"
     is_listed = is_verbose or report.exit == 0
@@ -69,7 +69,10 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
 
 
 def _labelled(label: str, text: str, columns: int) -> list[Line]:
-    """Return the text beside its label, in as many lines as it needs; its verdicts are coloured."""
+    """Return the text beside its label, broken at `columns`, at least 20 wide, unless that is 0.
+
+    Verdicts are coloured beside the labels of counts.
+    """
     broken = [text]
     if columns:
         room = max(20, columns - LABEL)
@@ -84,14 +87,14 @@ COUNTED = ("clauses", "advisory", "checks")
 
 
 def _verdicts(text: str) -> tuple[Span, ...]:
-    """Return the coloured parts of a text with numbers of verdicts, like `3 fail`."""
+    """Return the spans of a text's numbers with a coloured verdict, like `3 fail`."""
     words = "|".join(COLOURS)
     found = re.finditer(rf"\b\d+ ({words})\b", text)
     return tuple(Span(match.start(), match.end(), match[1]) for match in found)
 
 
 def _unrepeated(lines: list[Line]) -> Iterator[Line]:
-    """Yield the lines, each label only where it is not that of the line before."""
+    """Yield the lines, each label only where it is not that of the last labelled line."""
     before = ""
     for line in lines:
         label = line.text[:LABEL]
@@ -101,7 +104,10 @@ def _unrepeated(lines: list[Line]) -> Iterator[Line]:
 
 
 def _checks(report: Report) -> str:
-    """Return how many checks ran, how long the run took, and their numbers by verdict."""
+    """Return how many results there are, how long the run took, and their numbers by verdict.
+
+    Advisory ones are counted apart.
+    """
     seconds = report.timing.get("seconds")
     spent = "" if seconds is None else f" in {_duration(seconds)}"
     by_level = {level: Counter[str]() for level in ("required", "advisory")}
@@ -114,6 +120,7 @@ def _checks(report: Report) -> str:
 
 
 def _duration(seconds: float) -> str:
+    """Return minutes and seconds or, below a minute, seconds with one decimal."""
     minutes, rest = divmod(round(seconds), MINUTE)
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
@@ -126,14 +133,16 @@ def _counts(report: Report, level: str) -> str:
 
 
 def _in_words(counts: Counter[str]) -> str:
+    """Return the counts, like "3 pass, 1 not run", in the usual order; without zeros."""
     words = (*VERDICTS, NOT_RUN)
     return ", ".join(f"{counts[each]} {each.replace('_', ' ')}" for each in words if counts[each])
 
 
 def _not_judged(report: Report, *, whole: bool) -> list[str]:
-    """Return the required clauses that do not apply, by reason; it names the option, if any.
+    """Return a line for each reason with the required clauses that do not apply for it.
 
-    Of a run that does not end with 0 they are counted, if there are many reasons; not if `whole`.
+    Those left out are not among them. Of a run that does not end with 0, more than three reasons
+    are one line of counts, unless `whole`.
     """
     reasons: dict[str, list[str]] = {}
     for clause in _of(report, "required"):
@@ -146,7 +155,10 @@ def _not_judged(report: Report, *, whole: bool) -> list[str]:
 
 
 def _next(report: Report, path: Path) -> Iterator[str]:
-    """Yield the commands to run next, each with what it is for."""
+    """Yield lines of the commands to run next, each after a comment on what it is for.
+
+    The last renders the page; the first depends on the outcome: the whole run, `init` or `gate`.
+    """
     commands = []
     whole = " ".join(filter(None, report.timing.get("command") or ()))
     if report.headline == "partial" and whole:
@@ -164,7 +176,10 @@ def _next(report: Report, path: Path) -> Iterator[str]:
 
 
 def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:
-    """Return the last line: outcome, exit code and the report's path; broken at `columns`."""
+    """Return the last line: outcome, exit code and the report's path; broken at `columns` unless 0.
+
+    The reason counts and names broken or unsettled required clauses, and is cut at 500 characters.
+    """
     firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
     reason = " ".join(report.why.split())
@@ -187,7 +202,7 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
 
 
 def ending(report: Report, code: int | None) -> str:
-    """Return the exit code as text, and why it differs from the report's own."""
+    """Return the exit code as text; if `code` is another than the report's own, with both."""
     own = report.exit
     if code in (None, own):
         return f"exit {own}"
@@ -195,13 +210,16 @@ def ending(report: Report, code: int | None) -> str:
 
 
 def _of(report: Report, level: str) -> list[ClauseVerdict]:
+    """Return the clauses of that level."""
     return [clause for clause in report.clauses if clause.level == level]
 
 
 def _word(clause: ClauseVerdict) -> str:
+    """Return the clause's verdict, or `not run` if the run ended before it."""
     return NOT_RUN if is_after_the_end(clause) else clause.verdict
 
 
 def _some(ids: list[str]) -> str:
+    """Return the first ten ids, joined, and how many more there are."""
     rest = f", and {len(ids) - IDS} more" if len(ids) > IDS else ""
     return ", ".join(ids[:IDS]) + rest

@@ -24,11 +24,12 @@ WIDTH = len("not_applicable")
 
 
 def known_failures(report: Report) -> list[str]:
-    """Return a line for each deviation: its state, reason, date and place."""
+    """Return a line for each deviation: its state, reason, issue, date and place."""
     return [f"{STATES[waiver.state]:{WIDTH}}  {_known(waiver)}" for waiver in report.waivers]
 
 
 def _known(waiver: Waiver) -> str:
+    """Return a deviation in words; a stale one with advice to remove it."""
     if gone := stale([waiver]):
         return gone[0]
     reason = f"{' '.join(waiver.reason.split())} ({waiver.issue}, until {waiver.expires})"
@@ -46,7 +47,10 @@ WHOSE = {
 
 
 def errors(report: Report) -> list[Line]:
-    """List up to MOST distinct errors, each with who is to blame and the checks it affected."""
+    """Return up to twelve distinct errors, with who is to blame, the checks affected, a command.
+
+    A line counts further ones; clauses that no check observed follow.
+    """
     groups = _by_reason(report, "error")
     lines: list[Line] = []
     for (reason, blame), affected in list(groups.items())[:MOST]:
@@ -60,7 +64,10 @@ def errors(report: Report) -> list[Line]:
 
 
 def inconclusive(report: Report) -> list[Line]:
-    """List up to MOST reasons why required results are inconclusive, each with its repair."""
+    """Return up to twelve reasons why required results are inconclusive, each with its repair.
+
+    A line counts further ones; texts to pin in the target file follow.
+    """
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
     for (reason, _), affected in list(groups.items())[:MOST]:
@@ -79,6 +86,7 @@ def inconclusive(report: Report) -> list[Line]:
 
 
 def _to_be_pinned(report: Report) -> list[Line]:
+    """Return the lines of pins for unread texts, with an introduction; [] without such texts."""
     lines = [Line(f"    {line}", whole=True) for line in pins(report)]
     if not lines:
         return []
@@ -88,14 +96,17 @@ def _to_be_pinned(report: Report) -> list[Line]:
 
 
 def settling(clauses: list[str]) -> str:
-    """Return the repair for clauses of an inconclusive result that has no hint of its own."""
+    """Return advice for an inconclusive result without a hint: `explain` of its first clause.
+
+    Without a clause it is to run the suite again.
+    """
     if not clauses:
         return "run the suite again"
     return f"provide what is missing; `mcp-proxy-conformance explain {clauses[0]}` shows the checks"
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
-    """Group the results of that verdict that count by their reason and who is to blame."""
+    """Return {(reason, blame): results} of that verdict, required ones or blamed on the suite."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
         counts = result.level == "required" or result.blame == "suite"
@@ -105,6 +116,7 @@ def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Resul
 
 
 def _occurrences(affected: list[Result], report: Report) -> list[Line]:
+    """Return a line with the names of affected results, and one that reproduces the first."""
     return [
         Line(f"    in {names(affected)}"),
         Line(f"    Reproduce with: {again(affected[0].name, report)}", whole=True),
@@ -112,13 +124,16 @@ def _occurrences(affected: list[Result], report: Report) -> list[Line]:
 
 
 def _further_reasons(reasons: int) -> list[Line]:
-    """Return a line that counts the reasons beyond the MOST that are shown, if any."""
+    """Return a line that counts the reasons beyond twelve, and a blank one.
+
+    [] if there are none.
+    """
     rest = reasons - MOST
     return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
 
 
 def _unseen(report: Report) -> list[Line]:
-    """List up to MOST clauses that are errors because no check observed them."""
+    """Return an ERROR line for up to twelve clauses that are errors without any result."""
     missing = [
         clause for clause in report.clauses if clause.verdict == "error" and not clause.results
     ]
@@ -144,6 +159,9 @@ def render(
     columns: int = 0,
 ) -> str:
     """Return the text for the terminal; all output of the target is escaped.
+
+    The order is details if verbose, causes or failures, known failures, picture, summary, last
+    line.
 
     Args:
         report: The document of a report.
@@ -177,17 +195,18 @@ def render(
 
 
 def _is_single(report: Report) -> bool:
-    """Whether no more than one result failed or is open."""
+    """Whether the causes name no more than one failed or open result."""
     names = {name for cause in report.causes for name in (*cause.results, *cause.open_results)}
     return len(names) <= 1
 
 
 def _known_failures(report: Report) -> list[Line]:
+    """Return the known failures under a title, with a blank line after them; [] without any."""
     known = known_failures(report)
     return [Line("known failures:"), *map(Line, known), Line()] if known else []
 
 
 def _near(path: Path) -> Path:
-    """Return the path relative to the working folder, if it is inside."""
+    """Return the path relative to the working folder, if it is inside; else unchanged."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
