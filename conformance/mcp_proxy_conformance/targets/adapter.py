@@ -1,4 +1,4 @@
-"""The adapter protocol: the operations that the suite requires of the code that drives a target."""
+"""The adapter protocol and its errors; Target and Access, which describe what it drives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class TargetNotStarted(AdapterError):
 
 
 def without_frames(error: E) -> E:
-    """Strip the error of its traceback and causes, which keep answers in memory; return it."""
+    """Strip the error itself of its traceback, context and cause, which keep answers in memory.
+
+    Return it.
+    """
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 

@@ -1,4 +1,4 @@
-"""The adapter for targets in any language: a program with a protocol in lines of JSON."""
+"""The adapter for targets in any language: a program that gets each operation as a line of JSON."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(access: AdapterOk) -> str | None:
-    """Return why the access in an answer is unusable, and the repair; None if it is usable."""
+    """Return why the access in an answer is unusable, and the repair; None if it is usable.
+
+    Its URL, the headers of administrator and agents, and the stdio command line are tried.
+    """
     if access.url is not None:
         try:
             Client(access.url, transcript=Transcript())  # it connects only when it is first used
@@ -90,7 +93,7 @@ def _fault_of_stdio(stdio: Stdio) -> str | None:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether the system accepts the word as an argument of a program."""
+    """Whether the system accepts the word as an argument: encodable, and without a NUL."""
     try:
         return b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:
@@ -98,7 +101,10 @@ def _is_plain(word: str) -> bool:
 
 
 def quoted(line: bytes) -> str:
-    """Return an adapter's line for an error message: cut, and with its credentials redacted."""
+    """Return an adapter's line for an error message, as a repr: cut at 300 characters.
+
+    Of a JSON object or list the credentials are redacted.
+    """
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     try:
         parsed = json.loads(text)
@@ -116,7 +122,10 @@ def _cut(value: object) -> str:
 
 
 def _redacted(value: Any, *, secret: bool = False) -> Any:
-    """Return the JSON value with all values inside the members of `SECRET` redacted."""
+    """Return the JSON value; values in `headers`, `agents` and `env`, at any depth, are redacted.
+
+    A null is kept. `secret`: the value is itself within such a member.
+    """
     if isinstance(value, dict):
         return {
             name: _redacted(member, secret=secret or name in SECRET)
@@ -150,7 +159,8 @@ class CommandAdapter:
         """Start the adapter program, and through it the target; return how it is reached.
 
         TargetNotStarted if the program breaks the protocol, refuses, or leaves out url or agents;
-        AdapterError if it answers with an error. The folder `state` in `folder` must not exist.
+        AdapterError if it answers with an error. The folder `state` in `folder`, made here, must
+        not exist.
         """
         state = folder / "state"
         state.mkdir(mode=0o700, parents=True)
@@ -202,23 +212,31 @@ class CommandAdapter:
         return self._moved(self._ask("indeterminate", **members))
 
     def alive(self) -> bool:
-        """Whether the adapter program runs; it reports itself if the target has ended."""
+        """Whether the adapter program runs.
+
+        False before `start`. It reports a target's end itself.
+        """
         return self._program is not None and self._program.alive()
 
     def log(self) -> str:
-        """Return the tail of the adapter program's standard error."""
+        """Return the tail of the adapter program's standard error; "" before `start`."""
         return self._program.tail() if self._program is not None else ""
 
     def stop(self) -> None:
-        """Close the program's standard input; end its process group if it runs 5 s later.
+        """Close the program's standard input.
 
-        A program that broke the protocol is not waited for.
+        End its process group, the program too if it runs 5 s later. A program that broke the
+        protocol is not waited for.
         """
         if self._program is not None:
             self._program.finish(0.0 if self._broken else END_S)
 
     def _ask(self, op: str, within_s: float | None = None, **members: Any) -> AdapterOk:
-        """Send one request and return its answer; raises Refused, Unsupported, AdapterError."""
+        """Send one request and return its answer's `ok`, within 30 s by default.
+
+        One request at a time. Raises Refused, Unsupported (of an optional operation), and
+        AdapterError, at once after an earlier breach of the protocol.
+        """
         with self._talk:
             if self._broken:
                 raise AdapterError(self._broken)
@@ -242,7 +260,10 @@ class CommandAdapter:
         return answer.ok
 
     def _line(self, op: str, within_s: float) -> bytes:
-        """Wait for the program's next line; if it does not come, end it and raise."""
+        """Wait for the program's next line.
+
+        If none comes in time or it has ended, end it and raise.
+        """
         assert self._program is not None
         try:
             return self._program.receive(within_s)
@@ -252,7 +273,10 @@ class CommandAdapter:
             raise self._break(f"it {end} before it answered {op}") from None
 
     def _read(self, op: str, line: bytes) -> AdapterAnswer:
-        """Return the answer in a line; if it breaks the protocol, end the program and raise."""
+        """Return the answer in a line; if it breaks the protocol, end the program and raise.
+
+        It must have one outcome, the id of the request, and a usable access.
+        """
         try:
             answer = msgspec.json.decode(line, type=AdapterAnswer)
         except RecursionError:
@@ -274,11 +298,17 @@ class CommandAdapter:
         return answer
 
     def _misread(self, op: str, line: bytes, fault: str) -> AdapterError:
-        """End the program; return the error that quotes the line, to be raised."""
+        """End the program.
+
+        Return the error that quotes the line and names the fault, to be raised.
+        """
         return self._break(f"its answer to {op} is {quoted(line)}{fault}")
 
     def _break(self, complaint: str) -> AdapterError:
-        """End the program, which is out of step; return the error to raise, with the log's end."""
+        """End the program, which is out of step; return the error to raise, with the log's end.
+
+        It is a TargetNotStarted for the first request, and is raised again for later requests.
+        """
         assert self._program is not None
         self._program.end()
         tail = self._program.tail().strip()
@@ -288,9 +318,10 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: AdapterOk) -> Access | None:
-        """Store the access in an answer; return it, None if unchanged. Agents left out stay.
+        """Store the access in an answer.
 
-        Headers of agents that the world does not have are ignored.
+        Return it, None if unchanged. Members left out stay as they were. Headers of agents that the
+        world does not have are ignored.
         """
         old, stdio = self._access, accepted.stdio
         agents = {n: held for n, held in (accepted.agents or {}).items() if n in self._agents}
@@ -305,7 +336,10 @@ class CommandAdapter:
 
 
 def _server(world: World, name: str, place: UpstreamAddress) -> dict[str, Any]:
-    """Return a server as the request `start` has it: its address, and its allow or deny list."""
+    """Return a server as the request `start` has it: name, trust, address, and any list.
+
+    An allow list goes before a deny list.
+    """
     server = world.server(name)
     members: dict[str, Any] = {"name": name, "trusted": server.trusted}
     members |= (

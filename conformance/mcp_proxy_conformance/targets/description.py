@@ -1,4 +1,4 @@
-"""Description of a target: its file, or options in its place, read and checked."""
+"""Description of a target: its file, or options in its place, read, checked and completed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def describe(
 def describe_surface(file: Path) -> Description:
     """Return a target file's description for a run on an endpoint, which is already started.
 
-    It need not say how to start a target. Raises BadTarget.
+    It need not say how to start a target; its capabilities are not checked. Raises BadTarget.
     """
     members = _read(file)
     described = _converted({"kind": "command"} | members, str(file))
@@ -110,7 +110,7 @@ def describe_surface(file: Path) -> Description:
 
 
 def description_of_loader(members: Mapping[str, Any], place: str) -> Description:
-    """Return the description of a loader with these declarations; other members are left out.
+    """Return the description of a loader with what its hello declares; other members are left out.
 
     Raises:
         BadTarget: One of them is unusable; the message names `place`.
@@ -122,7 +122,7 @@ def description_of_loader(members: Mapping[str, Any], place: str) -> Description
 
 
 def completed(described: Description, declared: Description) -> Description:
-    """Return the description of a loader with what it lacks taken from what is `declared`."""
+    """Return a loader's description with each member that it leaves out taken from `declared`."""
     return msgspec.structs.replace(
         described,
         name=described.name or declared.name,
@@ -136,7 +136,10 @@ def completed(described: Description, declared: Description) -> Description:
 
 
 def kind_in(file: Path) -> str | None:
-    """Return the kind that a target file names, None if it names none or cannot be read."""
+    """Return the kind that a target file names.
+
+    None if it names none or an unknown one, or is bad.
+    """
     try:
         kind = _read(file).get("kind")
     except BadTarget:
@@ -163,7 +166,10 @@ OPTIONS = (
 
 
 def _of_word(name: str, word: str) -> Any:
-    """Return an environment variable's text as the value of that member; BadTarget if unusable."""
+    """Return an environment variable's text as the value of that member; BadTarget if unusable.
+
+    Seconds become a number, a command the words of a shell, signatures lines, capabilities words.
+    """
     if name.endswith("_s"):
         try:
             return float(word)
@@ -184,7 +190,10 @@ def _of_word(name: str, word: str) -> Any:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return the members of a target file; BadTarget if it is unreadable, not TOML, or too deep."""
+    """Return the members of a target file.
+
+    Raises BadTarget if it is unreadable, not TOML, or nested deeper than thirty levels.
+    """
     try:
         members = read_toml(file)
         nests_too_deeply = nests_deeper(members, DEEPEST)
@@ -202,7 +211,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _put(members: dict[str, Any], name: str, value: Any) -> None:
     """Set a member by its dotted name, such as `upstreams.host`, in `members`.
 
-    Nothing is set inside a member that is not a table.
+    Make a missing table. Nothing is set inside a member that is not a table.
     """
     outer, dot, inner = name.partition(".")
     if not dot:
@@ -212,7 +221,7 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _converted(members: dict[str, Any], place: str) -> Description:
-    """Return the members as a Description; BadTarget for an unknown or ill-typed one."""
+    """Return the members as a Description; BadTarget, with place and repair, for a bad one."""
     try:
         return msgspec.convert(members, Description)
     except msgspec.ValidationError as error:
@@ -220,7 +229,10 @@ def _converted(members: dict[str, Any], place: str) -> Description:
 
 
 def _readable(complaint: str) -> str:
-    """Reword msgspec's error for users; for an unknown member, suggest the nearest known name."""
+    """Reword msgspec's error for users; for an unknown member, suggest the nearest known name.
+
+    If none is near, list the known ones.
+    """
     match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
     if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
@@ -246,7 +258,11 @@ def _parts(annotation: Any) -> list[Any]:
 
 
 def _check(described: Description, place: str) -> None:
-    """Raise BadTarget if the description contradicts itself, or lacks what its kind needs."""
+    """Raise BadTarget if the description contradicts itself, or lacks what its kind needs.
+
+    That is an unknown capability or pinned status, a text pinned for both kinds of lock, a NUL, a
+    missing command or binary, or what the checks of loaders and surfaces find.
+    """
     known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
     for word in described.capabilities or ():
         if word not in known:
@@ -278,7 +294,7 @@ def _check(described: Description, place: str) -> None:
 
 
 def _check_loader(described: Description, place: str) -> None:
-    """Raise BadTarget for members of loaders elsewhere, or an empty timeout signature."""
+    """Raise BadTarget for an empty timeout signature, or members of loaders in another kind."""
     if described.kind == "loader":
         if not all(signature.strip() for signature in described.timeout_signatures):
             raise BadTarget(
@@ -294,7 +310,10 @@ def _check_loader(described: Description, place: str) -> None:
 
 
 def _check_surface(described: Description, place: str) -> None:
-    """Raise BadTarget if the surface is incomplete, or disagrees with the capabilities."""
+    """Raise BadTarget if the surface is incomplete, has a bad path, or disagrees with capabilities.
+
+    A described target without a surface passes, except that of kind `command`, which has defaults.
+    """
     surface, declared = described.surface, described.capabilities
     if described.kind == "command":
         declared = LEAST if declared is None else declared
@@ -328,7 +347,7 @@ def _check_surface(described: Description, place: str) -> None:
 
 
 def _paths(surface: Surface) -> list[tuple[str, str]]:
-    """Return every endpoint path of a surface, each with its place in the target file."""
+    """Return (place in the target file, path) of each endpoint of a surface and its templates."""
     templates: dict[str, ToolTemplate] = {"listing": surface.listing}
     templates |= {f"calls[{at}]": template for at, template in enumerate(surface.calls)}
     if surface.inspect is not None:

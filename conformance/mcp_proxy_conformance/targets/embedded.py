@@ -58,7 +58,7 @@ class Embedded(Process):
         return self._running
 
     def first_line(self, deadline: float) -> str:
-        """Return at once the line with the URL that the reference would print."""
+        """Return at once, as a line of JSON, the URL that the reference would print."""
         del deadline
         return json.dumps({"url": self._url})
 
@@ -74,14 +74,17 @@ class EmbeddedHost:
     """Opens proxies on one loop in one background thread."""
 
     def __init__(self, changed: ChangedProxy) -> None:
-        """Start the loop and its thread; every proxy of the host has this change."""
+        """Start the loop in a daemon thread; every proxy of the host has this change."""
         self._changed = changed
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Open a proxy with the config and data folder in `arguments`; `env` is ignored."""
+        """Open a proxy with the config and data folder in `arguments`; `env` is ignored.
+
+        Raises TargetNotStarted if it breaks, or takes over 10 s.
+        """
         del env
         options = dict(
             argument.removeprefix("--").split("=", 1) for argument in arguments if "=" in argument
@@ -96,7 +99,7 @@ class EmbeddedHost:
             raise TargetNotStarted(f"the reference does not start: {error!r}") from None
 
         def end() -> None:
-            """Have the proxy close, and wait for it up to 5 s."""
+            """Have the proxy close, and wait for it up to 5 s; its error is not raised."""
             self._loop.call_soon_threadsafe(over.set)
             serving.exception(END_S)
 
@@ -116,7 +119,10 @@ class EmbeddedHost:
             opened.set_exception(error)
 
     def close(self) -> None:
-        """Stop the loop and its thread; its proxies have been ended by their starters."""
+        """Stop the loop and wait up to 5 s for its thread; a second call does nothing.
+
+        Its proxies have been ended by their starters.
+        """
         if self._loop.is_closed():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -126,7 +132,10 @@ class EmbeddedHost:
 
 
 def embedded(changed: ChangedProxy, **members: Any) -> Target:
-    """Return a target of kind `reference` whose proxies run in this process."""
+    """Return a target of kind `reference` whose proxies, all changed so, run in this process.
+
+    `members` override those of Target. Over stdio it is a program of its own.
+    """
     host = EmbeddedHost(changed)
     command = (sys.executable, "-m", "mcp_proxy_mutants.over_stdio", changed.id)
     launch = replace(REFERENCE, command=command, serves_stdio=changed.over_stdio, host=())

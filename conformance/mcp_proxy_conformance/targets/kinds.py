@@ -1,4 +1,4 @@
-"""Kinds of targets that can be judged, each built from its description."""
+"""Targets of each kind, built from a description; and what is known of a running endpoint."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 
 
 def target_of(described: Description) -> Target:
-    """Return the Target of a description; raises BadTarget for a loader or a missing program."""
+    """Return the Target of a description, whose members override those of its kind.
+
+    Raises BadTarget for a loader or a missing program.
+    """
     if described.kind == "loader":
         raise BadTarget("only `run loader` judges a target of kind 'loader'; use that command")
     if described.kind == "mcpproxy":
@@ -70,7 +73,10 @@ class Knowledge:
 
 
 def knowledge_in(file: Path | None) -> Knowledge:
-    """Return what a target file says of a running endpoint; raises BadTarget."""
+    """Return what a target file says of a running endpoint, the usual for None; raises BadTarget.
+
+    A file without a surface has that of its kind.
+    """
     if file is None:
         return Knowledge()
     described = describe_surface(file)
@@ -89,7 +95,7 @@ def knowledge_in(file: Path | None) -> Knowledge:
 
 
 def _pins(described: Description) -> dict[str, frozenset[str]]:
-    """Map each pinned text to the statuses that the target file pins it for."""
+    """Map each pinned text to the set of statuses that the target file pins it for."""
     pinned = {text for texts in described.pins.values() for text in texts}
     return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
@@ -98,7 +104,7 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
 
 
 def _narrowed(target: Target) -> Target:
-    """Return the target with one endpoint and one call, unless it declares direct_endpoints."""
+    """Return the target with its first endpoint and call only, unless with direct_endpoints."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface
@@ -109,7 +115,10 @@ def _narrowed(target: Target) -> Target:
 
 
 def _reference() -> Target:
-    """Return the reference as a target, whose processes a warm host forks if the system can."""
+    """Return the bundled reference as a target.
+
+    A warm host forks its processes if the system can.
+    """
     host = WarmHost(REFERENCE.host) if REFERENCE.host else None
     return Target(
         kind="reference",
@@ -122,7 +131,10 @@ def _reference() -> Target:
 
 
 def _mcpproxy(path: str) -> Target:
-    """Return the real Go proxy as a target; BadTarget if the program cannot be run."""
+    """Return the real Go proxy, a program by path or name, as a target with its delays.
+
+    Raises BadTarget if it cannot be run.
+    """
     binary = shutil.which(path)
     if binary is None:
         what = "is not executable" if Path(path).exists() else "does not exist"
@@ -145,7 +157,7 @@ def _mcpproxy(path: str) -> Target:
 
 
 def _command(command: tuple[str, ...]) -> Target:
-    """Return the target of a user's adapter, the program of that command line."""
+    """Return the target of a user's adapter program, with the least capabilities."""
     return Target(
         kind="command",
         make=partial(CommandAdapter, command),

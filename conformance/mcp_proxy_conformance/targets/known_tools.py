@@ -56,7 +56,7 @@ class Known:
         return nearest[0] if len(nearest) == 1 else listed
 
     def _of_any(self, name: str) -> ToolKey:
-        """Return the tool whose name and server's name occur in `name`, else one with that name.
+        """Return the tool whose name and server's occur in `name`, else one with exactly that name.
 
         Of several the one with the longest name; without any, the name under the empty server.
         """

@@ -1,4 +1,4 @@
-"""Launch of the programs behind the built-in operator adapter, with their differences."""
+"""Launch of the programs behind the operator adapter: commands, delays, and common config."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Launch:
 
 
 def mcpproxy(binary: str) -> Launch:
-    """Return the launch of the real Go proxy, with delays measured on builds of 2025 and 2026."""
+    """Return the launch of the real Go proxy at that path, with its measured delays."""
     return Launch(
         command=(binary,),
         says_address=False,

@@ -31,7 +31,10 @@ class LineProgram(Process):
     """One program with pipes to its standard input and from its standard output."""
 
     def __init__(self, command: Sequence[str], *, log: Path) -> None:
-        """Start `command` in a group of its own; standard error goes to `log`."""
+        """Start `command` in a group of its own, and a thread that reads its lines.
+
+        Its standard error goes to `log`, redacted. Raises TargetNotStarted.
+        """
         self._child = spawned(command, stdin=subprocess.PIPE)
         assert self._child.stderr is not None
         redactor = Redactor(credentials(words=command))
@@ -45,7 +48,10 @@ class LineProgram(Process):
         return self._child.poll() is None
 
     def send(self, line: bytes) -> None:
-        """Write one line; if the program no longer reads, the next `receive` raises."""
+        """Write one line, with a line end.
+
+        If the program no longer reads, `receive` raises later.
+        """
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(line + b"\n")
@@ -54,7 +60,7 @@ class LineProgram(Process):
             self._deaf = True
 
     def receive(self, within_s: float) -> bytes:
-        """Wait for the next line and return it.
+        """Wait for the next line and return it, with its line end.
 
         Raises:
             TimeoutError: No line arrived in that many seconds.
@@ -84,7 +90,10 @@ class LineProgram(Process):
             raise ProgramEnded(self._exit())
 
     def stray(self) -> bytes | None:
-        """Return a line that has arrived without a request for it; None without one."""
+        """Return a line that has arrived, without waiting.
+
+        None if there is none or the output ended.
+        """
         try:
             line = self._lines.get_nowait()
         except queue.Empty:
@@ -94,7 +103,7 @@ class LineProgram(Process):
         return line
 
     def finish(self, patience_s: float) -> None:
-        """Close the program's standard input, wait that many seconds, and end its group."""
+        """Close the program's standard input, wait up to that many seconds, then end its group."""
         assert self._child.stdin is not None
         self._over.set()
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
@@ -103,12 +112,12 @@ class LineProgram(Process):
         self.end()
 
     def end(self, patience_s: float = 3.0) -> None:
-        """End the process group; its further output is dropped."""
+        """End the process group, by force after `patience_s`; its further output is dropped."""
         self._over.set()
         super().end(patience_s)
 
     def _listen(self) -> None:
-        """Queue each line of the program's output and then None, in a thread."""
+        """Queue each line of the program's output, in parts of 1 MiB, and None at its end."""
         assert self._child.stdout is not None
         with self._child.stdout as stdout, contextlib.suppress(OSError, ValueError):
             while line := stdout.readline(LINE_MAX):
@@ -116,7 +125,10 @@ class LineProgram(Process):
         self._keep(None)
 
     def _keep(self, line: bytes | None) -> None:
-        """Queue a line of output (None: its end); wait for room, unless the program is to end."""
+        """Queue a line of output (None: its end).
+
+        Wait for room, but drop it once the program is to end.
+        """
         while not self._over.is_set():
             try:
                 self._lines.put(line, timeout=SLICE_S)

@@ -1,4 +1,4 @@
-"""The built-in adapter for targets driven by a config file and a REST operator API."""
+"""The built-in adapter for targets with a config file and a REST API; its copy of that file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class OperatorConfig:
         upstreams: Mapping[str, UpstreamAddress],
         base: dict[str, Any],
     ) -> None:
-        """Make the config of the world's servers and of `base`; nothing is written yet."""
+        """Make the config of `base` and the world's servers at their addresses.
+
+        Write nothing yet.
+        """
         self._path = path
         self._base = base
         self._servers = {
@@ -54,7 +57,7 @@ class OperatorConfig:
         os.replace(fresh, self._path)  # noqa: PTH105 - Path.replace is the same call
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
-        """Lock tools in this copy: add them to the deny list, or take them off the allow list."""
+        """Lock tools in this copy: take them off an allow list or, without one, deny them."""
         entry = self._servers[server]
         if "enabled_tools" in entry:
             locked = set(tools)
@@ -63,15 +66,18 @@ class OperatorConfig:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
     def keeps_some(self, server: str, tools: Sequence[str]) -> bool:
-        """Whether denying these tools would not leave an empty allow list, which may lock nothing.
+        """Whether denying these tools would leave some tool on the server's allow list.
 
-        True for a server without an allow list, and for one whose list has further tools.
+        True also for a server without an allow list.
         """
         allowed = self._servers[server].get("enabled_tools")
         return allowed is None or bool(set(allowed) - set(tools))
 
     def permit(self, server: str, tools: Sequence[str]) -> None:
-        """Remove the config lock of these tools in this copy."""
+        """Remove these tools' config lock in this copy: put them on the allow list, if any.
+
+        Otherwise take them off the deny list.
+        """
         entry = self._servers[server]
         if "enabled_tools" in entry:
             entry["enabled_tools"] = [*dict.fromkeys([*entry["enabled_tools"], *tools])]
@@ -81,7 +87,7 @@ class OperatorConfig:
             entry["disabled_tools"] = kept
 
     def lists(self) -> Lists:
-        """Return, by server, the denied tools and the allowed ones (None without an allow list)."""
+        """Return {server: (denied tools, allowed ones or None without an allow list)}."""
         return _lists(self._servers.values())
 
     def switch(self, server: str, member: str, *, to: bool) -> None:
@@ -90,7 +96,7 @@ class OperatorConfig:
 
 
 def listed(answer: dict[str, Any]) -> Lists | None:
-    """Return the deny and allow lists in the operator API's answer, as `OperatorConfig.lists` does.
+    """Return {server: (denied, allowed or None)} of the operator API's answer, as `lists` does.
 
     None if the answer has no list of servers.
     """
@@ -101,7 +107,7 @@ def listed(answer: dict[str, Any]) -> Lists | None:
 
 
 def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
-    """Map each server's name to its denied tools and its allowed ones (None without a list)."""
+    """Map each server's name to (denied tools, allowed tools or None without an allow list)."""
     return {
         server["name"]: (frozenset(server.get("disabled_tools") or ()), _allowed(server))
         for server in servers
@@ -109,13 +115,13 @@ def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
 
 
 def _allowed(server: dict[str, Any]) -> frozenset[str] | None:
-    """Return the tools on a server's allow list; None if it has no such list."""
+    """Return the tools on a server's allow list, a set; None if it has no such list."""
     tools = server.get("enabled_tools")
     return None if tools is None else frozenset(tools)
 
 
 def _server_entry(server: Server, upstream: UpstreamAddress) -> dict[str, Any]:
-    """Return a server's entry in the config file: its address, trust and lists."""
+    """Return a server's entry in the config file: enabled, with its address, trust and lists."""
     entry: dict[str, Any] = {"name": server.name, "enabled": True, "quarantined": False}
     if upstream.url is not None:
         entry |= {"url": upstream.url, "protocol": "streamable-http"}
@@ -149,7 +155,7 @@ class OperatorAdapter:
     """Adapter for a program with a config file, a data folder and a REST operator API."""
 
     def __init__(self, launch: Launch, host: Host | None = None) -> None:
-        """Start nothing yet; with a host, instances are forked from it."""
+        """Make an API key; start nothing yet. With a host, instances are forked from it."""
         self._launch = launch
         self._host = host
         self._key = secrets.token_hex(16)
@@ -160,7 +166,11 @@ class OperatorAdapter:
         self._process: Process | None = None
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Write the config, start the program, wait until it is ready, create agents' tokens."""
+        """Write the config, start the program, wait until it is ready, create agents' tokens.
+
+        Return the access; `data` in `folder` must not exist. Untrusted servers are approved before
+        the first action, if the program wants that.
+        """
         self._folder = folder
         self._data = folder / "data"
         self._data.mkdir(mode=0o700, parents=True)
@@ -182,9 +192,10 @@ class OperatorAdapter:
         return self._access()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock, by the config file (kind config) or by the REST API (any other kind).
+        """Set a lock, by the config file (kind config) or by the REST API; first wait until quiet.
 
-        Refused if it would empty an allow list, in a target in which an empty one locks nothing.
+        Return new access only after a restart. Raises Refused if it would empty an allow list that
+        then locks nothing, AdapterError for kind approval.
         """
         self._wait_until_quiet()
         if kind == "config":
@@ -206,7 +217,10 @@ class OperatorAdapter:
         return None
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove a lock or approve tools, by the config file or by the REST API."""
+        """Remove a lock or approve tools, by the config file or the REST API.
+
+        First wait until quiet. Return new access only after a restart, else None.
+        """
         self._wait_until_quiet()
         if kind == "config":
             self._config.permit(server, tools)
@@ -225,14 +239,20 @@ class OperatorAdapter:
         return None
 
     def restart(self) -> Access | None:
-        """End the program and start it again with the same config and data."""
+        """End the program, write its config again, and start it on the same data.
+
+        Return the access.
+        """
         self._running().end()
         self._config.write()  # a program may write into its file when it ends
         self._run(0 if self._launch.says_address else _free_port())
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
-        """Request that a server's tools are listed again; one in progress may swallow that."""
+        """Request that a server's tools are listed again.
+
+        Return None. One in progress may swallow that.
+        """
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
         return None
@@ -244,7 +264,10 @@ class OperatorAdapter:
         return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Replace the approvals store by an empty folder while the program runs, or put it back."""
+        """Replace the approvals store by an empty folder while the program runs, or put it back.
+
+        Server and tools are ignored; raises Unsupported for a program without such a store.
+        """
         del server, tools
         if self._launch.breakable_store is None:
             raise Unsupported("indeterminate")
@@ -259,15 +282,15 @@ class OperatorAdapter:
         return None
 
     def alive(self) -> bool:
-        """Whether the program still runs."""
+        """Whether the program still runs; False before `start`."""
         return self._process is not None and self._process.alive()
 
     def log(self) -> str:
-        """Return the tail of the program's output."""
+        """Return the tail of the program's output; "" before `start`."""
         return self._process.tail() if self._process else ""
 
     def stop(self) -> None:
-        """End the program and its process group."""
+        """End the program and its process group, if it was started."""
         if self._process is not None:
             self._process.end()
 
@@ -278,7 +301,10 @@ class OperatorAdapter:
         return self._process
 
     def _access(self) -> Access:
-        """Return the URL and agents' headers; also a stdio command line if the program has one."""
+        """Return the URL and agents' headers; also a stdio command line if the program has one.
+
+        That one has a data folder of its own and a fresh copy of the config.
+        """
         url = f"http://127.0.0.1:{self._port}/mcp"
         if not self._launch.serves_stdio:
             return Access(url=url, agents=dict(self._agents))
@@ -301,7 +327,10 @@ class OperatorAdapter:
         return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
     def _run(self, port: int) -> None:
-        """Start the program and wait until it is ready; retry if its port was taken meanwhile."""
+        """Start the program and wait until it is ready.
+
+        On a port taken meanwhile, try two other ports.
+        """
         for attempt in range(PORTS):
             try:
                 self._run_on(port)
@@ -314,7 +343,10 @@ class OperatorAdapter:
                 return
 
     def _run_on(self, port: int) -> None:
-        """Start the program on that port (0: its own choice) and wait until it is ready."""
+        """Start the program on that port (0: its own choice); wait up to 15 s until it is ready.
+
+        Then note how long the first control action has to wait.
+        """
         began = time.monotonic()
         deadline = began + START_S
         (self._folder / "home").mkdir(exist_ok=True)
@@ -340,9 +372,10 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file; restart a program that shows that it has not taken the change up.
+        """Write the file and its copy for stdio.
 
-        Return the new access after a restart, else None.
+        Restart a program that shows it has not taken it up. Return the new access after a restart,
+        else None.
         """
         self._config.write()
         if self._launch.serves_stdio:
@@ -354,7 +387,7 @@ class OperatorAdapter:
         return None
 
     def _taken_up(self) -> bool:
-        """Poll until the operator API shows the file's lists; return whether it did in time.
+        """Poll for 2 s until the operator API shows the file's lists; return whether it did.
 
         After the first file that was not taken up, return False at once.
         """
@@ -372,7 +405,11 @@ class OperatorAdapter:
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:
-        """Wait until the program can take an action; the first time, approve untrusted servers."""
+        """Wait until the program can take an action.
+
+        The first time, approve untrusted servers' tools. Only for a program that wants it; an
+        approval that fails is ignored.
+        """
         early = self._quiet_until - time.monotonic()
         if early > 0:
             time.sleep(early)
@@ -384,7 +421,7 @@ class OperatorAdapter:
 
 
 def _free_port() -> int:
-    """Return a loopback port that is free at this moment."""
+    """Return a loopback port that is free at this moment; another program may take it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -392,7 +429,7 @@ def _free_port() -> int:
 
 
 def _port_of(line: str) -> int:
-    """Return the port of the URL in a program's first line; TargetNotStarted without one."""
+    """Return the port of the URL in a program's first line, JSON; TargetNotStarted without one."""
     try:
         return int(json.loads(line)["url"].split("/")[2].rpartition(":")[2])
     except (ValueError, KeyError, IndexError, TypeError):

@@ -91,19 +91,22 @@ class Pool(Generic[P]):
         self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """Begin to start the first of these targets, which are in order of first request.
+        """Set the wanted targets, in order of first request, and begin to start the first.
 
-        They replace an earlier list, but for targets that are already made.
+        Targets that are already made stay.
         """
         self._queue = [each for each in wanted if each.place not in self._made]
         self._wanted |= {each.place: each for each in wanted}
         self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
-        """Return the target of a place, waiting until it is prepared; a too old one is replaced.
+        """Return the target of a place, waiting until it is prepared; begin further ones.
+
+        One that was not planned is started now; one too old, for a check by itself 4 s earlier, is
+        replaced.
 
         Raises:
-            AdapterError: It did not start, or not in time.
+            AdapterError: It did not start, or not within 120 s.
         """
         wanted = self._wanted.get(place)
         if wanted is None or not wanted.spare:
@@ -126,7 +129,10 @@ class Pool(Generic[P]):
         return ready
 
     def _result(self, place: str, future: Future[Ready[P]]) -> Ready[P]:
-        """Wait for a target and return it; meanwhile other targets are started and renewed."""
+        """Wait up to 120 s for a target and return it; meanwhile start and renew other targets.
+
+        Raises the error with which its start failed.
+        """
         deadline = time.monotonic() + GET_S
         with during(Arrival(place=place, within_s=GET_S)):
             while not wait([future], EVERY_S).done:
@@ -138,7 +144,7 @@ class Pool(Generic[P]):
         return future.result()
 
     def _count(self) -> None:
-        """Count a request of a check, and update the mean duration of checks."""
+        """Count a request of a check, and update the running mean of the time between them."""
         self._requested += 1
         now = time.monotonic()
         if self._last is not None:
@@ -146,31 +152,40 @@ class Pool(Generic[P]):
         self._last = now
 
     def _ahead_s(self, wanted: Wanted) -> float:
-        """Return the estimated seconds until a target is first requested."""
+        """Return the estimated seconds until a target is first requested; 0 if that is past."""
         return max(0, wanted.at - self._requested) * self._pace
 
     def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
-        """Return the age up to which a target is used: without end if a new one takes too long."""
+        """Return the age up to which a target is used, less `reserve_s`.
+
+        It is infinite if a new one takes so long to prepare that it would be too old as well.
+        """
         lasts = self._target.lasts_s - reserve_s
         if ready.seconds > lasts - LEAD_S:
             return math.inf  # another one would be too old as well by the time it is prepared
         return lasts
 
     def release(self, place: str) -> None:
-        """End a place's target and its replacement, and start the next planned ones."""
+        """End a place's target and replacement, want it no more, start the next planned ones."""
         for name in (place, place + NEXT):
             self._drop(name)
         self._wanted.pop(place, None)
         self._start_ahead()
 
     def _drop(self, place: str) -> None:
-        """Forget a place's target; cancel its start or, if that has begun, end it in a thread."""
+        """Forget a place's target, if any.
+
+        Cancel its start or, if that has begun, end it in a thread.
+        """
         future = self._made.pop(place, None)
         if future is not None and not future.cancel():
             self._enders.submit(self._end, future)
 
     def _end(self, future: Future[Ready[P]]) -> None:
-        """Wait until a target is started, and close it; one that failed to start is left."""
+        """Wait until a target is started, and close it.
+
+        One that failed to start has ended itself.
+        """
         if future.exception() is not None:
             return
         started = future.result().started
@@ -179,9 +194,9 @@ class Pool(Generic[P]):
         started.close()
 
     def hurry(self) -> None:
-        """Begin to end every target, without waiting; from now on none is started.
+        """Begin to end every started target, without waiting; from now on none is started.
 
-        It may be called on any thread.
+        It may be called on any thread; a second call does nothing.
         """
         with self._lock:
             if self._closed:
@@ -209,7 +224,10 @@ class Pool(Generic[P]):
             started.close()
 
     def _start_ahead(self) -> None:
-        """Begin to start queued targets, as many as allowed; short-lived ones just before use."""
+        """Renew targets, then begin to start queued ones, as many as allowed.
+
+        Short-lived ones are started at most 15 s before their estimated use.
+        """
         self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
         waiting = sum(not future.done() for future in self._made.values())
@@ -221,7 +239,7 @@ class Pool(Generic[P]):
             waiting += 1
 
     def _renew(self) -> None:
-        """Begin to start replacements of targets that are soon too old and still wanted."""
+        """Begin to start replacements of targets soon too old, still wanted and needed soon."""
         for place, future in list(self._made.items()):
             wanted, ready = self._wanted.get(place), _there(future)
             if wanted is None or ready is None or place + NEXT in self._made:
@@ -237,18 +255,26 @@ class Pool(Generic[P]):
         return future
 
     def _register(self, started: Started) -> None:
-        """Note a target that is being started, so that `close` ends it; raise if the run ended."""
+        """Note a target that is being started, so that `close` ends it.
+
+        Raises RuntimeError if the run is over.
+        """
         with self._lock:
             self._open.add(started)
         if self._closed:
             raise RuntimeError("the run is over")
 
     def _made_for(self, place: str, world: World) -> Ready[P]:
+        """Start and prepare a target, shown meanwhile as this thread's wait for its place."""
         with during(Setup(place=place.removesuffix(NEXT))):
             return self._make(world)
 
     def _make(self, world: World) -> Ready[P]:
-        """Start and prepare a target, in a thread of the pool; if that fails, end it and raise."""
+        """Start and prepare a target, in a thread of the pool, and return it with its duration.
+
+        If that fails, end it, keep its log, and raise without frames; RuntimeError if the run is
+        over.
+        """
         if self._closed:
             raise RuntimeError("the run is over")
         started = Started(
@@ -267,7 +293,7 @@ class Pool(Generic[P]):
 
 
 def _there(future: Future[Ready[P]] | None) -> Ready[P] | None:
-    """Return the target if it is started and prepared by now, else None."""
+    """Return the target if it is started and prepared by now, else None; None for None."""
     if future is None or not future.done() or future.exception() is not None:
         return None
     return future.result()

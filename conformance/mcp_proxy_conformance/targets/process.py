@@ -1,4 +1,4 @@
-"""Processes of targets: started in their own group, monitored, and ended with it."""
+"""Processes of targets: started in their own group, with their output kept, and ended with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class Process:
     """One running program of a target: its process group and its output files."""
 
     def __init__(self, pid: int, log: Path, printed: Sequence[Printed] = ()) -> None:
-        """Watch the program of that process id; without `printed` it writes to `log` by itself."""
+        """Watch the program of that process id.
+
+        Without `printed` it writes `log` and output itself.
+        """
         self.pid = pid
         self._printed = printed
         self._log = log
@@ -43,7 +46,10 @@ class Process:
         return True
 
     def tail(self) -> str:
-        """Return the last `LOG_TAIL` characters of each output stream of the program."""
+        """Return the end, 4000 characters, of each output stream of the program, joined.
+
+        Those of an ended program are first read to their end.
+        """
         if self._printed:
             for stream in self._printed if not self.alive() else ():
                 stream.drain()
@@ -51,7 +57,10 @@ class Process:
         return "".join(_end_of(path) for path in (self._output, self._log))
 
     def first_line(self, deadline: float) -> str:
-        """Wait for the first output line and return it; TargetNotStarted at the deadline."""
+        """Poll for the first whole line of standard output and return it, without its line end.
+
+        Raises TargetNotStarted at the deadline, or if the program has ended.
+        """
         while True:
             text = self._output.read_text(encoding="utf-8", errors="replace")
             if "\n" in text:
@@ -72,7 +81,10 @@ class Process:
         return f"its log ends with:\n{tail}" if tail else "its log is empty"
 
     def end(self, patience_s: float = 3.0) -> None:
-        """End the process group by SIGTERM, then SIGKILL; wait `patience_s` after each."""
+        """End the process group by SIGTERM, then SIGKILL; wait up to `patience_s` after each.
+
+        What is left of the group gets SIGKILL; the streams are closed.
+        """
         for number in (signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             deadline = time.monotonic() + patience_s
@@ -85,12 +97,12 @@ class Process:
             stream.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process group; nothing happens if it has ended."""
+        """Send a signal to the process group; nothing happens if it has ended or is not ours."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def _exit(self) -> str:
-        """Return in words how the program ended."""
+        """Return in words that the program ended."""
         return "ended"
 
 
@@ -98,7 +110,10 @@ class Spawned(Process):
     """A program that is a child of this process."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-        """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
+        """Start `command` with exactly `env`, no input.
+
+        Standard error goes to `log`, output beside it. Both are redacted. Raises TargetNotStarted.
+        """
         self._child = spawned(command, stdin=subprocess.DEVNULL, env=env)
         assert self._child.stdout is not None
         assert self._child.stderr is not None
@@ -111,7 +126,7 @@ class Spawned(Process):
         super().__init__(self._child.pid, log, printed)
 
     def alive(self) -> bool:
-        """Whether the child has not ended; its exit code is collected."""
+        """Whether the child has not ended; if it has, its exit code is collected."""
         return self._child.poll() is None
 
     def _exit(self) -> str:
@@ -128,7 +143,11 @@ def expect_groups() -> None:
 def spawned(
     command: Sequence[str], *, stdin: int, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a program in its own group, with pipes, with retries; raises TargetNotStarted."""
+    """Start a program in a session and group of its own, with pipes for output.
+
+    `env` None inherits. Three more attempts are made if a resource is exhausted; then
+    TargetNotStarted is raised.
+    """
     expect_groups()
     for pause_s in (*PAUSES_S, None):
         try:
@@ -158,7 +177,7 @@ def _not_started(
 
 
 def output_beside(log: Path) -> Path:
-    """Return the path for standard output when standard error goes to `log`."""
+    """Return the path for standard output when standard error goes to `log`: suffix .out."""
     return log.with_suffix(".out")
 
 

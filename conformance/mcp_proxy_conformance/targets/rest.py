@@ -16,12 +16,12 @@ class OperatorApi:
     """Client of the operator API, `/api/v1` on a loopback port, with one API key."""
 
     def __init__(self, port: int, api_key: str) -> None:
-        """Use the target's own port; no connection is made yet."""
+        """Keep the port and the key; no connection is made yet."""
         self._port = port
         self._headers = {"X-API-Key": api_key, "Content-Type": "application/json"}
 
     def ready(self) -> bool:
-        """Whether `/readyz` answers 200; also false if nothing answers yet."""
+        """Whether `/readyz` answers 200; False also for any other status or without an answer."""
         try:
             status, _ = self._send("GET", "/readyz", None)
         except (OSError, http.client.HTTPException):  # HTTPException: another program has the port
@@ -29,7 +29,10 @@ class OperatorApi:
         return status == http.client.OK
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request and return the JSON object; raises Refused for 409, else AdapterError."""
+        """Send a request below `/api/v1` and return the JSON object of the answer.
+
+        Raises Refused for status 409; AdapterError for other errors, no answer or no JSON object.
+        """
         try:
             status, text = self._send(method, "/api/v1" + path, body)
         except (OSError, http.client.HTTPException) as error:
@@ -57,7 +60,10 @@ class OperatorApi:
         self.ask("POST", f"/servers/{quote(server, safe='')}/{action}", body or {})
 
     def token(self, agent: str, servers: tuple[str, ...]) -> str:
-        """Create an agent token that sees these servers only, and return it."""
+        """Create an agent's token, for these servers only and 24 h; return it.
+
+        Raises AdapterError if the answer has none.
+        """
         answer = self.ask(
             "POST",
             "/tokens",
@@ -76,7 +82,7 @@ class OperatorApi:
         return token
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:
-        """Send one request on a new connection; return the status and the text of the answer."""
+        """Send one request on a new connection; return (status, text of the answer)."""
         link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)
         try:
             payload = None if body is None else json.dumps(body)

@@ -1,4 +1,7 @@
-"""One started target in its world: operator actions and clients; `close` ends all of it."""
+"""One started target in its world: operator actions, clients, upstream changes; polling.
+
+Its end.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def declared_part(world: World, target: Target) -> World:
-    """Return the world without deny lists and agents if the target does not declare them.
+    """Return the world without deny lists and agents, each if the target does not declare it.
 
     Its servers have the transport that the target wants.
     """
@@ -62,7 +65,10 @@ MOST_FINDINGS = 500
 
 
 def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
-    """Observe every 20 ms until the predicate holds or the time is up; return the last value."""
+    """Observe every 20 ms until the predicate holds or the time is up; return the last value.
+
+    It observes at least once.
+    """
     deadline = time.monotonic() + within_s
     while True:
         observation = observe()
@@ -135,7 +141,10 @@ class Started:
             raise
 
     def _start(self) -> Access:
-        """Start the upstream servers, then the target with their addresses; return its access."""
+        """Start the upstream servers of the world, then the target with their addresses.
+
+        Return its access.
+        """
         self.upstreams.start()
         places = {}
         for server in self.world.servers:
@@ -165,9 +174,9 @@ class Started:
             ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
-        """Keep an answer's breaches of schemas until a check takes them; `request` is in words.
+        """Keep an answer's breaches of schemas until a check takes them.
 
-        Once MOST_FINDINGS are kept, those of further answers are dropped.
+        Their path gets the request. Once 500 are kept, those of further answers are dropped.
         """
         if findings and len(self.findings) < MOST_FINDINGS:
             self.findings += [
@@ -197,7 +206,10 @@ class Started:
             return self._clients[place]
 
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
-        """Return this thread's client for an agent (None: the admin), an endpoint and a wire."""
+        """Return this thread's client for an agent (None: the admin), an endpoint and a wire.
+
+        It is made at first use and kept; an empty endpoint is the target's own URL.
+        """
         place = (threading.get_ident(), agent or "", endpoint, wire)
         with self._lock:
             client = self._clients.get(place)
@@ -214,7 +226,7 @@ class Started:
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
-        """Every tool that ever exists in this world, by its key."""
+        """Every tool that ever exists in this world, by its key, in steps too."""
         return self.world.tools()
 
     @cached_property
@@ -223,14 +235,20 @@ class Started:
         return Known(self.tools)
 
     def stdio(self) -> StdioClient:
-        """Return a client over stdio, which its caller closes; raises Unsupported without one."""
+        """Return a new client over stdio, which its caller closes.
+
+        Raises Unsupported without one.
+        """
         if self.access.stdio is None:
             raise Unsupported("stdio")
         env = self.access.stdio_env
         return StdioClient(self.access.stdio, env=env, transcript=self.transcript)
 
     def forget_clients(self) -> None:
-        """Close all clients and their sessions, as after a restart; requests open new ones."""
+        """Close all clients and their sessions, as after a restart; requests open new ones.
+
+        Errors are ignored.
+        """
         with self._lock:
             old, self._clients = list(self._clients.values()), {}
         for client in old:
@@ -254,12 +272,15 @@ class Started:
             self.forget_clients()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Set a lock; raises Refused (also if not declared), Unsupported, AdapterError."""
+        """Set a lock, and note the action.
+
+        Raises Refused (NotDeclared too), Unsupported, AdapterError.
+        """
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Remove a lock; raises as `lock`."""
+        """Remove a lock, and note the action; raises as `lock`."""
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.unlock(kind, server, tools))
 
@@ -269,12 +290,15 @@ class Started:
             raise NotDeclared(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
-        """Make the target list an upstream's tools again; raises as `lock`."""
+        """Make the target list an upstream's tools again, and note the action; raises as `lock`."""
         self._expect_declared("refresh")
         self.moved(self.adapter.refresh(server))
 
     def restart(self) -> None:
-        """Restart the target with its state and close all clients; raises as `lock`."""
+        """Restart the target with its state, close all clients, note the action.
+
+        Raises as `lock`.
+        """
         self._expect_declared("restart")
         access = self.adapter.restart()
         self.forget_clients()
@@ -282,7 +306,10 @@ class Started:
 
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
-        """Make the target unable to determine these tools' lock reasons during the block."""
+        """Make the target unable to determine these tools' lock reasons during the block.
+
+        Then restore. Both count as operator actions.
+        """
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
             yield
@@ -291,9 +318,9 @@ class Started:
 
     @contextlib.contextmanager
     def out_of_reach(self, server: str) -> Iterator[None]:
-        """Have an upstream refuse every connection during the block, which begins with a refresh.
+        """Have an upstream refuse every connection during the block, after a refresh.
 
-        A refresh that fails is ignored.
+        Then serve again. A refresh that fails is ignored. Both changes count as operator actions.
         """
         upstream = self.servers[server]
         self.upstreams.remove(upstream)
@@ -308,7 +335,11 @@ class Started:
 
     @contextlib.contextmanager
     def expected_alive(self) -> Iterator[None]:
-        """Raise AdapterError with the log's end if this block fails and the target has ended."""
+        """If this block fails and the target has ended, raise AdapterError with the log's end.
+
+        Only for AdapterError and Unreachable; other failures, or of a living target, stay as they
+        are.
+        """
         try:
             yield
         except (AdapterError, Unreachable) as error:
@@ -319,7 +350,10 @@ class Started:
             raise AdapterError(f"the target ended while it was set up ({error}); {log}") from None
 
     def change_upstream(self, step: Step) -> None:
-        """Apply an `add` or `change` step at the upstream, without notifying the target."""
+        """Apply an `add` or `change` step at the upstream, without notifying the target.
+
+        Answers that were shared are dropped; any other step changes nothing.
+        """
         self.answers.clear()
         upstream = self.servers[step.server]
         if step.add is not None:
@@ -330,12 +364,19 @@ class Started:
             )
 
     def remove_upstream_tool(self, key: ToolKey) -> None:
-        """Have a tool's upstream no longer list it, without notifying the target."""
+        """Have a tool's upstream no longer list it, without notifying the target.
+
+        Answers that were shared are dropped.
+        """
         self.answers.clear()
         self.servers[key.server].remove_tool(key.tool)
 
     def close(self) -> None:
-        """End clients, target and upstreams, once; remove the scratch folder unless it is kept."""
+        """End clients, target and upstreams, once; errors are ignored.
+
+        If `log_wanted`, copy its redacted output beside the report. Remove the scratch folder
+        unless it is kept.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -350,7 +391,7 @@ class Started:
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:
-    """Return a world's tool as a scripted server lists it."""
+    """Return a world's tool as a scripted server lists it, without its locks."""
     return UpstreamTool(
         name=tool.name,
         description=tool.description,

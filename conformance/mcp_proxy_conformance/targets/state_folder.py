@@ -24,10 +24,10 @@ Marks = dict[str, tuple[int, int]]
 
 
 def things(folder: Path) -> set[str]:
-    """Return the names of a state folder's files, and `file#table` for each table of a database.
+    """Return the names of a state folder's files, and `file#name` for tables and indexes.
 
-    Numbers in file names are masked by 0, since programs rotate logs and renew index segments under
-    new numbers: a file counts as new only by the rest of its name.
+    Numbers in file names are masked by 0, since programs rotate logs; SQLite's temporary files are
+    left out.
     """
     names: set[str] = set()
     for path in files(folder):
@@ -44,12 +44,18 @@ def masked(path: Path, folder: Path) -> str:
 
 
 def is_printed(path: Path, folder: Path) -> bool:
-    """Whether the suite itself wrote that file, of what a target or its adapter printed."""
+    """Whether a file directly in `folder` is one the suite wrote of a target's or adapter's output.
+
+    It is told by its name.
+    """
     return path.parent == folder and PRINTED.fullmatch(path.name) is not None
 
 
 def marks(folder: Path) -> Marks:
-    """Map each file's path to its size and modification time (ns), by which a write is noticed."""
+    """Map each file's path to (size, modification time in ns), by which a write is noticed.
+
+    Files that cannot be read are left out.
+    """
     by_path: Marks = {}
     for path in files(folder):
         with contextlib.suppress(OSError):
@@ -59,10 +65,10 @@ def marks(folder: Path) -> Marks:
 
 
 def keep_logs(folder: Path, redactor: Redactor) -> None:
-    """Copy a target's output from its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
+    """Copy a target's output, redacted, from its folder `OUT/scratch/NAME` to `OUT/logs/NAME`.
 
-    Of a long file the beginning and the end are kept. Files that cannot be copied are skipped: a
-    lost log must not lose the run. So are symbolic links, which may lead out of the folder.
+    Of a long file the beginning and the end are kept. Empty files, those that cannot be copied, and
+    symbolic links, which may lead out of the folder, are skipped.
     """
     printed = folder / "target"
     for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():
@@ -71,7 +77,10 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
-    """Copy a log into a folder, its secrets redacted; empty logs, links and errors are skipped."""
+    """Copy a log into a folder, its secrets redacted, a long one shortened to its two ends.
+
+    Empty logs, links and errors are skipped.
+    """
     with contextlib.suppress(OSError):
         if not path.is_symlink() and path.stat().st_size:
             place.mkdir(parents=True, exist_ok=True)
@@ -79,7 +88,10 @@ def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> No
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep a target has nested it; errors are ignored."""
+    """Remove a folder, however deep a target has nested it, with `rm` if need be.
+
+    Errors are ignored.
+    """
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists() and (command := shutil.which("rm")):
@@ -90,7 +102,10 @@ def remove(folder: Path) -> None:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield every file in a folder, without recursion: a target decides how deep it is."""
+    """Yield every file in a folder and below, without recursion: a target decides how deep it is.
+
+    Links to files are yielded, links to folders not followed, unreadable folders skipped.
+    """
     left = [folder]
     while left:
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
@@ -102,7 +117,10 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def _tables(path: Path) -> list[str]:
-    """Return the names of a database's tables and indexes; empty if the file is not one."""
+    """Return the names of a database's tables and indexes.
+
+    [] if the file is not one, or unreadable.
+    """
     with contextlib.suppress(OSError, sqlite3.Error):
         with path.open("rb") as file:
             if file.read(len(SQLITE)) != SQLITE:

@@ -1,4 +1,4 @@
-"""Stored content: the columns of the databases and the bytes of the files in a state folder."""
+"""Stored content of a state folder: digests of files and database columns; texts found there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ Places = dict[str, Stored]
 def stored(folder: Path, traces: Traces) -> Places:
     """Map each place in a target's state folder to its content; find these traces in it.
 
-    Files that the suite itself wrote there, of the target's output, are left out.
+    Places of the same masked name are one. The suite's own files of the target's output, and bytes
+    beyond the limits, are left out.
     """
     places: dict[str, list[Stored]] = {}
     left = MOST_ALL
@@ -73,7 +74,7 @@ def stored(folder: Path, traces: Traces) -> Places:
 
 
 def changed(before: Places, after: Places) -> set[str]:
-    """Return the places that exist before and after, and whose content differs."""
+    """Return the places that exist before and after, and whose digest differs."""
     return {p for p in before.keys() & after.keys() if before[p].digest != after[p].digest}
 
 
@@ -104,13 +105,16 @@ def spelled(text: str) -> re.Pattern[bytes]:
 
 
 def _joined(parts: list[Stored]) -> Stored:
-    """Return several contents as one: a digest of all digests, and all of their traces."""
+    """Return several contents as one: a digest of their sorted digests, and all their traces."""
     digest = hashlib.sha256(b"".join(sorted(part.digest for part in parts))).digest()
     return Stored(digest=digest, traces=frozenset[str]().union(*(p.traces for p in parts)))
 
 
 def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (place, content, whether its digest counts) of a file and of its database columns."""
+    """Yield ("", a file's bytes, whether their digest counts), then any database columns.
+
+    The bytes of a database and of SQLite's temporary files do not count.
+    """
     is_database = raw.startswith(SQLITE)
     yield "", raw, not (is_database or path.name.endswith(BESIDE))
     if is_database:
@@ -119,7 +123,10 @@ def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (place, content) of each column of a database, of its schema and its header."""
+    """Yield (place, content) of a database: its header, its schema, then each column of each table.
+
+    A table that cannot be read is left out.
+    """
     with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
         rows.text_factory = bytes
         header = [rows.execute(f"pragma {name}").fetchone() for name in HEADERS]
@@ -134,7 +141,10 @@ def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (`table.column`, its sorted cells joined by NUL) for each column of a table."""
+    """Yield (`table.column`, its sorted cells joined by NUL) for each column of a table.
+
+    Of at most 50,000 rows.
+    """
     quoted = '"' + table.replace('"', '""') + '"'
     found = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name
     names = [column[0] for column in found.description]
@@ -154,7 +164,7 @@ def _holds(content: bytes, trace: re.Pattern[bytes]) -> bool:
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:
-    """Yield the decompressed content, up to `MOST_FILE` bytes; nothing if it is not compressed."""
+    """Yield the decompressed content, once and up to 32 MiB; nothing if it is not compressed."""
     for magic, reader in PACKED.items():
         if content.startswith(magic):
             with contextlib.suppress(zlib.error, OSError, EOFError, lzma.LZMAError):

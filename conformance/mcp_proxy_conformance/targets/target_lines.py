@@ -23,7 +23,10 @@ class Written:
 
 
 def written(file: Path) -> Written:
-    """Return the target file as a report names it."""
+    """Return the target file as a report names it: its path and the lines of its members.
+
+    The path is relative to the working folder if inside, else absolute.
+    """
     whole = Path(os.path.abspath(file))  # noqa: PTH100 - links stay as they were named
     for here in (Path.cwd(), Path.cwd().resolve()):
         if whole.is_relative_to(here):
@@ -32,7 +35,7 @@ def written(file: Path) -> Written:
 
 
 def _lines(file: Path) -> dict[str, int]:
-    """Return the line of each member of the file; empty if it cannot be read."""
+    """Return {member: its line from 1} of the file's top level; {} if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
         members = tomllib.loads(text)

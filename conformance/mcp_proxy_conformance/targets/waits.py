@@ -1,4 +1,4 @@
-"""Waits in progress in this process, as facts for those who show what a run waits for."""
+"""Kinds of waits, and those in progress in this process, for whoever shows what a run waits for."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _LOCK = threading.Lock()
 
 @contextmanager
 def during(wait: Wait) -> Iterator[None]:
-    """Have it known during the block that this thread waits for something."""
+    """Register, during the block, that this thread waits for something; such blocks may nest."""
     thread, waiting = threading.get_ident(), Waiting(wait=wait, since=time.monotonic())
     with _LOCK:
         _WAITS.setdefault(thread, []).append(waiting)

@@ -28,8 +28,10 @@ class WarmHost:
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
         """Have the host fork a proxy with these arguments and exactly this environment; return it.
 
+        A host that is not running is started first. The files of output and log are made.
+
         Raises:
-            TargetNotStarted: The host has ended.
+            TargetNotStarted: The host has ended, or gave no process id.
         """
         wanted = {
             "arguments": list(arguments),
@@ -56,7 +58,10 @@ class WarmHost:
                 ) from None
 
     def close(self) -> None:
-        """End the host process; its instances are ended by their starters."""
+        """End the host process, if it runs, by closing its input, and wait.
+
+        Instances that still run are ended by it.
+        """
         with self._lock:
             child, self._child = self._child, None
         if child is not None:

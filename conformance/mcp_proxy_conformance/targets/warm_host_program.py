@@ -21,11 +21,14 @@ from mcp_proxy_reference.__main__ import main
 
 
 def host() -> None:
-    """Fork a reference proxy for each input line; at the input's end, end those that still run."""
+    """Fork a reference proxy for each input line, and print its process id as a line of JSON.
+
+    At the input's end, send SIGTERM to the groups of those that still run.
+    """
     running: set[int] = set()
 
     def reap(*_: object) -> None:
-        """Collect the instances that have ended, and forget them."""
+        """Handle SIGCHLD: collect all instances that have ended, and forget them."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 running.discard(ended)
@@ -55,7 +58,11 @@ def _import_the_late() -> None:
 
 
 def _become(wanted: dict[str, Any]) -> None:
-    """Run the reference in this forked process, in a session of its own; never return."""
+    """Run the reference in this forked process, in a session of its own; never return.
+
+    It has no input, the requested files for output and exactly the requested environment; errors
+    are printed, and end it with 1.
+    """
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)
