@@ -27,7 +27,7 @@ CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the proxy's state.")
 @click.option("--listen", help="Accepted and ignored: the proxy listens on a free loopback port.")
 def main(name: str, config: Path | None, data_dir: Path | None, listen: str | None) -> None:
-    """Act as the adapter of MUTANT, a proxy that is wrong in one way.
+    """Act as the adapter of MUTANT, a changed proxy (mutant or variant), over standard streams.
 
     With both --config and --data-dir, serve that proxy instead, until SIGTERM.
     """

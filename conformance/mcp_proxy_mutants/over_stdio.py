@@ -23,7 +23,7 @@ async def _serve(changed: Changed, config: Path, data_dir: Path) -> None:
 def main() -> None:
     """Serve the mutant or variant whose id is the first argument over stdio, until the input ends.
 
-    The options `--config=…` and `--data-dir=…` follow; others are ignored.
+    The options `--config=…` and `--data-dir=…` must follow, after the command; others are ignored.
     """
     changed = next(each for each in (*mutants(), *variants()) if each.id == sys.argv[1])
     options = dict(part.removeprefix("--").split("=", 1) for part in sys.argv[3:] if "=" in part)

@@ -25,7 +25,10 @@ TIMELY = ("timeout", "timed out", "connection", "reset", "503", "ssl", "unavaila
 
 
 def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
-    """Return the reference's table of signals to status and text, these kinds under `status`."""
+    """Return the reference's table of signals to status and text, these kinds under `status`.
+
+    Their texts stay.
+    """
     return {**MEANING, **{kind: (status, MEANING[kind][1]) for kind in kinds}}
 
 
@@ -36,6 +39,7 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        """Return the signal, as one of `kind` if `when` is true."""
         if not when(signal, connection, attempts):
             return signal
         return Signal(kind, signal.code, signal.detail, signal.body)
@@ -91,6 +95,8 @@ def wrapping(wrap: Callable[[Session], Session], attempt: Attempt = std.attempt)
     """Return a hook `attempt` (one try to load) whose session is the one that `wrap` returns."""
 
     async def wrapped(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt with the session that `wrap` returns."""
+
         async def connected(to: Connection) -> Session:
             """Connect as usual, and wrap the session."""
             return wrap(await connect(to))
@@ -128,6 +134,8 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
     """Return a hook `attempt` with sessions from `make` for servers with a URL; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt with a session from `make` if the server has a URL."""
+
         async def connected(to: Connection) -> Session:
             """Return a session from `make` for a URL, and the usual one for a command."""
             return make(to) if to.url else await connect(to)
@@ -151,13 +159,17 @@ def together(
     """
 
     async def loaded(loads: Loads) -> list[Outcome]:
+        """Load all servers at once and return the outcomes as `change` returns them."""
         return change(await std.side_by_side(loads))
 
     return loaded
 
 
 def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
-    """Return the outcome as a failure with that status, an error and no tools."""
+    """Return the outcome as a failure with that status, no tools and its error or `It failed.`.
+
+    `members` replace others of its members.
+    """
     return replace(outcome, status=status, tools=(), error=outcome.error or "It failed.", **members)
 
 

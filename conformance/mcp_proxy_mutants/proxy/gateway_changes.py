@@ -18,5 +18,8 @@ def decide(gateway: Gateway, **members: Any) -> None:
 
 
 def own(owner: object, name: str) -> Any:
-    """Return a private attribute of the object; the caller wraps it and sets it with `put`."""
+    """Return an attribute of the object by name, for private ones.
+
+    The caller wraps it and sets it with `put`.
+    """
     return getattr(owner, name)

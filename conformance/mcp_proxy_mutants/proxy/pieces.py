@@ -1,4 +1,4 @@
-"""Pieces shared by mutants and variants of the proxy: conditions, `answer` and `counts` changes."""
+"""Pieces shared by mutants and variants of the proxy: statuses, conditions, changed decisions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ def every_nth(number: int) -> Callable[[], bool]:
 
 
 def crowded() -> bool:
-    """Whether a second HTTP request is being served at this moment."""
+    """Whether at least two HTTP requests are being served at this moment."""
     tasks = [getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()]
     return tasks.count("run_asgi") > 1
 
@@ -82,6 +82,7 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
+        """Replace the two decisions that discovery finds tools by."""
         decide(
             gateway,
             indexed=lambda facts: std.indexed(facts) and not dropped(facts),
@@ -158,6 +159,8 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
+        """Replace the decisions of the gateway that discovery and listing ask."""
+
         def view(facts: Facts) -> Facts:
             """Return the facts with what `read` says in place of the operator's denial."""
             return replace(facts, denied=read(gateway, facts))
@@ -191,6 +194,7 @@ def then(change: Callable[[Json, Tally], Any]) -> Counts:
     """
 
     def counts(tools: Tally) -> Any:
+        """Return the usual counts as `change` returns them; None without any."""
         block = std.counts(tools)
         return None if block is None else change(block, tools)
 
@@ -212,6 +216,8 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
+        """Replace the decisions of the gateway that search asks."""
+
         def apart(facts: Facts) -> bool:
             """Whether config, the user or a server that is off locks the tool."""
             return facts.denied or facts.disabled_by_user or not facts.enabled
@@ -246,6 +252,7 @@ def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
+        """Return the usual reply; tools/list with or without a published default of the limit."""
         answer = await respond()
         if message["method"] == "tools/list":
             search = answer["result"]["tools"][0]["inputSchema"]["properties"]["limit"]

@@ -43,7 +43,10 @@ class ToolResult:
         return self.discovers and not self.arguments.get("include_disabled")
 
     def locked(self) -> list[Facts]:
-        """Return the locked tools in the agent's scope that share a term with the query."""
+        """Return the locked tools in the agent's scope that share a term with the query.
+
+        Terms of a tool are those of its name and description.
+        """
         wanted = set(terms(str(self.arguments.get("query", ""))))
         return [
             facts
@@ -62,9 +65,12 @@ def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway's replies so."""
+
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
+            """Return the usual reply; a tool's result with the members that `change` returns."""
             answer = await respond()
             result = answer.get("result", {})
             if message["method"] != "tools/call" or result.get("isError"):
@@ -104,6 +110,8 @@ def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
+        """Note the revision of each request, and replace the decisions by ones that heed it."""
+
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
@@ -117,6 +125,7 @@ def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
             usual = getattr(gateway.policy, name)
 
             def decision(*given: Any) -> Any:
+                """Decide by the replacement in the stateless revision, else as usual."""
                 return (other if SESSIONLESS.get() else usual)(*given)
 
             return decision

@@ -1,4 +1,4 @@
-"""Loader mutants that misread the bodies of 403s, or take sent text for a signal."""
+"""Loader mutants that misread error bodies, above all of 403s, or take sent text for a signal."""
 
 import json
 from collections.abc import Callable
@@ -11,9 +11,16 @@ FORBIDDEN = 403
 
 
 def _read(holds: Callable[[bytes], bool]) -> Hear:
-    """Return a hook `heard`: a 403 is a timeout if `holds` accepts its body, else a denial."""
+    """Return a hook `heard`: a 403 is a timeout if `holds` accepts its body, else a denial.
+
+    Other signals stay.
+    """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        """Return a 403 as an authorization timeout or a denial, by its body.
+
+        Any other signal as it is.
+        """
         del connection, attempts
         if signal.code != FORBIDDEN:
             return signal
@@ -23,7 +30,7 @@ def _read(holds: Callable[[bytes], bool]) -> Hear:
 
 
 def _marked(body: bytes) -> bool:
-    """Whether the body has the signature of an authorization timeout, as the reference reads it."""
+    """Whether the body has a word of authorization and one of slowness, as the reference wants."""
     return any(word in body for word in AUTHORIZATION) and any(word in body for word in SLOW)
 
 
@@ -36,7 +43,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether the signal is a denial, and the id, URL or headers sent hold a timeout word."""
+    """Whether the signal is a denial, and the id, URL or headers sent hold a word of TIMELY."""
     del attempts
     return signal.kind == "denied" and any(word in sends(connection) for word in TIMELY)
 
@@ -44,7 +51,8 @@ def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
 def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
     """Whether the signal is a timeout, cut or 5xx, and the text sent has a word of denials.
 
-    The text sent is the server's id, its URL and the header values.
+    The text sent is the server's id, its URL and the header values; the words are 403, 401,
+    forbidden, unauthorized and denied.
     """
     del attempts
     words = ("403", "401", "forbidden", "unauthorized", "denied")
@@ -61,7 +69,7 @@ def _text_misses(signal: Signal, connection: Connection, attempts: int) -> bool:
 def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool:
     """Whether the signal is a 404, closed port or unknown name, and the text sent excuses it.
 
-    It does if it (id, URL, header values) has a word of timeouts.
+    It does if it (id, URL, header values) has one of the words TIMELY.
     """
     del attempts
     lasting = signal.kind in ("http_404", "refused", "dns")
@@ -69,12 +77,13 @@ def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool
 
 
 def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition: a denial, and a word of timeouts in one part of the text sent.
+    """Return a condition: a denial, and a word of TIMELY in one part of the text sent.
 
-    The part is `id`, `path`, `query` or `headers`.
+    The part is `id`, `path` (the URL up to its last slash), `query` or `headers`.
     """
 
     def reads(signal: Signal, connection: Connection, attempts: int) -> bool:
+        """Whether the signal is a denial and that part, in lower case, has a word of TIMELY."""
         del attempts
         text = {
             "id": connection.server_id,

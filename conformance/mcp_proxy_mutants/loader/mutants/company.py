@@ -20,10 +20,11 @@ FEW = 6
 def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
     """Return a hook `together`: if any outcome meets the condition, all available ones fail.
 
-    They get that status.
+    They get that status; the others stay.
     """
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
+        """Return the outcomes; the available ones as failed if any meets the condition."""
         if not any(map(condition, outcomes)):
             return outcomes
         return [failed(o, status) if o.status == "available" else o for o in outcomes]
@@ -32,7 +33,7 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with each server after a transient one transient too."""
+    """Return the outcomes, with each server right after a transient one transient too."""
     return outcomes[:1] + [
         failed(outcome, "transient") if last.status == "transient" else outcome
         for last, outcome in pairwise(outcomes)
@@ -52,7 +53,7 @@ def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every failure after a denial as a denial too."""
+    """Return the outcomes, with every failure after a denial as a denial; successes stay."""
     denied, changed = False, []
     for outcome in outcomes:
         lost = denied and outcome.status != "available"
@@ -62,7 +63,10 @@ def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every server after a permanent failure permanent too."""
+    """Return the outcomes, with every server after a permanent failure permanent.
+
+    Available ones, too.
+    """
     stopped, changed = False, []
     for outcome in outcomes:
         changed.append(failed(outcome, "permanent") if stopped else outcome)
@@ -71,7 +75,7 @@ def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with a failure of the last server as transient."""
+    """Return the outcomes, with a failure of the last server, if it failed, as transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
@@ -81,7 +85,10 @@ def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 async def _hurried(loads: Loads) -> list[Outcome]:
-    """Cancel the loads that are not done 50 ms after the first; return the others' outcomes."""
+    """Cancel the loads that are not done 50 ms after the first.
+
+    Return the others' outcomes, in order.
+    """
     tasks = [asyncio.ensure_future(run()) for run in loads]
     if tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -95,13 +102,18 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
     """Return a fresh hook `attempt`: once a server failed, all with its `key` fail unasked.
 
-    Their failure is a cut connection.
+    That lasts over loads; their failure is a cut connection.
     """
 
     def make() -> Any:
+        """Return the hook, with no key lost yet."""
         lost: set[str] = set()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+            """Attempt as usual and note the key of a failure.
+
+            Fail as cut at once if the key is noted.
+            """
             if key(connection) in lost:
                 raise Signal("reset")
             try:
@@ -116,7 +128,10 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
 
 
 def _origin(connection: Connection) -> str:
-    """Return scheme, host and port of the server's URL; its id over stdio."""
+    """Return scheme, host and port of the server's URL as `scheme://host:port`.
+
+    Its id over stdio.
+    """
     return "/".join((connection.url or connection.server_id).split("/")[:3])
 
 
@@ -126,9 +141,13 @@ def _host(connection: Connection) -> str:
 
 
 def _one_by_origin() -> Any:
-    """Return a hook `attempt` that reports the first server's tools for all of its origin."""
+    """Return a hook `attempt` that reports the first server's tools for all of its origin.
+
+    That lasts over loads; sessions of the later ones are opened but not used.
+    """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual for the first of an origin; else return its tools and a new session."""
         lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
         async with lock:
             if not listed:
@@ -142,7 +161,10 @@ def _one_by_origin() -> Any:
 
 
 def _few_places() -> Any:
-    """Return a hook `attempt` with room for four; who waits half a timeout for it has timed out."""
+    """Return a hook `attempt` with room for four at a time.
+
+    Who waits half a timeout for it has timed out.
+    """
     places = asyncio.Semaphore(4)
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -164,7 +186,7 @@ class _BareLaterPages(HttpSession):
     """A session that asks for later pages of tools without the headers of its connection."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request; from the first one with a cursor on, no header of the connection goes."""
+        """Send a request, from the first one with a cursor on without the connection's headers."""
         if "cursor" in params:
             for name in self._connection.headers:
                 self._headers.pop(name, None)
@@ -181,7 +203,7 @@ class _OneSession(HttpSession):
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
-        """Replace the session id of a request by the one that came last from any server."""
+        """Replace the session id of a request that has one by the last from any server."""
         if "mcp-session-id" in request.headers:
             request.headers["mcp-session-id"] = self.last["id"]
 

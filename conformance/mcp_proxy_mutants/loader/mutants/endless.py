@@ -63,6 +63,7 @@ def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
     """Return a hook `attempt` with sessions from `make` for URLs and no deadline for the whole."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Do the handshake and return its tools and the session; close that if anything fails."""
         session = make(connection) if connection.url else await connect(connection)
         try:
             return await handshake(session), session
@@ -86,7 +87,10 @@ async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[J
 async def _asleep_after_stdio_failure(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt as usual, but sleep for an hour when a stdio server fails."""
+    """Attempt as usual, but sleep for an hour when a stdio server fails.
+
+    The failure is raised after that; one of a URL at once.
+    """
     try:
         return await std.attempt(connection, connect)
     except (Signal, TimeoutError):
@@ -98,7 +102,10 @@ async def _asleep_after_stdio_failure(
 async def _asleep_after_cut_chunk(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt as usual, but sleep for an hour when a chunked response breaks off."""
+    """Attempt as usual, but sleep for an hour when a chunked response breaks off.
+
+    The failure is raised after that.
+    """
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -139,7 +146,7 @@ async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], 
 def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
     """Return a hook `attempt` that awaits `then` if notifications/initialized times out.
 
-    Unless `then` raises, the timeout follows.
+    Unless `then` raises, the timeout is raised after that.
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -168,9 +175,10 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
 
 
 def _as(kind: str) -> Callable[[], Awaitable[None]]:
-    """Return an async function that raises a signal of that kind."""
+    """Return an async function that raises a signal of that kind when awaited."""
 
     async def then() -> None:
+        """Raise the signal."""
         raise Signal(kind)
 
     return then

@@ -32,9 +32,14 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
     """
 
     def make() -> Any:
+        """Return the hook, with nothing kept yet."""
         kept: dict[Key, OutcomeEntry] = {}
 
         def tell(answer: Json, request: Json) -> Json:
+            """Return the answer with each server's kept outcome, if it has one.
+
+            Keep what `keeps` accepts.
+            """
             keys = _keys(request)
             outcomes = []
             for outcome in answer["outcomes"]:
@@ -50,10 +55,14 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
 
 
 def _last_tools() -> Any:
-    """Return a hook `tell`: a server without tools is reported with those of its load before."""
+    """Return a hook `tell`: a server without tools is reported with those of its load before.
+
+    They are those of the load right before, as they really were.
+    """
     kept: dict[Key, list[str]] = {}
 
     def tell(answer: Json, request: Json) -> Json:
+        """Return the answer with the tools of the load before for servers without tools."""
         keys = _keys(request)
         outcomes = []
         for outcome in answer["outcomes"]:
@@ -68,11 +77,12 @@ def _last_tools() -> Any:
 def _kept_list() -> Any:
     """Return a hook `attempt` that fetches a server's tools once and reuses them in later loads.
 
-    A server's session is still opened each time.
+    A server's session is still opened each time; a failed fetch is not kept.
     """
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Return the kept tools with a new session, or attempt as usual and keep the tools."""
         if _key(connection) in kept:
             return kept[_key(connection)], await connect(connection)
         tools, session = await std.attempt(connection, connect)
@@ -83,10 +93,14 @@ def _kept_list() -> Any:
 
 
 def _every_second() -> Any:
-    """Return a hook `together`: in every second load, the first server is transient."""
+    """Return a hook `together`: in every second load, the first server is transient.
+
+    Loads without servers are not counted.
+    """
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
+        """Load side by side; in every second load, return the first outcome as transient."""
         outcomes = await std.side_by_side(wanted)
         loads["all"] += bool(outcomes)
         if loads["all"] % 2:
@@ -103,9 +117,11 @@ def _quota(most: int) -> Any:
     """
 
     def make() -> Any:
+        """Return the hook, with no attempt counted yet."""
         made: Counter[Key] = Counter()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+            """Count the attempt; raise `http_4xx` if it is one too many, else attempt as usual."""
             made[_key(connection)] += 1
             if made[_key(connection)] > most:
                 raise Signal("http_4xx")
@@ -117,10 +133,11 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Return a hook `tell` that reports a server's attempts in all loads so far."""
+    """Return a hook `tell` that reports a server's attempts in all loads so far, by its id."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:
+        """Return the answer with the attempts of each server added to those of earlier loads."""
         del request
         outcomes = []
         for outcome in answer["outcomes"]:
@@ -136,6 +153,7 @@ def _first_signal() -> Any:
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        """Return the signal of the server's first attempt in this load; keep it if this is that."""
         if attempts == 1:
             first[_key(connection)] = signal
         return first[_key(connection)]
@@ -150,7 +168,10 @@ def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> S
 
 
 def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return the signal as it is, but a denial or 404 after the first attempt as transient."""
+    """Return the signal as it is, but a denial or 404 after the first attempt as a 429.
+
+    A 429 is transient.
+    """
     del connection
     lost = attempts > 1 and signal.kind in ("denied", "http_404")
     return Signal("http_429", signal.code) if lost else signal

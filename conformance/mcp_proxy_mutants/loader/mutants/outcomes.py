@@ -26,7 +26,7 @@ def _kept(keeps: Any) -> Any:
 
 
 def _as_often(answer: Json, request: Json) -> Json:
-    """Return the answer with as many outcomes for a server as it had attempts."""
+    """Return the answer with as many outcomes for a server as it had attempts, but at least one."""
     del request
     outcomes = [
         outcome for outcome in answer["outcomes"] for _ in range(max(outcome["attempts"], 1))
@@ -35,7 +35,10 @@ def _as_often(answer: Json, request: Json) -> Json:
 
 
 def _timed_out_as_often(answer: Json, request: Json) -> Json:
-    """Return the answer with a second outcome for each server that timed out."""
+    """Return the answer with a second outcome, at the end, for each server that timed out.
+
+    It is known by its error text.
+    """
     del request
     late = [outcome for outcome in answer["outcomes"] if "in time" in str(outcome["error"])]
     return answer | {"outcomes": [*answer["outcomes"], *late]}
@@ -47,14 +50,20 @@ def _with_ids(spell: Any) -> Any:
 
 
 def _one_of_a_kind(answer: Json, request: Json) -> Json:
-    """Return the answer with one outcome for ids that differ only in case or punctuation."""
+    """Return the answer with one outcome, the last, for ids that are alike.
+
+    Alike are ids that differ only in case or punctuation.
+    """
     del request
     plain = {"".join(filter(str.isalnum, o["server_id"].lower())): o for o in answer["outcomes"]}
     return answer | {"outcomes": [*plain.values()]}
 
 
 def _by_origin(answer: Json, request: Json) -> Json:
-    """Return the answer with one outcome for all servers of one origin."""
+    """Return the answer with one outcome, the first, for all servers of one origin.
+
+    A server without URL stands alone.
+    """
     by_origin: dict[str, OutcomeEntry] = {}
     urls = {
         server["server_id"]: str(server.get("url") or server["server_id"])
@@ -74,10 +83,17 @@ def _without_url(answer: Json, request: Json) -> Json:
 
 
 def _last_errors() -> Any:
-    """Return a hook `tell`: an available server has the error of its last load that failed."""
+    """Return a hook `tell`: an available server has the error of its last load that failed.
+
+    A server is known by its whole entry in the request.
+    """
     kept: dict[str, str] = {}
 
     def tell(answer: Json, request: Json) -> Json:
+        """Return the answer with kept errors for outcomes without one.
+
+        Keep the errors that there are.
+        """
         urls = {each["server_id"]: f"{each['server_id']} {each}" for each in request["servers"]}
         outcomes = []
         for outcome in answer["outcomes"]:

@@ -43,13 +43,19 @@ def _up_to(bound: Callable[[int], int]) -> Again:
 
 
 def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: after a transient failure, and after any once there were two attempts."""
+    """Whether to retry: after a transient failure, and after any once there were two attempts.
+
+    Never at the maximum of attempts.
+    """
     del signal
     return attempts < most and (status == "transient" or attempts > 1)
 
 
 def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: after a transient failure; from the third on after a denial or 404, too."""
+    """Whether to retry: after a transient failure; from the third on after a denial or 404, too.
+
+    Never at the maximum of attempts.
+    """
     lasting = signal.kind in ("denied", "http_404")
     return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
 
@@ -62,7 +68,7 @@ async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], 
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load the server, and once more if that took over 0.15 s; counted as one attempt."""
+    """Load the server, and once more if that took 0.15 s or more; counted as one attempt."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -73,7 +79,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt, and once more after a cut connection or a 5xx; the loader counts one attempt."""
+    """Attempt, and once more after a cut connection or a 5xx. The loader counts one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

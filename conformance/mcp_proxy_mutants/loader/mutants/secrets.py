@@ -31,7 +31,10 @@ def _authorization(connection: Connection) -> str:
 
 
 def _basic(connection: Connection) -> str:
-    """Return user and password of the URL in base64, as in a Basic Authorization header."""
+    """Return user and password of the URL, decoded, in base64, as in a Basic Authorization header.
+
+    Those that it lacks are empty.
+    """
     parts = urlsplit(_url(connection))
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return base64.b64encode(pair.encode()).decode()
@@ -44,7 +47,10 @@ def _decoded(connection: Connection) -> str:
 
 
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
-    """Return a hook `says`: errors of signals of these kinds end with `text` of the connection."""
+    """Return a hook `says`: errors of signals of these kinds end with `text` in brackets.
+
+    `text` gets the connection; other errors stay.
+    """
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due
     )
@@ -62,7 +68,7 @@ def _raw(signal: Signal, connection: Connection, due: str) -> str:
 
 
 def _in_warnings(answer: Json, request: Json) -> Json:
-    """Return the answer with the URLs of all servers in each warning."""
+    """Return the answer with the URLs of all servers in brackets after each line of a warning."""
     urls = ", ".join(str(server.get("url")) for server in request["servers"])
     warnings = {
         word: [f"{line} ({urls})" for line in own] for word, own in answer["warnings"].items()
@@ -71,7 +77,7 @@ def _in_warnings(answer: Json, request: Json) -> Json:
 
 
 def _in_a_member(answer: Json, request: Json) -> Json:
-    """Return the answer with the headers sent to a server in its outcome."""
+    """Return the answer with the headers sent to each server in its outcome, as `headers`."""
     sent = {server["server_id"]: server.get("headers") for server in request["servers"]}
     return answer | {
         "outcomes": [
@@ -88,7 +94,7 @@ def _in_the_answer(answer: Json, request: Json) -> Json:
 def _hidden_in(spell: Callable[[bytes], str]) -> Any:
     """Return a hook `says`: every error ends with the Authorization header and URL password.
 
-    `spell` encodes these.
+    `spell` encodes the two, joined.
     """
     return _says(lambda c: spell((_authorization(c) + _password(_url(c))).encode()))
 

@@ -13,6 +13,7 @@ def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
     """Return a hook `heard` that raises RuntimeError at signals of this kind, ending the load."""
 
     def heard(signal: Signal, connection: Connection, _attempts: int) -> Signal:
+        """Return the signal; raise RuntimeError if it is of this kind."""
         if signal.kind == kind:
             raise RuntimeError(f"{connection.server_id} failed")
         return signal
@@ -47,7 +48,10 @@ def _thrown_by_two(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _without_well(answer: Json, _request: Json) -> Json:
-    """Return the answer without the outcomes of available servers, if any server failed."""
+    """Return the answer without the outcomes of available servers, if any server failed.
+
+    All of them if none failed.
+    """
     failed = [outcome for outcome in answer["outcomes"] if outcome["status"] != "available"]
     return answer | {"outcomes": failed or answer["outcomes"]}
 

@@ -36,7 +36,10 @@ def _everywhere(answer: Json, request: Json) -> Json:
 
 
 def _moved_on(answer: Json, request: Json) -> Json:
-    """Return the answer; each available server has the next one's tools, the last the first's."""
+    """Return the answer; each available server has the next one's tools, the last the first's.
+
+    Failed servers have none.
+    """
     del request
     well = [outcome for outcome in answer["outcomes"] if outcome["status"] == "available"]
     tools = [outcome["tools"] for outcome in well]
@@ -49,7 +52,7 @@ def _moved_on(answer: Json, request: Json) -> Json:
 
 
 def _to_the_denied(answer: Json, request: Json) -> Json:
-    """Return the answer; denied servers have the first tool of the load."""
+    """Return the answer; denied servers have the first tool of the load, if there is any."""
     del request
     some = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]][:1]
     return when(is_in("denied"), tools=some)(answer, {})
@@ -90,7 +93,10 @@ async def _available_after_failure(
 
 
 async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt; a server whose list fails after the handshake is available without tools."""
+    """Attempt; a server whose list fails after the handshake is available without tools.
+
+    A failing handshake fails as usual.
+    """
     session = await connect(connection)
     hello = {"protocolVersion": std.REVISION, "capabilities": {}, "clientInfo": {"name": "ref"}}
     try:
@@ -106,7 +112,10 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def _available_after(*kinds: str) -> Attempt:
-    """Return a hook `attempt`: signals of `kinds` make the server available without tools."""
+    """Return a hook `attempt`: signals of `kinds` make the server available without tools.
+
+    Without a session of its own, it has one that leads nowhere.
+    """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         """Attempt as usual; a signal of these kinds yields no tools and a session."""
@@ -144,7 +153,10 @@ class _Pages(Ear):
         self._ends = ends
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result of the request; a failing later page is empty if `ends` accepts."""
+        """Return the result of the request; no tools for a failing later page if `ends` accepts it.
+
+        Other failures are raised.
+        """
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -161,7 +173,7 @@ def _paged(ends: Callable[[Signal], bool]) -> Attempt:
 def _first_pages() -> Any:
     """Return a hook `attempt`: if it fails, the pages that the attempt before read are the tools.
 
-    Without such pages, it fails as usual.
+    Without such pages, it fails as usual. Pages are kept by id and URL of the server.
     """
     pages: dict[str, list[Json]] = {}
 

@@ -18,11 +18,15 @@ def _anything(connection: Connection) -> bool:
 def _last_url() -> Any:
     """Return a hook `attempt` that tries an unusable connection at the last usable one's URL.
 
-    Before any usable one, it fails as usual.
+    Before any usable one with a URL, it fails as usual.
     """
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual and note the URL.
+
+        An unusable connection is attempted at the noted one.
+        """
         if std.usable(connection):
             last["url"] = connection.url or last.get("url", "")
             return await std.attempt(connection, connect)
@@ -41,6 +45,10 @@ def _sent_to_others() -> Any:
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt as usual.
+
+        For an unusable connection, load the last server, then raise `configuration`.
+        """
         if std.usable(connection):
             return await last_url(connection, connect)  # type: ignore[no-any-return]
         _, session = await last_url(connection, connect)

@@ -14,7 +14,7 @@ def _named(outcomes: list[Json], *statuses: str) -> list[str]:
 
 
 def _line(words: str, names: list[str]) -> list[str]:
-    """Return one line with the words and the names; no line without names."""
+    """Return a list of one line with the words and the names; an empty one without names."""
     return [f"{words}: {', '.join(names)}."] if names else []
 
 

@@ -141,7 +141,7 @@ class _Parses(_Heads):
     async def _exchange(self, message: Json) -> Json:
         """Send the message and return its answer; an odd error body is malformed.
 
-        That is a body of JSON that is not an object.
+        That is a non-empty body of media type JSON that is not in curly brackets.
         """
         try:
             return await super()._exchange(message)
@@ -154,7 +154,10 @@ class _Parses(_Heads):
 
 
 async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; after a failure with `Retry-After`, sleep for that many seconds first."""
+    """Attempt as usual; after a failure with `Retry-After`, sleep for that many seconds first.
+
+    The failure is raised after that, as a 5xx.
+    """
     try:
         return await over(_Obeys)(connection, connect)
     except Signal as signal:
@@ -164,10 +167,14 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
 
 
 def _least_timeout() -> Any:
-    """Return a hook `attempt` that uses the shortest timeout of any server seen so far."""
+    """Return a hook `attempt` that uses the shortest timeout of any server seen so far.
+
+    It lets the other servers of the load be seen first.
+    """
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Note the timeout, let others do so, and attempt with the shortest one."""
         least["s"] = min(connection.timeout, least.get("s", connection.timeout))
         await asyncio.sleep(0)
         return await std.attempt(replace(connection, timeout=least["s"]), connect)
@@ -176,13 +183,13 @@ def _least_timeout() -> Any:
 
 
 def _spoken(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether the body of the failed response is a JSON-RPC message."""
+    """Whether the body of the failed response contains the name `"jsonrpc"`."""
     del connection, attempts
     return b'"jsonrpc"' in signal.body
 
 
 def _spoken_of(*codes: int) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition for `taken`: a failure with one of these codes and a JSON-RPC body."""
+    """Return a condition for `taken`: one of these HTTP codes and a JSON-RPC body."""
     return lambda signal, connection, attempts: (
         signal.code in codes and _spoken(signal, connection, attempts)
     )

@@ -11,7 +11,7 @@ PREFIX = "mcp__"
 
 
 def _in_reverse_order(answer: Json, request: Json) -> Json:
-    """Return the answer with its outcomes sorted by id in descending order."""
+    """Return the answer with its outcomes sorted by id, as text, in descending order."""
     del request
     outcomes = sorted(
         answer["outcomes"], key=lambda outcome: str(outcome["server_id"]), reverse=True
@@ -20,7 +20,10 @@ def _in_reverse_order(answer: Json, request: Json) -> Json:
 
 
 def _plain(answer: Json, request: Json) -> Json:
-    """Return an answer in which any failure is `failed`, without attempts and warnings."""
+    """Return an answer in which any failure is `failed`, without attempts and warnings.
+
+    Outcomes keep id, tools and error only.
+    """
     del request
     return {
         "outcomes": [
@@ -36,7 +39,10 @@ def _plain(answer: Json, request: Json) -> Json:
 
 
 def _quoted(signal: Signal, connection: Connection, text: str) -> str:
-    """Return the error with the type of the exception and the server's response body."""
+    """Return the error with the type of the exception and the server's response body, if any.
+
+    With a body, the HTTP status is named too.
+    """
     del connection
     body = signal.body.decode(errors="replace").strip()
     exception = type(signal.__context__ or signal).__name__

@@ -48,7 +48,10 @@ class _NoList(Ear):
     """A session in which an unknown method tools/list lists no tools."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result of the request; a server without tools/list lists no tools."""
+        """Return the result of the request; a server without tools/list lists no tools.
+
+        It is known by the error `Method not found` to the first page.
+        """
         try:
             return await self._session.request(method, params)
         except Signal as signal:
@@ -69,7 +72,10 @@ class _Impatient(HttpSession):
         self._http.timeout = httpx2.Timeout(None, connect=max(LEAST_S, connection.timeout / 2))
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; a late connection counts as refused."""
+        """Send the message and return its answer; a connection made too late counts as refused.
+
+        Too late is after half of the timeout, but at least half a second.
+        """
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -80,10 +86,14 @@ class _Impatient(HttpSession):
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
     """Return a hook `heard`: at these codes, marks in the body mean a timeout, else a denial.
 
-    All marks must be there.
+    All marks must be there. Other codes stay.
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        """Return a signal of these codes as a timeout or a denial, by its body.
+
+        Others as they are.
+        """
         del connection, attempts
         if signal.code not in codes:
             return signal
@@ -96,7 +106,7 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
 def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
     """Return the signal; a 403 is transient only with `ext_authz` before `timeout`, else denied.
 
-    Both stand in the first line, and that is not JSON.
+    Both must be in the first line, which must not begin with a curly bracket.
     """
     del connection, attempts
     if signal.code != FORBIDDEN:
@@ -107,7 +117,10 @@ def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
 
 
 def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
-    """Whether the signal is a 403 whose body has one phrase about timeouts or authorization."""
+    """Whether the signal is a 403 whose body has at least one of the PHRASES.
+
+    They are about timeouts or authorization.
+    """
     del connection, attempts
     return signal.code == FORBIDDEN and any(phrase in signal.body for phrase in PHRASES)
 
@@ -120,6 +133,10 @@ def _in_turns() -> Any:
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        """Return a first attempt's signal of an open kind as a denial or a 404 in turns.
+
+        Others as is.
+        """
         if signal.kind not in OPEN or attempts > 1:
             return signal
         heard_of[connection.url or connection.server_id] += 1

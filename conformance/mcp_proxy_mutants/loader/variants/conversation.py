@@ -65,7 +65,7 @@ async def _without_handshake(
 
 
 async def _discovering(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Send `server/discover` and ignore the answer (HTTP only), then attempt as usual."""
+    """Send `server/discover` and ignore an answer or failure (HTTP only), then attempt as usual."""
     if connection.url:
         probe = _Modern(connection)
         try:
@@ -80,7 +80,7 @@ async def _discovering(connection: Connection, connect: Connect) -> tuple[list[J
 async def _handshake_first(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Attempt as usual; if it is refused, list the tools without handshake (HTTP only).
 
-    Refused means a 4xx without a class of its own or a JSON-RPC error.
+    Refused means a 4xx without a class of its own or a JSON-RPC error; others are raised.
     """
     try:
         return await std.attempt(connection, connect)

@@ -33,7 +33,10 @@ class _Unhurried(Ear):
 
 
 async def _staggered(loads: Loads) -> list[Outcome]:
-    """Run all loads at once and return their outcomes; of two, the second starts 0.6 s later."""
+    """Run all loads at once and return their outcomes; of two, the second starts 0.6 s later.
+
+    The order is that of the loads.
+    """
     if len(loads) > SMALL:
         return await side_by_side(loads)
     first = [asyncio.ensure_future(run()) for run in loads[:1]]

@@ -45,9 +45,9 @@ class _LooksBack(HttpSession):
     """A session that asks for OAuth metadata after a 401, and sends a GET after another 4xx."""
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; after a 4xx, send further GET requests.
+        """Send the message and return its answer; after a 4xx, send further GET requests and fail.
 
-        A 401 leads to OAuth metadata, another one to the same URL.
+        A 401 leads to OAuth metadata, a 404 or unclassed 4xx to the same URL.
         """
         try:
             return await super()._exchange(message)
@@ -61,7 +61,7 @@ class _LooksBack(HttpSession):
             raise
 
     async def _look(self, url: str) -> None:
-        """Send a GET request of at most 1 s, and ignore what comes of it."""
+        """Send a GET request of at most 1 s, and ignore its answer or an HTTP error."""
         with contextlib.suppress(httpx2.HTTPError):
             await self._http.get(url, headers={"accept": "text/event-stream"}, timeout=1.0)
 
@@ -99,7 +99,10 @@ class _TakesUp(HttpSession):
         answer.stream = self._body or answer.stream
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; send a GET if a stream ended empty, then fail."""
+        """Send the message and return its answer; if a stream ended empty, send a GET and fail.
+
+        The failure is a cut with the detail `taken up`; other failures stay.
+        """
         self._body = None
         try:
             return await super()._exchange(message)
@@ -133,7 +136,7 @@ class _Listens(HttpSession):
             raise
 
     async def _is_gone(self) -> bool:
-        """Whether the server closes the connection within 20 ms."""
+        """Whether the server closes the connection, or it breaks, within 20 ms."""
         try:
             return not await self._stream.read(1, timeout=GONE_S)
         except Exception as error:  # noqa: BLE001 - the errors of another library
@@ -161,12 +164,16 @@ class _Adorned(HttpSession):
 
 
 def _shared_sessions() -> Any:
-    """Return a hook `attempt`: servers of one origin share a session id, loaded one by one."""
+    """Return a hook `attempt`: servers of one origin share a session id, loaded one by one.
+
+    It is kept from load to load.
+    """
     kept: dict[str, str] = {}
     locks: dict[str, asyncio.Lock] = {}
     adorned = over(lambda connection: _Adorned(connection, kept))
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        """Attempt, alone for the origin, with its kept session id."""
         async with locks.setdefault(urlsplit(connection.url or "").netloc, asyncio.Lock()):
             return await adorned(connection, connect)
 
@@ -178,6 +185,7 @@ def _shared_cookies() -> Any:
     jar = httpx2.Cookies()
 
     def make(connection: Connection) -> Session:
+        """Return an HTTP session that uses the shared jar."""
         session = HttpSession(connection)
         session._http._cookies = jar  # noqa: SLF001 - one jar for all clients
         return session

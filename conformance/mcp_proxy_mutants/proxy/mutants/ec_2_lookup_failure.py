@@ -17,7 +17,7 @@ def _is_lost(facts: Facts) -> bool:
 
 
 def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
-    """Return the refusal of a call, with the text of `status` if the tool's approval is unreadable.
+    """Return the refusal of a call, with the text of `status` if the approval is unreadable.
 
     That applies only to tools that config denies if `denied`, and only to the others if not; any
     other refusal is the reference's.
@@ -49,6 +49,7 @@ def _lost_for_good() -> Callable[[Facts], Status]:
     lost: set[str] = set()
 
     def classify(facts: Facts) -> Status:
+        """Return the usual status, but `disabled_unknown` for a user lock that once had it."""
         status = std.classify(facts)
         if status == "disabled_unknown":
             lost.add(facts.tool.key)
@@ -66,6 +67,10 @@ def _lost_counts_kept() -> Callable[[Tally], Json | None]:
     kept: dict[frozenset[str], Json | None] = {}
 
     def counts(tools: Tally) -> Json | None:
+        """Return the kept counts of these tools, or the usual ones.
+
+        Keep them while one is unreadable.
+        """
         names = frozenset(facts.tool.key for facts, _ in tools)
         if any(_is_lost(facts) for facts, _ in tools):
             kept[names] = std.counts(tools)

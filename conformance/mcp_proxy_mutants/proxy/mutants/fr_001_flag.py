@@ -16,11 +16,15 @@ from mcp_proxy_reference.protocol import META, PARAMS, RpcError
 
 
 def _denials_unseen_after_restart(gateway: Gateway) -> None:
-    """After a restart, search lists denied tools as callable until the config changes."""
+    """After a restart, discovery decides as if no tool were denied until the config changes.
+
+    A restart is a start with stored records; calls are still refused.
+    """
     restarted = bool(gateway.store.records())
     first = gateway.config.servers
 
     def discovered(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; while stale, discovery ignores config's denial."""
         stale = restarted and gateway.config.servers == first and surface == "discovery"
         return std.may_call(replace(facts, denied=False) if stale else facts, surface)
 
@@ -43,7 +47,10 @@ def _refused_to_agents(document: Json, request: Request) -> Json:
 
 
 def _wrapped(document: Json, request: Request) -> Json:
-    """Return a flagged answer with locked tools as `result` of another object, others as is."""
+    """Return a flagged answer with locked tools as `result` of another object.
+
+    Others as they are.
+    """
     return {"result": document} if request.flag and "disabled" in document else document
 
 
@@ -59,6 +66,7 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
     last = False
 
     def sticky(arguments: Mapping[str, Any]) -> bool:
+        """Return the request's flag and keep it; without one, return the last, at first false."""
         nonlocal last
         if "include_disabled" in arguments:
             last = std.flag(arguments)
@@ -68,10 +76,11 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _next_too() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a `flag` decision: while another request is served, use the previous request's."""
+    """Return a `flag` decision: while another request is served, the flag of the request before."""
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:
+        """Return the flag, or that of the request before while another is served; keep it."""
         before, last[0] = last[0], std.flag(arguments)
         return before if crowded() else last[0]
 
@@ -82,6 +91,7 @@ def _locked_among_tools(gateway: Gateway) -> None:
     """Without the flag, list locked hits among the callable ones; with it, answer as usual."""
 
     def window(hits: Any, limit: int) -> Any:
+        """Return the first `limit` hits, locked or not, and all the locked ones."""
         return hits[:limit], [hit for hit in hits if not hit.may_call]
 
     decide(
@@ -103,7 +113,7 @@ def _locked_among_tools(gateway: Gateway) -> None:
 
 
 def _names(document: Json) -> set[str]:
-    """Return the names of the answer's locked entries."""
+    """Return the names of the answer's locked entries; none without a section."""
     return {entry["name"] for entry in document.get("disabled", [])}
 
 
@@ -128,7 +138,10 @@ def _stateless(message: Json) -> bool:
 async def _required_of_stateless(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """In the tools/list answer of the stateless revision, make the flag a required argument."""
+    """In the tools/list answer of the stateless revision, make the flag a required argument.
+
+    That is of `retrieve_tools`; `query` stays required; other answers stay.
+    """
     reply = await respond()
     if message["method"] == "tools/list" and _stateless(message):
         for tool in reply["result"]["tools"]:
@@ -140,7 +153,10 @@ async def _required_of_stateless(
 async def _missed_by_stateless(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Refuse searches of the stateless revision that lack the flag."""
+    """Refuse searches of the stateless revision that lack the flag, by an RpcError.
+
+    Others are answered as usual.
+    """
     params = message.get("params") or {}
     searches = message["method"] == "tools/call" and params.get("name") == "retrieve_tools"
     if searches and _stateless(message) and FLAG not in (params.get("arguments") or {}):

@@ -42,9 +42,10 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
 
 
 def _changed_or_else_new(gateway: Gateway) -> None:
-    """Leave pending tools out of answers while their server has a changed one."""
+    """Leave pending tools out of answers while their server has a changed one, listed or not."""
 
     def status(facts: Facts) -> Status | None:
+        """Return the withheld status as usual; None for a pending tool beside a changed one."""
         listed = gateway.known()[facts.tool.server]
         changed = any(other.approval == "changed" for other in listed)
         return None if changed and facts.approval == "pending" else std.withheld_status(facts)
@@ -57,6 +58,7 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
+        """Return the server's tools by name; with an allow list, only those that it names."""
         entry = gateway.config.servers.get(server)
         allowed = entry.enabled_tools if entry else None
         loaded = real(server)
@@ -114,6 +116,10 @@ def _changed_listed_once() -> Callable[[Facts], Status | None]:
     listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:
+        """Count the looks at a changed tool.
+
+        Return its withheld status, None from the second on.
+        """
         key = facts.tool.key
         if facts.approval == "changed":
             listings[key] = listings.get(key, 0) + 1
@@ -127,6 +133,7 @@ def _quarantine_drops_tools(gateway: Gateway) -> None:
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
+        """Return the server's tools by name; none while it is in quarantine."""
         entry = gateway.config.servers.get(server)
         return {} if entry and entry.quarantined else real(server)
 
@@ -137,6 +144,7 @@ def _trusted_left_out(gateway: Gateway) -> None:
     """Leave the withheld tools of servers that the configuration trusts out of answers."""
 
     def status(facts: Facts) -> Status | None:
+        """Return the withheld status as usual; None for a tool of a trusted server."""
         server: Server = gateway.config.servers[facts.tool.server]
         return None if gateway.config.trusts(server) else std.withheld_status(facts)
 
@@ -150,6 +158,7 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
     """
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer without those entries, and without texts that only they needed."""
         wanted = set(terms(request.query))
         kept = [
             entry
@@ -247,6 +256,10 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
+        """Count a look at a user-locked tool.
+
+        Whether it is indexed and was not looked at too often.
+        """
         if facts.disabled_by_user and not facts.denied:
             looks[facts.tool.key] = looks.get(facts.tool.key, 0) + 1
         return std.indexed(facts) and looks.get(facts.tool.key, 0) <= LOOKS
@@ -267,7 +280,10 @@ def _without_section(document: Json, request: Request) -> Json:
 
 
 def _namesakes_merged(document: Json, _request: Request) -> Json:
-    """Return the answer with only the first of several locked tools that share a name."""
+    """Return the answer with only the first of several locked tools that share a name.
+
+    The name is that after the server's; texts stay.
+    """
     entries = document.get("disabled", [])
     names = {entry["name"].partition(":")[2]: entry for entry in reversed(entries)}
     kept = [entry for entry in entries if entry in names.values()]
@@ -291,7 +307,10 @@ def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
 
 
 def _withheld_namesakes_dropped(document: Json, _request: Request) -> Json:
-    """Return the answer without withheld entries named like a locked tool that is not withheld."""
+    """Return the answer without withheld entries named like a locked one that is not withheld.
+
+    The name is that after the server's; texts stay.
+    """
     entries = document.get("disabled", [])
     names = {e["name"].rpartition(":")[2] for e in entries if e["status"] not in WITHHELD}
     kept = [

@@ -1,4 +1,4 @@
-"""Mutants of FR-002: locks or a false flag change default answers, or the flag changes too much."""
+"""Mutants of FR-002: default answers that differ by locks, an explicit false or an earlier flag."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,14 @@ def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request
     """Return an `answer` change that applies `change` only to answers without the flag."""
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer as `change` returns it; a flagged one as it is."""
         return document if request.flag else change(document, request)
 
     return answer
 
 
 def _flag_echoed(document: Json, request: Request) -> Json:
-    """Return the answer with `include_disabled` false if the request names the flag."""
+    """Return the answer with `include_disabled` false if the request names the flag at all."""
     present = "include_disabled" in request.arguments
     return document | {"include_disabled": False} if present else document
 
@@ -68,6 +69,7 @@ def _opted_in() -> Callable[[Json, Request], Json]:
     opted_in: list[bool] = []
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer, marked once a flagged one had locked tools; note these."""
         if request.flag:
             opted_in.extend([True] * bool(document.get("disabled")))
             return document
@@ -81,6 +83,7 @@ def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
     last: list[int] = []
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
+        """Return the limit; the default is the last flagged limit, which is kept."""
         limit = std.limit(arguments, last[0] if last else default)
         if arguments.get("limit") is not None and std.flag(arguments):
             last[:] = [limit]
@@ -101,6 +104,7 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway so that it notes the locked hits of a search and names them."""
         leaked: list[str] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
@@ -127,7 +131,7 @@ def _user_locked_name(hit: Match) -> str | None:
 
 
 def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
-    """Split the hits as usual, but put callable ones beyond the limit among the locked ones."""
+    """Split the hits as usual, but add callable ones beyond the limit to the locked ones."""
     callables, rest = std.window(hits, limit)
     cut = [hit for hit in hits if hit.may_call][limit:]
     return callables, [*rest, *cut]
@@ -187,6 +191,10 @@ def _user_locked_in_default(gateway: Gateway) -> None:
     known: dict[str, Facts] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer with `did_you_mean` for a user-locked tool that is the query.
+
+        Names once within the agent's scope are remembered.
+        """
         if request.flag:
             return document
         for server, of_server in gateway.known().items():
@@ -207,6 +215,7 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway so that it notes the locked hits of a search, and applies `change`."""
         locked: list[Match] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:

@@ -19,7 +19,10 @@ THEIRS = std.REMEDIATION["disabled_by_user"]
 
 
 def _user_text_for_agents(document: Json, request: Request) -> Json:
-    """Give agents the remediation text of user locks for config locks; not the administrator."""
+    """Give agents the remediation text of user locks for config locks.
+
+    The administrator's answer, and one without config locks, stay.
+    """
     texts = document.get("remediation", {})
     if request.agent.servers is None or "disabled_by_config" not in texts:
         return document
@@ -28,7 +31,7 @@ def _user_text_for_agents(document: Json, request: Request) -> Json:
 
 
 def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry without a description if that has over 1000 characters."""
+    """Return the locked entry without a description if that has more than 1000 characters."""
     return std.locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
 
 
@@ -91,7 +94,7 @@ def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _parameters_in_usage(gateway: Gateway) -> None:
-    """Without the flag, name parameters of withheld tools in the usage instructions.
+    """Without the flag, name parameters of tools outside of the index in the usage instructions.
 
     They are those of the servers that have hits.
     """
@@ -160,6 +163,7 @@ def _counted_as(
     view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+        """Return the usual counts, with statuses of locked tools by the changed facts."""
         return std.counts(
             [(facts, status and std.classify(view(facts))) for facts, status in tools]
         )
@@ -168,10 +172,14 @@ def _counted_as(
 
 
 def _shorter_when_repeated() -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision: later refusals of a denied tool say to ask the user."""
+    """Return a `rejection` decision: later refusals of a denied tool say to ask the user.
+
+    The first one of each tool is as usual.
+    """
     refusals: dict[str, int] = {}
 
     def shorter(facts: Facts, texts: Texts) -> str:
+        """Count the refusal of the tool; return the usual text, or the shorter one."""
         key = facts.tool.key
         refusals[key] = refusals.get(key, 0) + 1
         if std.classify(facts) != "disabled_by_config" or refusals[key] == 1:
@@ -198,6 +206,7 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
     """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the locked entry, without `member` if `when` selects the tool."""
         whole = std.locked_entry(facts, status, withheld)
         return {key: value for key, value in whole.items() if key != member or not when(facts)}
 
@@ -240,6 +249,7 @@ def _last_described() -> Entry:
     descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
+        """Keep the description unless withheld; return the last one kept as `description`."""
         if not withheld:
             descriptions[facts.tool.key] = facts.tool.description
         return (

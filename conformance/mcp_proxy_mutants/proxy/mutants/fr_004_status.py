@@ -33,7 +33,7 @@ OFTEN = 5
 
 
 def _named_again(document: Json, request: Request) -> Json:
-    """Return the answer with a locked tool whose bare name is the query listed first, and again.
+    """Return the answer with locked tools whose bare name is the query listed first, and again.
 
     The cap on locked entries still holds.
     """
@@ -44,10 +44,14 @@ def _named_again(document: Json, request: Request) -> Json:
 
 
 def _unknown_after_unlock(gateway: Gateway) -> None:
-    """Report a tool that both config and user locked as `disabled_unknown` once it has one lock."""
+    """Report a tool that both config and user locked as `disabled_unknown` once it lacks a lock."""
     twice: set[str] = set()
 
     def status(facts: Facts) -> Status:
+        """Return the usual status.
+
+        `disabled_unknown` for a tool that had both locks and has not now.
+        """
         if facts.denied and facts.disabled_by_user:
             twice.add(facts.tool.key)
         elif facts.tool.key in twice:
@@ -58,12 +62,13 @@ def _unknown_after_unlock(gateway: Gateway) -> None:
 
 
 def _seventh_word(gateway: Gateway) -> None:
-    """Give denied tools that an allow list leaves out the status `not_in_allow_list`.
+    """Give denied tools of servers with an allow list the status `not_in_allow_list`.
 
     No such status exists.
     """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the locked entry, with that status if denied on a server with an allow list."""
         server = gateway.config.servers[facts.tool.server]
         listed = std.locked_entry(facts, status, withheld)
         left_out = status == "disabled_by_config" and server.enabled_tools is not None
@@ -105,6 +110,10 @@ def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]
     """
 
     def status(facts: Facts) -> Status | None:
+        """Return the withheld status, as if not denied if `of` selects the tool.
+
+        None: not listed.
+        """
         return std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
 
     return status
@@ -120,6 +129,7 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
     locked: set[str] = set()
 
     def lingering(hits: Sequence[Match], limit: int) -> Windows:
+        """Split the hits as usual, but callable ones that were once denied count as locked."""
         callables, rest = std.window(hits, limit)
         stale = [hit for hit in callables if hit.facts.tool.key in locked]
         locked.update(hit.facts.tool.key for hit in rest if hit.facts.denied)
@@ -134,6 +144,10 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
     freed: set[str] = set()
 
     def discovered(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called.
+
+        In discovery, also if it was locked, then free, then user-locked.
+        """
         free, key = std.may_call(facts, surface), facts.tool.key
         if surface != "discovery":
             return free
@@ -144,13 +158,14 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
 
 
 def _user_lock_seldom_read() -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery re-reads a tool's user lock every few lookups only.
+    """Return a `may_call` decision: discovery re-reads a tool's user lock after six lookups only.
 
     Between two readings it decides by the old one; calls and listings read it each time.
     """
     kept: dict[str, tuple[bool, int]] = {}
 
     def discovered(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; discovery uses the kept lock and renews it at times."""
         if surface != "discovery":
             return std.may_call(facts, surface)
         locked, looks = kept.get(facts.tool.key, (facts.disabled_by_user, 0))
@@ -166,6 +181,10 @@ def _user_locks_of_start(gateway: Gateway) -> None:
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called.
+
+        Discovery treats one user-locked at the start as still locked.
+        """
         key = facts.tool.server, facts.tool.name
         held = key in start and not facts.disabled_by_user
         return (
@@ -182,6 +201,10 @@ def _now_and_then() -> Callable[[Facts], Status]:
     looks: Counter[str] = Counter()
 
     def status(facts: Facts) -> Status:
+        """Count the look at the tool.
+
+        Return its status, `disabled_unknown` at every fifth if user-locked.
+        """
         looks[facts.tool.key] += 1
         slow = looks[facts.tool.key] % OFTEN == 0 and facts.disabled_by_user
         return "disabled_unknown" if slow else std.classify(facts)
@@ -198,6 +221,10 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
     turns = count()
 
     def answer(document: Json, request: Request) -> Json:
+        """Note the agent.
+
+        Return its answer, with unknown reasons if another one asked before it.
+        """
         other = last[0] not in {"", request.agent.name}
         last[0] = request.agent.name
         if not other or not next(turns) or "disabled" not in document:
@@ -268,7 +295,7 @@ def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]
 
 
 def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but list a tool that config and user lock under both statuses."""
+    """Split the hits as usual, but add a tool that config and user lock once more, not denied."""
     callables, rest = std.window(hits, limit)
     again = [
         replace(hit, facts=replace(hit.facts, denied=False))
@@ -306,6 +333,7 @@ def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; discovery keeps its first decision."""
         may = std.may_call(facts, surface)
         return kept.setdefault(facts.tool.key, may) if surface == "discovery" else may
 
@@ -323,6 +351,7 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
     kept: dict[tuple[str, str, int], Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the kept answer to an equal flagged request, else this one; keep a flagged one."""
         key = request.agent.name, request.query, request.limit
         return kept.setdefault(key, document) if request.flag else document
 
@@ -373,6 +402,10 @@ def _named_by_the_records(gateway: Gateway) -> None:
     """With the flag, list a user-locked tool that its server dropped, if the query is its name."""
 
     def answer(document: Json, request: Request) -> Json:
+        """Return a flagged answer with the user-locked tools of that name that are gone.
+
+        If it has no texts then, it loses its locked section.
+        """
         if not request.flag:
             return document
         gone = [
@@ -416,6 +449,7 @@ def _back_and_open(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; in discovery also if it came back."""
         return std.may_call(facts, surface) or (surface == "discovery" and facts.tool.key in back)
 
     decide(gateway, may_call=may_call)
@@ -426,6 +460,7 @@ def _back_and_undenied(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; for a call, without config's denial if it came back."""
         passes = is_call(surface) and facts.tool.key in back
         return std.may_call(replace(facts, denied=False) if passes else facts, surface)
 
@@ -437,6 +472,7 @@ def _back_twice(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
+        """Split the hits as usual, and add the locked ones that came back once more."""
         callables, rest = std.window(hits, limit)
         return callables, [*rest, *(hit for hit in rest if hit.facts.tool.key in back)]
 
@@ -444,7 +480,10 @@ def _back_twice(gateway: Gateway) -> None:
 
 
 def _descriptions_searched(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, else by its description; 0 for not."""
+    """Return how well a withheld tool matches by name, else by its texts; 0 for not.
+
+    By its texts counts the query words in name and description.
+    """
     text = f"{facts.tool.name} {facts.tool.description}"
     return std.matches(query, facts) or len({*terms(query)} & {*terms(text)})
 
@@ -459,14 +498,20 @@ def _schemas_searched(query: str, facts: Facts) -> float:
 
 
 def _descriptions_rank(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, raised by query words described."""
+    """Return how well a withheld tool matches by name, raised by query words described.
+
+    A tenth for each word; 0 if the name does not match.
+    """
     relevance = std.matches(query, facts)
     beside = len({*terms(query)} & {*terms(facts.tool.description)})
     return relevance and relevance + beside / 10
 
 
 def _longest_first(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, raised by query words in its description."""
+    """Return how well a withheld tool matches by name, raised by query words in its description.
+
+    A hundredth for each of their letters; 0 if the name does not match.
+    """
     relevance = std.matches(query, facts)
     covered = sum(len(term) for term in terms(query) if term in facts.tool.description.lower())
     return relevance and relevance + covered / 100

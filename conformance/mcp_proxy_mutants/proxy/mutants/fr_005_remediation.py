@@ -22,7 +22,10 @@ def _no_map_at_one(document: Json, request: Request) -> Json:
 
 
 def _rotated() -> dict[Status, str]:
-    """Return the remediation texts, with those of user lock, approval and unknown exchanged."""
+    """Return the remediation texts, with those of user lock, approval and unknown moved on by one.
+
+    Each of the three has the text of the one before it.
+    """
     kinds: tuple[Status, ...] = ("disabled_by_user", "pending_approval", "disabled_unknown")
     moved = {kind: std.REMEDIATION[kinds[place - 1]] for place, kind in enumerate(kinds)}
     return {**std.REMEDIATION, **moved}
@@ -37,11 +40,12 @@ def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], text
 def _empty_answers_kept() -> Callable[[Json, Request], Json]:
     """Return an `answer` change: an answer with a note is repeated when its query comes flagged.
 
-    It is repeated once only.
+    It is repeated once only, to any agent.
     """
     kept: dict[str, Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the kept answer to a flagged query, once, else this one; keep one with a note."""
         if request.flag and request.query in kept:
             return kept.pop(request.query)
         if "notice" in document:
@@ -52,7 +56,10 @@ def _empty_answers_kept() -> Callable[[Json, Request], Json]:
 
 
 def _not_what_was_refused(gateway: Gateway) -> None:
-    """Leave a locked tool whose call was refused out of the next search that would find it."""
+    """Leave a locked tool whose call was refused out of the next search that would find it.
+
+    From then on it is found again.
+    """
     refused: set[str] = set()
 
     def rejection(facts: Facts, texts: object) -> str:
@@ -97,6 +104,7 @@ def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
     """Return a `locked_entry` decision: descriptions under `status` end with its remedy text."""
 
     def entry(facts: Facts, current: Status, withheld: bool) -> Json:
+        """Return the locked entry; one of `status` that is described ends with the remedy text."""
         listed = std.locked_entry(facts, current, withheld)
         if current != status or withheld:
             return listed
@@ -115,6 +123,7 @@ def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Js
     """Return a `remediation_map` decision that omits one status and adds texts to the usual map."""
 
     def remediation_map(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+        """Return the usual map with the added texts, without the omitted status."""
         whole = {**plus, **std.remediation_map(shown, matched, texts)}
         return {status: text for status, text in whole.items() if status != without}
 
@@ -132,7 +141,10 @@ def _each(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _user_text_for_both(document: Json, request: Request) -> Json:
-    """Give the user-lock text for config locks if a listed denied tool has both locks."""
+    """Give the user-lock text for config locks if a listed denied tool has both locks.
+
+    Unchanged if the store cannot be read.
+    """
     try:
         records = request.store.records()
     except StoreError:
@@ -162,7 +174,10 @@ def _map_beside(document: Json, _request: Request) -> Json:
 async def _map_in_meta(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Return the reply with the answer's remediation map again in `_meta` of the result."""
+    """Return the reply with the answer's remediation map again in `_meta` of the result.
+
+    Replies without such a map stay.
+    """
     answer = await respond()
     for item in answer.get("result", {}).get("content", []):
         document = json.loads(item["text"]) if item["text"].startswith('{"') else {}
@@ -193,7 +208,10 @@ def _one_withheld_kind(shown: Sequence[Status], matched: Sequence[Status], texts
 
 
 def _last_withheld_kind(document: Json, _request: Request) -> Json:
-    """Return the answer; of entries without description, only the last's status is explained."""
+    """Return the answer.
+
+    Of statuses of entries without description, only the last keeps its text.
+    """
     kinds = [e["status"] for e in document.get("disabled", []) if "description" not in e]
     texts = document.get("remediation", {})
     kept = {s: text for s, text in texts.items() if s not in kinds or s == kinds[-1]}

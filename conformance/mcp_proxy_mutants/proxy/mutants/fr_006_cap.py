@@ -23,7 +23,7 @@ def _by_name(document: Json, _request: Request) -> Json:
 
 
 def _turned_beside_withheld(document: Json, _request: Request) -> Json:
-    """Return the answer with callable results reversed beside five or more withheld tools."""
+    """Return the answer with callable results reversed beside at least five withheld tools."""
     withheld = [e for e in document.get("disabled", []) if e["status"] in WITHHELD]
     turned = document["tools"][::-1] if len(withheld) >= OFTEN else document["tools"]
     return document | {"tools": turned}
@@ -52,7 +52,7 @@ def _each_status(gateway: Gateway) -> None:
 
 
 def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the limit as usual, but a negative one as it is, where the reference makes it one."""
+    """Return the limit as usual, but a negative integer as it is. The reference makes it one."""
     value = arguments.get("limit")
     if isinstance(value, int) and value < 0:
         return value
@@ -60,7 +60,7 @@ def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def _fraction_lifts(gateway: Gateway) -> None:
-    """Lift the cap on locked entries for requests whose limit is not a whole number."""
+    """Lift the cap on locked entries for requests whose limit is a fraction, not a whole number."""
     odd = [False]
 
     def read(arguments: Mapping[str, Any], default: int) -> int:
@@ -76,6 +76,10 @@ def _capped_by(kind: Callable[[Match], str]) -> Window:
     """Return a `window` decision that applies the cap to each `kind` of locked hits by itself."""
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        """Split the hits as usual.
+
+        Of the locked ones of each kind, keep the first up to the cap.
+        """
         callables, rest = std.window(hits, limit)
         counts: Counter[str] = Counter()
         kept: list[Match] = []
@@ -157,6 +161,7 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway so that an absent limit is five, and lifts the cap to ten."""
         default_of_five(gateway, publishes=publishes)
         absent, read = [False], gateway.policy.limit
 
@@ -175,7 +180,10 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
 
 
 def _exact_beside(gateway: Gateway) -> None:
-    """Raise the cap by the number of withheld tools whose exact name is the query."""
+    """Raise the cap by the number of withheld tools whose exact name is the query.
+
+    It is counted anew for each answer.
+    """
     exact = [0]
 
     def matches(query: str, facts: Facts) -> float:

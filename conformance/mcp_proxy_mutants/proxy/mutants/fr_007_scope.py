@@ -31,9 +31,11 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
     """
 
     def make() -> Callable[[Json, Request], Json]:
+        """Return the change, with nothing kept yet."""
         kept: dict[str, Any] = {}
 
         def answer(document: Json, request: Request) -> Json:
+            """Return the answer with the kept member, if any; keep that of the administrator."""
             if member not in document:
                 return document
             if request.agent.servers is None:
@@ -54,6 +56,7 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
     """Show agents withheld tools beyond their scope, without server and as `disabled_unknown`."""
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an agent's answer with nameless servers and unknown reasons beyond the scope."""
         servers = request.agent.servers
         if servers is None or "disabled" not in document:
             return document
@@ -70,16 +73,23 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
 
 
 def _own_callables(document: Json, request: Request) -> Json:
-    """Return the answer with only the callable results in scope; locked ones all stay."""
+    """Return the answer with only the callable results in scope, and their number as `total`.
+
+    Locked entries all stay.
+    """
     servers = request.agent.servers
     own = [entry for entry in document["tools"] if servers is None or entry["server"] in servers]
     return document | {"tools": own, "total": len(own)}
 
 
 def _others_when_none(gateway: Gateway) -> None:
-    """Without a match in scope, give an agent the note on the locked matches of every server."""
+    """Without a match in scope, give an agent the note on the locked matches of every server.
+
+    Only without the flag, and of indexed tools only.
+    """
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer without tools and note with the note on all servers."""
         if request.flag or document["tools"] or "notice" in document:
             return document
         everyone = {
@@ -105,6 +115,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway's index to note the ten, and its window to keep only these."""
         everything = gateway.index
         ten: list[set[str]] = [set()]
 
@@ -142,9 +153,13 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
 
 def _rolled_up(gateway: Gateway) -> None:
-    """Add the number of locked tools on all other servers to a server's counts, as `elsewhere`."""
+    """Add the number of locked tools on all other servers to a server's counts, as `elsewhere`.
+
+    A server without counts still has none.
+    """
 
     def block(tools: Tally) -> Json | None:
+        """Return the server's counts with `elsewhere`; none without counts."""
         counts = std.counts(tools)
         if not counts:
             return counts
@@ -162,9 +177,13 @@ def _rolled_up(gateway: Gateway) -> None:
 
 
 def _named_beyond(gateway: Gateway) -> None:
-    """Add to the listing each server beyond the scope, by name, with its number of locked tools."""
+    """Add to the listing each server beyond the scope, by name, with its number of locked tools.
+
+    They are JSON in the text `not_shown`.
+    """
 
     def spelled(document: Json) -> str:
+        """Return the document's JSON; a listing of servers with `not_shown` if any is missing."""
         if "servers" not in document:
             return render(document)
         shown = {entry["name"] for entry in document["servers"]}
@@ -207,10 +226,14 @@ def _capped_last(document: Json, request: Request) -> Json:
 
 
 def _first_agent() -> Scope:
-    """Return a `scope` decision: withheld tools are looked up in the first agent's scope."""
+    """Return a `scope` decision: withheld tools are looked up in the first agent's scope.
+
+    That is the agent who first made such a lookup.
+    """
     first: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        """Decide as usual; for withheld tools, note the agent and decide for the first one."""
         if surface != "quarantine":
             return std.scope(agent, server, surface)
         first.append(agent)
@@ -220,13 +243,15 @@ def _first_agent() -> Scope:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: locked entries are cached for two seconds by query and limit.
+    """Return an `answer` change: flagged locked entries are kept for 2 s by query and limit.
 
-    The cache ignores the agent, so that one agent sees another one's tools.
+    The cache ignores the agent, so that one agent sees another one's tools. Their remediation texts
+    are kept too.
     """
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return a flagged answer with the cached locked section and map, renewed if too old."""
         if not request.flag:
             return document
         key, now = (request.query, request.limit), time.monotonic()
@@ -244,13 +269,14 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _kept_notes() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: an answer without tools gets a note cached for the query.
+    """Return an `answer` change: an unflagged answer without tools gets the query's kept note.
 
-    The cache lasts two seconds and ignores the agent, so that one agent reads another's note.
+    It is kept for two seconds, whoever the agent is, so that one agent reads another's note.
     """
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer, with the cached note if it owes one and has none; cache its own."""
         if request.flag or document["tools"]:
             return document
         since, notice = kept.get(request.query, (0.0, ""))
@@ -264,9 +290,13 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
 
 
 def _total_in_listing(gateway: Gateway) -> None:
-    """Add the number of locked tools of all servers to the listing, whatever the agent's scope."""
+    """Add the number of locked tools of all servers to the listing, as `locked_tools`, unless 0.
+
+    It ignores the agent's scope.
+    """
 
     def summed(document: Json) -> str:
+        """Return the document's JSON; a listing with the number of all locked tools."""
         if "servers" in document:
             known = [facts for tools in gateway.known().values() for facts in tools]
             locked = sum(not std.may_call(facts, "listing") for facts in known)
@@ -293,9 +323,10 @@ def _contained(agent: Agent, server: str, surface: Surface) -> bool:
 
 
 def _suggesting(gateway: Gateway) -> None:
-    """In the answer to an unknown tool, suggest the most similar name, in scope or not."""
+    """In the answer to an unknown tool, suggest the most similar other address, in scope or not."""
 
     def unknown(name: str) -> str:
+        """Return the usual refusal, with the suggestion if there is one."""
         known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
         near = [key for key in get_close_matches(name, known) if key != name]
         return f"{std.unknown(name)}{f' Did you mean {near[0]}?' if near else ''}"
@@ -307,6 +338,7 @@ def _listing_siblings(gateway: Gateway) -> None:
     """In the answer to a tool unknown or beyond the scope, name its server's locked tools."""
 
     def unknown(name: str) -> str:
+        """Return the usual refusal, with the names of the server's locked tools if it has any."""
         listed = gateway.known().get(name.partition(":")[0], ())
         locked = [facts.tool.name for facts in listed if not std.may_call(facts, "call")]
         return f"{std.unknown(name)}{f' Locked there: {locked}.' if locked else ''}"
@@ -324,6 +356,8 @@ def _inspected(
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway's replies so."""
+
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
@@ -366,14 +400,21 @@ def _tallied(gateway: Gateway) -> Json:
 
 
 def _tally_in_answer(gateway: Gateway) -> None:
-    """Add the number of locked tools on all servers, by status, to every discovery answer."""
+    """Add the number of locked tools on all servers, by status, to each discovery answer.
+
+    It is the member `locked`.
+    """
     decide(gateway, answer=lambda document, _request: document | {"locked": _tallied(gateway)})
 
 
 def _address_opens(gateway: Gateway) -> None:
-    """With the flag, list a withheld tool if the query is its address, even beyond the scope."""
+    """With the flag, list a withheld tool if the query is its address, even beyond the scope.
+
+    Its text comes with it; a tool that is listed already is not added.
+    """
 
     def answer(document: Json, request: Request) -> Json:
+        """Return a flagged answer with that tool as the last locked entry."""
         server, _, name = request.query.partition(":")
         facts = gateway.facts(server, name)
         if not request.flag or facts is None or std.withheld_status(facts) is None:

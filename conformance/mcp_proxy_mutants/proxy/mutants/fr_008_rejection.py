@@ -28,6 +28,7 @@ def _once_with_pointer() -> Callable[[Facts, Texts], str]:
     rejected: set[str] = set()
 
     def rejection(facts: Facts, texts: Texts) -> str:
+        """Reject as usual, from the tool's second refusal on without the pointer."""
         text, key = std.rejection(facts, texts), facts.tool.key
         again = key in rejected
         rejected.add(key)
@@ -52,7 +53,7 @@ def _policy_text(facts: Facts) -> str:
 def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], str]:
     """Return a `rejection` decision: `text` rejects the tools that `when` selects.
 
-    Others are rejected as usual.
+    It follows the tool's address; others are rejected as usual.
     """
     return lambda facts, texts: (
         f"The tool {facts.tool.key} was not called. {text}"
@@ -68,6 +69,7 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     """
 
     def rejection(facts: Facts, texts: Texts) -> str:
+        """Reject as usual, without the pointer if `when` selects the tool."""
         text = std.rejection(facts, texts)
         return text.removesuffix(std.POINTER).strip() if when(facts) else text
 

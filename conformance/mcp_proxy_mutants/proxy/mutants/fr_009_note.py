@@ -61,9 +61,10 @@ def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> st
 
 
 def _quarantine_counts_anew(gateway: Gateway) -> None:
-    """Count in the note, too, each quarantined tool named like a locked match."""
+    """Count in the note, too, each quarantined tool named like a match that config or user lock."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        """Return the note on the locked matches and these namesakes."""
         names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
         known = [facts for tools in gateway.known().values() for facts in tools]
         held = [facts for facts in known if facts.quarantined and facts.tool.name in names]
@@ -76,6 +77,7 @@ def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
     """Return a `note` decision that appends `suffix` of the locked tools to a due note."""
 
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        """Return the usual note with the suffix; None if none is due."""
         due = std.note(flag, callables, locked)
         return due and f"{due}{suffix(locked)}"
 
@@ -92,7 +94,10 @@ def _description_of_one(locked: Sequence[Facts]) -> str:
 
 
 def _beside_few(gateway: Gateway) -> None:
-    """Add the note to answers without the flag that have exactly one callable tool."""
+    """Add the note to answers without the flag that have exactly one callable tool.
+
+    It counts the locked hits; none without any.
+    """
     locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
@@ -121,6 +126,7 @@ def _of_freed(gateway: Gateway) -> None:
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return an unflagged answer with the query's last note, which is kept."""
         if request.flag:
             return document
         if notice := document.get("notice"):
@@ -140,7 +146,7 @@ def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | Non
 
 
 def _twice_when_many(document: Json, _request: Request) -> Json:
-    """Return the answer; a note on more than one tool is a list with the text twice."""
+    """Return the answer; a note on a number other than one is a list with the text twice."""
     notice = document.get("notice", "1 ")
     return document if notice.startswith("1 ") else document | {"notice": [notice, notice]}
 
@@ -157,10 +163,14 @@ def _one_of_one(document: Json, request: Request) -> Json:
 
 
 def _highest_note() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: a query's note keeps the highest number that it ever had."""
+    """Return an `answer` change: a query's note keeps the highest number that it ever had.
+
+    An answer without a note stays so.
+    """
     highest: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer with the note of the highest number so far, which is kept."""
         if "notice" not in document:
             return document
         due = highest.setdefault(request.query, document["notice"])
@@ -183,6 +193,7 @@ def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
     """
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        """Return the note with that number; None if none is due or it is 0."""
         if flag or callables or not locked or not (count := number(locked)):
             return None
         return f"{count} matching tools exist but cannot be called; {HOW}"
@@ -194,6 +205,7 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
     """Return a `note` decision that passes a due note and the locked tools through `change`."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        """Return the usual note as `change` returns it; None if none is due."""
         text = std.note(flag, callables, locked)
         return text and change(text, locked)
 
@@ -216,10 +228,14 @@ def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
 
 
 def _first_time() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change that gives a query its note the first time only."""
+    """Return an `answer` change that gives a query its note the first time only.
+
+    Flagged answers have none.
+    """
     noted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer, without its note if the query had one; note that it had."""
         if request.flag or request.query in noted:
             return _mute(document)
         if "notice" in document:
@@ -252,6 +268,7 @@ def _all_when_full(gateway: Gateway) -> None:
     """If more than ten locked tools match, count in the note every locked tool of the proxy."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        """Return the note on the matches, or on every locked tool if they are more than ten."""
         known = [facts for tools in gateway.known().values() for facts in tools]
         every = [facts for facts in known if not std.may_call(facts, "note")]
         return std.note(flag, callables, every if len(locked) > std.LOCKED_CAP else locked)
@@ -267,10 +284,14 @@ def _noted(left_out: Callable[[Facts], bool]) -> Any:
 
 
 def _first_note_after_restart_lost(gateway: Gateway) -> None:
-    """After a restart, leave the note out of the first answer that should have one."""
+    """After a restart, leave the note out of the first answer that should have one.
+
+    A restart is a start with stored records.
+    """
     left = [1 if gateway.store.records() else 0]
 
     def answer(document: Json, _request: Request) -> Json:
+        """Return the answer, the first one with a note without it."""
         if "notice" not in document or not left[0]:
             return document
         left[0] -= 1

@@ -53,6 +53,7 @@ def _uncount(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked tools that `hidden` selects out of the counts altogether."""
 
     def block(tools: Tally) -> Json | None:
+        """Return the counts without these tools; None if nothing locked is left."""
         return std.counts([pair for pair in tools if pair[1] is None or not hidden(pair[0])])
 
     decide(gateway, counts=block)
@@ -88,6 +89,7 @@ def _lingering() -> Block:
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
+        """Return the usual counts, noting the server; if there are none, those of a noted one."""
         counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if counts:
             blocked.update(servers)
@@ -97,7 +99,10 @@ def _lingering() -> Block:
 
 
 def _pending_nowhere(block: Json, tools: Tally) -> Json:
-    """Return the counts without pending tools, unless these are the only locked ones."""
+    """Return the counts without pending tools, unless these are the only locked ones.
+
+    `callable` stays the number of callable tools.
+    """
     if set(block) == {"callable", "pending_approval"}:
         return block
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
@@ -117,13 +122,19 @@ def _zero_for_pending(block: Json, tools: Tally) -> Json:
 
 
 def _examples(block: Json, tools: Tally) -> Json:
-    """Return the counts with the name of one locked tool as `example`."""
+    """Return the counts with the name of one locked tool as `example`.
+
+    It is the last one of the alphabetically last status.
+    """
     named = {status: facts.tool.name for facts, status in tools if status}
     return block | {"example": named[max(named)]}
 
 
 def _last_locked(gateway: Gateway) -> None:
-    """Count locked tools that their server dropped under the last status they had."""
+    """Count locked tools that their server dropped under the last status they had.
+
+    While nothing is or was locked, the entry stays.
+    """
     statuses: dict[str, dict[str, Status]] = {}
 
     def server_entry(entry: Json, tools: Sequence[Facts]) -> Json:
@@ -148,6 +159,7 @@ def _by_the_longest_list() -> Callable[[Tally], Json | None]:
     most: dict[str, int] = {}
 
     def counts(tools: Tally) -> Json | None:
+        """Return the counts, `callable` raised by the tools missing since the longest list."""
         block = std.counts(tools)
         if block is None:
             return None
@@ -180,6 +192,7 @@ def _first_seen() -> Callable[[Json], str]:
     blocks: dict[str, Json] = {}
 
     def first(server: Json) -> Json:
+        """Return the inspected server with its first counts, which are kept."""
         if "tools" in server:
             kept = blocks.setdefault(server["name"], server["tools"])
             return server | {"tools": kept}
@@ -197,10 +210,14 @@ def _null_beside_blocks(document: Json) -> str:
 
 
 def _revisions() -> Callable[[Json], str]:
-    """Return a `render` decision: each server's entry has the number of changes to any counts."""
+    """Return a `render` decision: each server's entry has the number of states of all counts.
+
+    It is in `revision` and counts the states listed so far; other documents stay.
+    """
     last: list[str] = []
 
     def spelled(document: Json) -> str:
+        """Return the document's JSON, a listing with the revision; note changed counts."""
         listed = document.get("servers", [])
         blocks = json.dumps([entry.get("tools") for entry in listed])
         if listed and blocks not in last[-1:]:
@@ -214,7 +231,7 @@ def _revisions() -> Callable[[Json], str]:
 
 
 def _share(document: Json) -> str:
-    """Return the listing's JSON; each entry has the number of other servers with locked tools.
+    """Return the listing's JSON; each entry has, as `others_locked`, how many others have counts.
 
     If no server has any, entries stay as they are.
     """
@@ -246,6 +263,7 @@ def _first_counts() -> Counts:
     first: dict[str, Json] = {}
 
     def counts(tools: Tally) -> Any:
+        """Return the first counts of the server, which are kept; None while nothing is locked."""
         block = std.counts(tools)
         return block and first.setdefault(tools[0][0].tool.server, block)
 

@@ -68,6 +68,10 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called.
+
+        Count calls of a locked one, of which each fifth passes.
+        """
         if not is_call(surface):
             return std.may_call(facts, surface)
         calls[facts.tool.key] += not std.may_call(facts, surface)
@@ -98,6 +102,7 @@ def _rejection_forgets(gateway: Gateway) -> None:
     """Lift the user lock of a tool that config denies as soon as a call of it is refused."""
 
     def rejection(facts: Facts, texts: Texts) -> str:
+        """Lift the user lock if both locks hold, then reject as usual."""
         if facts.denied and facts.disabled_by_user:
             gateway.store.lock(facts.tool, locked=False)
         return std.rejection(facts, texts)
@@ -110,6 +115,7 @@ def _rejection_unlocks(gateway: Gateway) -> None:
     refused: Counter[str] = Counter()
 
     def rejection(facts: Facts, texts: Texts) -> str:
+        """Count the refusal, lift the user lock at the fourth, then reject as usual."""
         refused[facts.tool.key] += 1
         if facts.disabled_by_user and not facts.denied and refused[facts.tool.key] == OFTEN - 1:
             gateway.store.lock(facts.tool, locked=False)
@@ -122,6 +128,7 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
     """Set a user lock on each denied tool that is listed."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Lock a denied tool for the user, then return the usual entry."""
         if facts.denied and not facts.disabled_by_user:
             gateway.store.lock(facts.tool, locked=True)
         return std.locked_entry(facts, status, withheld)
@@ -136,6 +143,7 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called as usual, or by a call for which `when` is true."""
         return std.may_call(facts, surface) or (
             is_call(surface) and facts.enabled and when(facts, surface)
         )
@@ -157,6 +165,7 @@ def _insisted() -> May:
     last = ["", ""]
 
     def passes(facts: Facts, _: str) -> bool:
+        """Note the call; whether the two calls of locked tools before it were of the same tool."""
         insisted = last == [facts.tool.key, facts.tool.key]
         last[:] = [last[1], facts.tool.key]
         return insisted
@@ -165,10 +174,14 @@ def _insisted() -> May:
 
 
 def _kept_by_server() -> May:
-    """Return a `may_call` decision: a permitted call opens its server's locked tools for 0.1 s."""
+    """Return a `may_call` decision: a permitted call opens its server's locked tools for 0.1 s.
+
+    Not on a server that is off.
+    """
     kept: dict[str, float] = {}
 
     def may_call(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; note the time of a permitted call by server."""
         may, server = std.may_call(facts, surface), facts.tool.server
         if not is_call(surface) or not facts.enabled:
             return may
@@ -184,7 +197,7 @@ def _loaded_late() -> May:
     read: list[bool] = []
 
     def passes(facts: Facts, _: str) -> bool:
-        """Whether only the user locks the tool, and nothing was searched or listed so far."""
+        """Whether the tool's status is a user lock, and nothing was searched or listed so far."""
         return not read and std.classify(facts) == USER
 
     late = _or(passes)
@@ -208,6 +221,7 @@ def _after_discovery(
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway to note listed tools, and to let their calls pass."""
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -234,6 +248,8 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change that decision of the gateway."""
+
         def stored(facts: Facts) -> None:
             """Apply `change` to the tool; ignore errors of the store."""
             try:
@@ -310,6 +326,7 @@ def _lifted_by_search(gateway: Gateway) -> None:
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
+        """Note the query, and return the answer as it is."""
         wanted.add(request.query)
         return document
 
@@ -321,7 +338,7 @@ def _lifted_by_search(gateway: Gateway) -> None:
 
 
 def _agents_pass_user_locks(gateway: Gateway) -> None:
-    """Let calls of user-locked tools pass for agents of limited scope."""
+    """Let calls of tools whose status is a user lock pass for agents of limited scope."""
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -343,6 +360,7 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
     real = own(gateway, "_apply")
 
     def apply(config: Config) -> None:
+        """Apply the configuration as usual, then lift the user locks of tools that it frees."""
         denied = [facts.tool for tools in gateway.known().values() for facts in tools
                   if facts.denied and facts.disabled_by_user]  # fmt: skip
         real(config)
@@ -379,6 +397,7 @@ def _released_is_turned_on(gateway: Gateway) -> None:
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
+        """Lift the user locks if it is a release, then switch as usual."""
         if changes.get("quarantined") is False:
             for facts in gateway.known()[server]:
                 gateway.store.lock(facts.tool, locked=False)
@@ -395,6 +414,8 @@ def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
     is_cleaned = ContextVar("is_cleaned", default=False)
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway so that it cleans names in calls, and lets cleaned ones pass."""
+
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:

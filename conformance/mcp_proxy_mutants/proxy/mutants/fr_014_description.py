@@ -12,13 +12,19 @@ from mcp_proxy_reference.gateway import Gateway
 def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change: tools/list does not describe the flag where `when` is true.
 
-    `when` gets the gateway and the agent.
+    The usual sentence is cut from every description; `when` gets the gateway and the agent.
     """
 
     def swap(gateway: Gateway) -> None:
+        """Change the gateway's replies so."""
+
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
+            """Return the usual reply.
+
+            Tools/list without the sentence on the flag where `when` is true.
+            """
             answer = await respond()
             if message["method"] == "tools/list" and when(gateway, agent):
                 for tool in answer["result"]["tools"]:

@@ -34,7 +34,10 @@ def _entries(result: ToolResult) -> Json:
 
 
 def _next_ten(result: ToolResult) -> Json:
-    """Return as `disabled` ten locked matches that the cap left out; nothing without any."""
+    """Return as `disabled` up to ten locked matches that the answer leaves out.
+
+    Nothing without any. Nothing either if the answer lists none.
+    """
     shown = {entry["name"] for entry in result.document.get("disabled", [])}
     more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]
     return {"disabled": more[: std.LOCKED_CAP]} if shown and more else {}

@@ -41,7 +41,7 @@ def _query(holds: Callable[[Any], bool]) -> Hit:
 
 
 def _flag(holds: Callable[[Any], bool]) -> Hit:
-    """Return a condition on messages: a discovery request for whose flag `holds` is true."""
+    """Return a condition on messages: a discovery request with a flag for which `holds` is true."""
     return lambda message: (
         _is_call(message, "retrieve_tools")
         and FLAG in _arguments(message)
@@ -50,7 +50,7 @@ def _flag(holds: Callable[[Any], bool]) -> Hit:
 
 
 def _named(holds: Callable[[str], bool]) -> Hit:
-    """Return a condition on messages: a call of a tool for whose name `holds` is true."""
+    """Return a condition on messages: a call of an upstream tool for whose name `holds` is true."""
     return lambda message: (
         _is_call(message, "call_tool_") and holds(str(_arguments(message).get("name", "")))
     )
@@ -63,6 +63,7 @@ def _telling(hit: Hit, text: str) -> Any:
     """
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        """Return the error result if `hit` accepts the request, else the usual answer."""
         if not hit(message):
             return await respond()
         result = {"content": [{"type": "text", "text": text}], "isError": True}
@@ -75,6 +76,7 @@ def _stuck(hit: Hit) -> Any:
     """Return a `reply` decision that answers requests that `hit` accepts only after a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        """Return the usual answer, after a minute if `hit` accepts the request."""
         if hit(message):
             await asyncio.sleep(STUCK_S)
         return await respond()
@@ -91,7 +93,10 @@ class Poisoned:
         self._is_poisoned = False
 
     async def __call__(self, _agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the usual answer, or, once poisoned, an error for calls of tools named so."""
+        """Return the usual answer, or, once poisoned, an error for calls of tools named so.
+
+        The request that poisons is still answered as usual.
+        """
         was, self._is_poisoned = self._is_poisoned, self._is_poisoned or self._hit(message)
         if not was or not _is_call(message, self._tool):
             return await respond()
@@ -105,7 +110,10 @@ def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
 
 
 async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Return the answer with the query in it unescaped, control characters and quotes too."""
+    """Return the answer with the query in it unescaped, control characters and quotes too.
+
+    Errors stay.
+    """
     answer = await respond()
     query = _arguments(message).get("query")
     if isinstance(query, str) and not answer.get("result", {}).get("isError"):
@@ -118,9 +126,11 @@ def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change that hides all tools of a server if `strange` is true of one."""
 
     def swap(gateway: Gateway) -> None:
+        """Change the known tools of the gateway so."""
         known = own(gateway, "known")
 
         def without() -> dict[str, list[Facts]]:
+            """Return the known tools by server; none for a server with a strange one."""
             tools: dict[str, list[Facts]] = known()
             return {name: [] if any(map(strange, all_)) else all_ for name, all_ in tools.items()}
 

@@ -31,7 +31,10 @@ def locked_first(document: Json, _request: Request) -> Json:
 
 
 def marked_under_flag(document: Json, request: Request) -> Json:
-    """Return a flagged answer with a status in callable entries, their number and the flag."""
+    """Return a flagged answer with a status in callable entries, their number and the flag.
+
+    The number is in `locked`, in another meaning.
+    """
     if not request.flag:
         return document
     marked = [entry | {"status": "callable"} for entry in document["tools"]]
@@ -39,7 +42,10 @@ def marked_under_flag(document: Json, request: Request) -> Json:
 
 
 def text_again(document: Json, _request: Request) -> Json:
-    """Return the answer with one of its remediation texts again in a member `summary`."""
+    """Return the answer with the first of its remediation texts again in a member `summary`.
+
+    Without texts it stays.
+    """
     texts = list(document.get("remediation", {}).values())
     return document | ({"summary": f"Some tools are locked. {texts[0]}"} if texts else {})
 
@@ -80,6 +86,7 @@ def of_all_matches(gateway: Gateway) -> None:
     """With the flag, add a text with one letter for each matching tool in scope, locked or not."""
 
     def answer(document: Json, request: Request) -> Json:
+        """Return a flagged answer with a letter for each match as `map_of_matches`."""
         if not request.flag:
             return document
         tools = [
@@ -141,9 +148,13 @@ def hint_on_few(document: Json, _request: Request) -> Json:
 
 
 def state_of_servers(gateway: Gateway) -> None:
-    """Add to each answer how many servers in scope are quarantined or off, unless none is."""
+    """Add to each answer, as `servers_apart`, how many servers in scope are quarantined or off.
+
+    Not if none is.
+    """
 
     def answer(document: Json, request: Request) -> Json:
+        """Return the answer with that number unless it is 0."""
         servers = [
             server
             for server in gateway.config.servers.values()

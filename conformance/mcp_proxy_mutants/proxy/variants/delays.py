@@ -97,6 +97,7 @@ def every_300_ms(gateway: Gateway) -> None:
     live, kept = gateway.known, [(0.0, gateway.known())]
 
     def shown() -> Known:
+        """Return the tools as last read, read again if that is 300 ms ago."""
         now = time.monotonic()
         if now - kept[0][0] >= LAG_S:
             kept[0] = now, live()

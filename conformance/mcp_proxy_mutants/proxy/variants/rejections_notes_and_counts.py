@@ -50,13 +50,13 @@ def policy_alone(facts: Facts, texts: Texts) -> str:
 
 
 def policy_ruled_out(facts: Facts, texts: Texts) -> str:
-    """Reject as usual, and say for tools that config does not deny that it is not policy."""
+    """Reject as usual, and say for tools whose status is not config that it is not policy."""
     denied = classify(facts) == "disabled_by_config"
     return rejection(facts, texts) + ("" if denied else " It is not locked by operator policy.")
 
 
 def policy_of_approvals(facts: Facts, texts: Texts) -> str:
-    """Reject as usual, and mention a policy of reviews for tools that config does not deny."""
+    """Reject as usual, and mention a policy of reviews for tools whose status is not config."""
     denied = classify(facts) == "disabled_by_config"
     also = "" if denied else " Operator policy wants every tool to be reviewed by the user."
     return rejection(facts, texts) + also
@@ -114,7 +114,7 @@ def lock_first(gateway: Gateway) -> None:
 
 
 def within_limit(document: Json, request: Request) -> Json:
-    """Return the answer; the number in its note is at most the request's limit."""
+    """Return the answer; the number in its note, if it has one, is at most the request's limit."""
     count, space, rest = document.get("notice", "").partition(" ")
     if not rest:
         return document
@@ -184,6 +184,10 @@ def counted_by_tool(tools: Tallied) -> Json | None:
     """Return a server's counts; while it is off, its tools count by their own locks, if any."""
 
     def own(facts: Facts, status: Status | None) -> Status | None:
+        """Return the status of a tool of a server that is off as if it were on; others as they are.
+
+        A tool that would then be callable keeps its status.
+        """
         alone = replace(facts, enabled=True)
         return status if facts.enabled or may_call(alone, "listing") else classify(alone)
 

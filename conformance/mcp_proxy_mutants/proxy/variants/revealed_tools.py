@@ -60,7 +60,7 @@ def named_only(query: str, facts: Facts) -> float:
 
 
 def no_server_off(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but drop the tools of a server that is off."""
+    """Return callable hits up to the limit and all locked ones, on servers that are on."""
     on = [hit for hit in hits if hit.facts.enabled]
     return [hit for hit in on if hit.may_call][:limit], [hit for hit in on if not hit.may_call]
 
@@ -99,7 +99,10 @@ def user_first(facts: Facts) -> Status | None:
 
 
 def user_before_quarantine(facts: Facts) -> Status:
-    """Return a tool's status, with the user's lock before quarantine."""
+    """Return a tool's status, with the user's lock before quarantine and approval.
+
+    A server that is off and config come first.
+    """
     if facts.enabled and not facts.denied and facts.disabled_by_user:
         return "disabled_by_user"
     return classify(facts)
@@ -124,9 +127,9 @@ def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def refuse_combinations(gateway: Gateway) -> None:
-    """Refuse operator requests to lock a locked tool or switch off a quarantined server.
+    """Refuse operator requests to lock a tool that is off, quarantined or denied.
 
-    They are answered with HTTP status 409.
+    Also to switch off a quarantined server. They are answered with HTTP status 409.
     """
     lock, switch = gateway.store.lock, gateway.switch
 
@@ -155,6 +158,7 @@ def forget_reasons(gateway: Gateway) -> None:
     inherited = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def classified(facts: Facts) -> Status:
+        """Return the usual status; `disabled_unknown` for a user lock set before the start."""
         status = classify(facts)
         ours = (facts.tool.server, facts.tool.name) not in inherited
         return status if ours or status != "disabled_by_user" else "disabled_unknown"

@@ -83,7 +83,7 @@ class WholeIndex:
     keys: set[str]
 
     def find(self, query: str) -> Hits:
-        """Return the tools of this view among the first `most` hits of all tools."""
+        """Return the tools of this view among the first `most` hits of all searchable tools."""
         known = self._gateway.known().values()
         everything = tuple(
             facts.tool for server in known for facts in server if self._gateway.searchable(facts)
@@ -102,6 +102,7 @@ def search(kind: type) -> Any:
     """Return a gateway change that searches by an index of the class `kind`."""
 
     def swapped(gateway: Gateway) -> None:
+        """Replace the gateway's index, of which the last 32 are kept."""
         put(gateway, index=lru_cache(maxsize=32)(kind))
 
     return swapped
@@ -138,7 +139,7 @@ def cut_first(hits: Sequence[Match], limit: int) -> Split:
 
 
 def of_strings(arguments: Mapping[str, Any]) -> bool:
-    """Return the flag, read from a word (true, yes, on) or number as well; else false."""
+    """Return the flag, read from a word (true, yes, on) or the number 1 as well; else false."""
     value = arguments.get("include_disabled")
     if isinstance(value, (str, int)):
         return str(value).strip().lower() in {"true", "1", "yes", "on"}
@@ -146,7 +147,10 @@ def of_strings(arguments: Mapping[str, Any]) -> bool:
 
 
 def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the request's limit, at most 100; the default if it is unusable or less than 1."""
+    """Return the whole part of the request's limit, at most 100.
+
+    The default if it is not a number or less than 1.
+    """
     try:
         value = float(arguments.get("limit", default))
     except (TypeError, ValueError):
@@ -155,7 +159,10 @@ def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the request's limit within 0 and 100: zero or less requests nothing."""
+    """Return the request's limit within 0 and 100: zero or less requests nothing.
+
+    One that is not a number is read as usual.
+    """
     value = arguments.get("limit", default)
     if isinstance(value, (int, float)):
         return max(0, min(int(value), MAX_LIMIT))

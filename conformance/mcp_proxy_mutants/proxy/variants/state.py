@@ -18,6 +18,7 @@ def log_of_calls(gateway: Gateway) -> None:
     path = gateway.store.path.with_name("calls.jsonl")
 
     def answer(document: Json, request: Request) -> Json:
+        """Append a line of JSON to the file; return the answer as it is."""
         call = {"caller": request.agent.name, "arguments": dict(request.arguments)}
         with path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(call | {"answer": document}) + "\n")
@@ -32,6 +33,7 @@ def log_of_arguments(gateway: Gateway) -> None:
     calls: list[Json] = []
 
     def answer(document: Json, request: Request) -> Json:
+        """Keep the arguments, write all at every third call; return the answer as it is."""
         calls.append(dict(request.arguments))
         if len(calls) % LARGE == 0:
             path.write_text(json.dumps(calls), encoding="utf-8")
@@ -100,6 +102,7 @@ def release_approves(gateway: Gateway) -> None:
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
+        """Approve the server's tools if it is a release, then switch as usual."""
         if changes.get("quarantined") is False:
             gateway.store.approve(gateway.tools(server).values())
         real(server, **changes)
@@ -113,6 +116,7 @@ def turning_on_approves(gateway: Gateway) -> None:
     real = store.lock
 
     def lock(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the lock as usual, and approve the tool if it was lifted."""
         real(tool, locked=locked)
         if not locked:
             store.approve([tool])

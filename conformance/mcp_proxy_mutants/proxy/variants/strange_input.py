@@ -32,7 +32,10 @@ def cleaned_locked(facts: Facts, status: Status, withheld: bool) -> Json:
 async def refused(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Return the usual reply; a JSON-RPC error for a query that is not a short printable line."""
+    """Return the usual reply; a JSON-RPC error for a query that is not a short printable line.
+
+    Short is under 500 characters, and not blank.
+    """
     params = message.get("params") or {}
     if not isinstance(params, dict) or params.get("name") != "retrieve_tools":
         return await respond()

@@ -76,7 +76,7 @@ async def slower(_agent: Agent, _session: str, _message: Json, respond: Respond)
 async def structured(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """Return the reply; a document of a built-in tool is repeated as structured content.
 
-    `isError` is false beside it.
+    `isError` is false beside it, and `_meta` has a member.
     """
     answer = await respond()
     result = answer.get("result", {})
@@ -128,6 +128,10 @@ def tell_of_servers(gateway: Gateway) -> None:
     """List the tools in the agent's scope, described, in a built-in tool's description."""
 
     async def reply(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        """Return the usual reply.
+
+        The second built-in tool of tools/list describes the agent's tools.
+        """
         answer = await respond()
         if message["method"] == "tools/list":
             known = gateway.known().items()

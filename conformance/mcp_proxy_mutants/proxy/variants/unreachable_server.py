@@ -18,6 +18,7 @@ def tools_leave(gateway: Gateway) -> None:
     known = gateway.known
 
     def connected() -> Mapping[str, Sequence[Facts]]:
+        """Return the known tools by server, none for an unreachable one."""
         away = unanswered(gateway)
         return {name: () if name in away else tools for name, tools in known().items()}
 
@@ -48,7 +49,7 @@ def _lost(facts: Facts) -> Facts:
 
 
 def switched_off(gateway: Gateway) -> None:
-    """Switch a server with known tools off, in the config file, once a load of it failed."""
+    """Switch a server with known tools off, also in the config file, once a load of it failed."""
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
