@@ -1,4 +1,4 @@
-"""The command line: `serve --config F --data-dir D --listen HOST:PORT`."""
+"""The command line: `serve --config F --data-dir D --listen HOST:PORT`, over HTTP or stdio."""
 
 import asyncio
 import contextlib
@@ -57,8 +57,8 @@ async def _serve(
 ) -> None:
     """Serve on standard streams if `listen` is `:0`, else over HTTP until cancelled by a signal.
 
-    Over HTTP, the URL and the process id are printed first; ConfigError unless the host is
-    loopback.
+    Over HTTP, the URL and the process id are printed first, as one line of JSON. ConfigError unless
+    the host is loopback and the port a number.
     """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None

@@ -33,7 +33,7 @@ class Target:
     program = (sys.executable, "-m", "mcp_proxy_reference", "serve")
 
     def __init__(self, folder: Path, world: Json) -> None:
-        """Write the config, start the proxy, make a token for each agent."""
+        """Write the config, start the proxy, and make a token for each agent of the world."""
         self.folder = folder
         self.key = secrets.token_hex(16)
         self.servers = {server["name"]: _entry(server) for server in world["servers"]}
@@ -44,7 +44,10 @@ class Target:
         }
 
     def run(self) -> None:
-        """Start the proxy and read its URL from the first line that it prints."""
+        """Start the proxy on a free port and read its URL from the first line that it prints.
+
+        RuntimeError if it ends without one.
+        """
         folders = [f"--config={self.folder / 'config.json'}", f"--data-dir={self.folder}"]
         self.process = subprocess.Popen(  # noqa: S603 - this very program
             [*self.program, *folders, "--listen=127.0.0.1:0"],
@@ -70,7 +73,10 @@ class Target:
         fresh.replace(self.folder / "config.json")
 
     def api(self, method: str, path: str, body: Json | None = None) -> Json:
-        """Call the operator API and return its answer; 409 raises RefusedError."""
+        """Call the operator API, with a body for POST only, and return its answer.
+
+        409 raises RefusedError, another error status RuntimeError.
+        """
         request = urllib.request.Request(  # noqa: S310 - our own loopback URL
             self.url.removesuffix("/mcp") + "/api/v1" + path,
             data=json.dumps(body or {}).encode() if method == "POST" else None,
@@ -87,13 +93,19 @@ class Target:
             raise RuntimeError(f"{method} {path}: {error.code} {text}") from None
 
     def token(self, agent: str, servers: list[str]) -> dict[str, str]:
-        """Create a token for an agent that sees these servers and return its headers."""
+        """Create a token for reading, for an agent that sees these servers.
+
+        Return it as headers.
+        """
         wanted = {"name": agent, "allowed_servers": servers, "permissions": ["read"]}
         answer = self.api("POST", "/tokens", wanted)
         return {"Authorization": f"Bearer {answer['data']['token']}"}
 
     def switch(self, request: Json, *, locked: bool) -> None:
-        """Set or remove the lock that the request names, by config file or operator API."""
+        """Set or remove the lock that the request names, by config file or operator API.
+
+        A lock of a whole server is noted for the config file as well.
+        """
         kind, server, tools = request["kind"], request["server"], request["tools"]
         place = f"/servers/{quote(server, safe='')}"
         if kind == "config":
@@ -111,7 +123,10 @@ class Target:
             self.servers[server][member] = locked if kind == "quarantine" else not locked
 
     def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
-        """Deny or permit tools in the list that the server has, and write the config."""
+        """Deny or permit tools in the list that the server has, and write the config.
+
+        That is the allow list if it has one, else the deny list.
+        """
         member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
         named = set(tools)
         kept = [tool for tool in entry.get(member, []) if tool not in named]
@@ -127,12 +142,12 @@ class Target:
             aside.rename(store)
 
     def way_in(self) -> Json:
-        """Return the URL and the headers of the agents, as in an answer to `start`."""
+        """Return the URL and each agent's headers, as in an answer to `start`."""
         return {"url": self.url, "agents": self.agents}
 
 
 def _entry(server: Json) -> Json:
-    """Return a server's entry in the config file: its address, trust and lists."""
+    """Return a server's entry in the config file: enabled, with its address, trust and lists."""
     entry = {"name": server["name"], "enabled": True, "quarantined": False}
     if "url" in server:
         entry |= {"url": server["url"], "protocol": "streamable-http"}
@@ -145,7 +160,7 @@ def _entry(server: Json) -> Json:
 
 
 def answer(target: Target, request: Json) -> Json:
-    """Carry out any request but `start` and return the answer."""
+    """Carry out any request but `start` and return the answer; `unsupported` for an unknown one."""
     op = request["op"]
     if op in ("lock", "unlock"):
         target.switch(request, locked=op == "lock")
@@ -166,7 +181,11 @@ def answer(target: Target, request: Json) -> Json:
 
 
 def main(make: type[Target] = Target) -> None:
-    """Answer each line of standard input by one line; at its end, end the proxy."""
+    """Answer each line of standard input by one line; at its end, end the proxy.
+
+    `start` makes the target. A failure is answered as `refused` or `error`, and the next line
+    follows.
+    """
     target: Target | None = None
     try:
         for line in sys.stdin:

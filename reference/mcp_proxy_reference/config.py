@@ -68,7 +68,10 @@ class Config(NamedTuple):
 
 
 def read(path: Path) -> Config:
-    """Read the config file; ConfigError if it is unreadable, invalid or contradictory."""
+    """Read the config file; ConfigError if it is unreadable, invalid or contradictory.
+
+    Contradictory are a repeated server name, and both lists on one server.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         settings = msgspec.convert(_without_nulls(document), Settings)
@@ -90,7 +93,10 @@ def read(path: Path) -> Config:
 
 
 def rewrite(path: Path, config: Config, server: str, **changes: bool) -> Config:
-    """Change members of one server in the file, atomically; return the new configuration."""
+    """Change members of one server in the file, atomically; return the configuration read back.
+
+    A server that is not in the file is ignored.
+    """
     document = copy.deepcopy(config.document)
     for entry in document["mcpServers"]:
         if entry["name"] == server:

@@ -1,4 +1,4 @@
-"""HTTP front: the ASGI application for MCP, readiness and the operator API."""
+"""HTTP front: the ASGI application for MCP with its sessions, readiness and the operator API."""
 
 import asyncio
 import logging
@@ -59,7 +59,11 @@ class Front:
         self._sessions: dict[str, None] = {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one HTTP request of ASGI; an internal failure becomes HTTP 500."""
+        """Answer one HTTP request of ASGI.
+
+        An HttpError becomes its status, any other failure HTTP 500. Nothing is sent if it is
+        cancelled, as when the proxy ends.
+        """
         pairs = (
             (name.decode("latin-1"), text.decode("latin-1")) for name, text in scope["headers"]
         )
@@ -105,7 +109,10 @@ class Front:
         )
 
     async def _mcp(self, request: Request) -> Reply:
-        """Answer a request at an MCP endpoint: a message (POST) or a session's end (DELETE)."""
+        """Answer a request at an MCP endpoint: a message (POST) or a session's end (DELETE).
+
+        405 for another method, 415 for another content type than JSON, 400 for an invalid message.
+        """
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":
             self.check_session(request)
@@ -127,7 +134,8 @@ class Front:
     async def _message(self, agent: Agent, request: Request, message: Json) -> Reply:
         """Answer a JSON-RPC message: 202 to a notification, else JSON or an event stream.
 
-        `initialize` opens a session, which all later messages of its revisions must name.
+        `initialize` opens a session, which all later messages of its revisions must name. An error
+        of the stateless revision has an error status.
         """
         revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE
@@ -160,7 +168,8 @@ class Front:
     def _agent(self, request: Request) -> Agent:
         """Return the agent that holds the bearer token; HttpError 401 if nobody does.
 
-        Without a token, and with the API key as one, it is the administrator.
+        Without an Authorization header, and with the API key as token, it is the administrator.
+        HttpError 503 if the store cannot be read.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if not scheme or (token and token == self._gateway.config.settings.api_key):
@@ -174,7 +183,10 @@ class Front:
         return agent
 
     def open_session(self) -> dict[str, str]:
-        """Open a session, dropping the oldest at the limit, and return the header with its id."""
+        """Open a session and return the header with its id.
+
+        At the limit of sessions, the oldest is dropped.
+        """
         if len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         session = f"mcp-session-{secrets.token_hex(16)}"
@@ -188,7 +200,7 @@ class Front:
 
 
 def _json(status: int, document: Json, headers: Mapping[str, str] = {}) -> Reply:
-    """Return a reply with that status and a JSON body."""
+    """Return a reply with that status, a JSON body, and `headers` beside the content type."""
     return status, {"content-type": "application/json", **headers}, protocol.encode(document)
 
 

@@ -54,7 +54,7 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def follow(self) -> None:
-        """Take over a changed configuration file, and record tools that could not be recorded.
+        """Take over a changed configuration file, and try again to record tools that could not be.
 
         If the file is unusable, the last good configuration stays in force.
         """
@@ -74,7 +74,7 @@ class Gateway:
         self._apply(configuration.rewrite(self._path, self.config, server, **changes))
 
     def upstream(self, name: str) -> Upstream:
-        """Return a server's upstream; connect it, even a switched-off one, if there is none."""
+        """Return a server's upstream; attach it, even a switched-off one, if there is none."""
         return self.upstreams.get(name) or self._attach(self.config.servers[name])
 
     def tools(self, server: str) -> Mapping[str, Tool]:
@@ -91,7 +91,10 @@ class Gateway:
         return self._last_records
 
     def known(self) -> Mapping[str, Sequence[Facts]]:
-        """Return the current facts about every tool, by server; cached until something changes."""
+        """Return the current facts about every tool, by server; cached until something changes.
+
+        Nothing is cached while the records cannot be read.
+        """
         config, records = self.config, self.records()
         if records is None or self._facts[0] is not config or self._facts[1] is not records:
             known = {
@@ -106,7 +109,7 @@ class Gateway:
         return self.known()
 
     def facts(self, server: str, name: str) -> Facts | None:
-        """Return the facts about one tool; None if there is no such tool."""
+        """Return the facts about one tool; None if the server or tool is unknown."""
         return next(
             (facts for facts in self.known().get(server, ()) if facts.tool.name == name), None
         )
@@ -134,11 +137,15 @@ class Gateway:
         return self.policy.indexed(facts)
 
     async def refresh(self, name: str) -> Outcome:
-        """Load a server's tools again and return the outcome."""
+        """Load an attached server's tools again and return the outcome; KeyError for another."""
         return await self.upstreams[name].load()
 
     def _apply(self, config: configuration.Config) -> None:
-        """Put a configuration into force: end, keep and attach upstreams as it says."""
+        """Put a configuration into force: end, keep and attach upstreams as it says.
+
+        An upstream ends if its server is gone, off or reached otherwise; tools of a server that is
+        gone are dropped.
+        """
         self.config = config
         for name in self._tools.keys() - config.servers.keys():
             del self._tools[name]
@@ -151,7 +158,10 @@ class Gateway:
                 self._attach(server)
 
     def _attach(self, server: Server) -> Upstream:
-        """Begin to load a server in the background, and return its Upstream."""
+        """Begin to load a server in the background.
+
+        Return its Upstream, which is kept until it ends.
+        """
 
         def take(outcome: Outcome) -> None:
             """Replace and record the server's tools after a good load, if it is still attached."""
@@ -167,7 +177,10 @@ class Gateway:
         return upstream
 
     def _record(self, name: str) -> None:
-        """Record a server's present tools in the store; if that fails, remember to try again."""
+        """Record a server's present tools in the store; if that fails, remember to try again.
+
+        Nothing for a server that the configuration lacks.
+        """
         self._unrecorded.discard(name)
         if (server := self.config.servers.get(name)) is None:
             return
@@ -182,7 +195,7 @@ class Gateway:
     def _approval(self, tool: Tool, record: Record | None) -> Approval:
         """Return whether the tool is approved, pending, or changed since it was approved.
 
-        Tools of a trusted server are always approved.
+        Tools of a trusted server are always approved, whatever the record.
         """
         if self.config.trusts(self.config.servers[tool.server]):
             return "approved"
@@ -192,7 +205,7 @@ class Gateway:
 
 
 def _connection(server: Server) -> Connection:
-    """Return how the loader reaches a server of the config."""
+    """Return how the loader reaches a server of the config, with the default timeouts."""
     return Connection(
         server_id=server.name,
         url=server.url,
@@ -204,7 +217,10 @@ def _connection(server: Server) -> Connection:
 
 
 def _tool(server: str, listed: Json) -> Tool:
-    """Return a listed tool as a Tool; its digest covers description, schema and annotations."""
+    """Return a listed tool as a Tool; its digest covers description, schema and annotations.
+
+    Lone surrogates in name and description are replaced; odd annotations count as none.
+    """
     vouched = [listed.get("description"), listed["inputSchema"], listed.get("annotations")]
     annotations = listed.get("annotations")
     return Tool(
@@ -218,5 +234,5 @@ def _tool(server: str, listed: Json) -> Tool:
 
 
 def _text(value: str) -> str:
-    """Return the text with lone surrogates replaced, which UTF-8 cannot encode."""
+    """Return the text with question marks for lone surrogates, which UTF-8 cannot encode."""
     return value.encode("utf-8", "replace").decode()

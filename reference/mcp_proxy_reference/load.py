@@ -29,7 +29,10 @@ WARNINGS = {
 
 
 def answered(line: str) -> dict[str, Any]:
-    """Return the answer to one line of JSON; a failure becomes its `error`."""
+    """Return the answer to one line of JSON: to `hello` or `load`, else `unsupported`.
+
+    A malformed line or request becomes its `error`.
+    """
     number = None
     try:
         request = json.loads(line)
@@ -44,7 +47,10 @@ def answered(line: str) -> dict[str, Any]:
 
 
 async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
-    """Make the requested load and return its outcomes and warnings as JSON values."""
+    """Make the requested load and return its outcomes and warnings as JSON values.
+
+    By default, three attempts and a first pause of 0.25 s.
+    """
     outcomes = await load_all(
         [connection(server) for server in request["servers"]],
         max_attempts=int(request.get("max_attempts", 3)),
@@ -55,7 +61,10 @@ async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -
 
 
 def connection(server: Mapping[str, Any]) -> Connection:
-    """Return a Connection to a server of the request; unusable if its transport is unknown."""
+    """Return a Connection to a server of the request; unusable if its transport is unknown.
+
+    Its timeout is 5 s by default.
+    """
     known = server.get("transport") in TRANSPORTS
     return Connection(
         server_id=server["server_id"],
@@ -80,7 +89,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def warned(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """Map each status but available to its warning: one line, or none if no server has it."""
+    """Map each status but available to its warnings: one line with the servers' ids, or none."""
     ids = {
         word: [outcome.server_id for outcome in outcomes if outcome.status == word]
         for word in WARNINGS

@@ -107,7 +107,11 @@ Connect = Callable[[Connection], Awaitable[Session]]
 
 
 def by_status(code: int, body: bytes) -> Signal:
-    """Return the signal of an HTTP error status; of bodies, only those of 403 are read."""
+    """Return the signal of an HTTP status that is no success.
+
+    Of bodies, only those of 403 are read. With words of a slow authorization service, such a 403 is
+    a timeout of that.
+    """
     authorization = any(word in body for word in AUTHORIZATION)
     if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
         return Signal("authz_timeout", code, body=body)
@@ -138,7 +142,7 @@ def by_error(error: BaseException) -> Signal:
 
 
 async def handshake(session: Session) -> list[Json]:
-    """Initialize a session and return the tools of all pages."""
+    """Send `initialize` and its notification, and return the tools of all pages."""
     client = {"name": "mcp-proxy-reference", "version": "1"}
     hello = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
     await session.request("initialize", hello)
@@ -147,7 +151,11 @@ async def handshake(session: Session) -> list[Json]:
 
 
 async def list_tools(session: Session) -> list[Json]:
-    """Return the tools of all pages; raises Signal if any page or tool is malformed."""
+    """Return the tools of all pages.
+
+    Raises Signal `malformed` for a malformed page or tool, a repeated cursor or over a hundred
+    pages.
+    """
     tools: list[Json] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -166,7 +174,7 @@ async def list_tools(session: Session) -> list[Json]:
 
 
 def _is_tool(tool: object) -> bool:
-    """Whether an entry has a name and an inputSchema, and no description but a text."""
+    """Whether an entry is an object with a name, an inputSchema and no description but a text."""
     return (
         isinstance(tool, dict)
         and isinstance(tool.get("name"), str)
@@ -176,7 +184,10 @@ def _is_tool(tool: object) -> bool:
 
 
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Connect and list the tools within one deadline for all; return tools and session."""
+    """Connect and list the tools within one deadline for all; return tools and session.
+
+    The deadline is three timeouts; a session that fails is closed.
+    """
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)
         try:
@@ -187,7 +198,10 @@ async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def usable(connection: Connection) -> bool:
-    """Whether the connection has an http URL with a host, or no URL but a command."""
+    """Whether the connection has an http(s) URL with a host, or no URL but a command.
+
+    A port must not be 0.
+    """
     if not connection.url:
         return bool(connection.command)
     try:
@@ -198,12 +212,12 @@ def usable(connection: Connection) -> bool:
 
 
 def pause(attempts: int, base: float) -> float:
-    """Return the seconds before the next attempt: doubled each time, 20 % jitter."""
+    """Return the seconds before the next attempt: `base`, doubled each time, 20 % jitter."""
     return base * (1 << attempts - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
 
 async def side_by_side(loads: Sequence[Callable[[], Awaitable[Outcome]]]) -> list[Outcome]:
-    """Run all loads concurrently and return their outcomes in order."""
+    """Run all loads concurrently and return their outcomes in order of the loads."""
     return list(await asyncio.gather(*(run() for run in loads)))
 
 
@@ -240,7 +254,8 @@ async def load(
 ) -> tuple[Outcome, Session | None]:
     """Load one server's tools, retrying while transient; return the outcome and the open session.
 
-    The session is None unless the server is available; the caller closes it.
+    The session is None unless the server is available; the caller closes it. An unusable connection
+    has no attempt; there is a pause before each further one.
     """
     policy = policy or LoadPolicy()
     name, signal, attempts = connection.server_id, Signal("configuration"), 0

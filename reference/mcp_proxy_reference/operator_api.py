@@ -58,7 +58,10 @@ def failed(message: str) -> Json:
 
 
 async def handle(gateway: Gateway, method: str, path: str, body: bytes) -> Answer:
-    """Carry out a request and return status and body; `path` is still percent-encoded."""
+    """Carry out a request and return status and body; `path` is still percent-encoded.
+
+    Raises HttpError: 400 for an unusable body, 503 for the store, 500 for the config file.
+    """
     parts = [unquote(part) for part in path.removeprefix(PREFIX).split("/")]
     try:
         return await _route(gateway, [method, *parts], body)
@@ -71,7 +74,10 @@ async def handle(gateway: Gateway, method: str, path: str, body: bytes) -> Answe
 
 
 async def _route(gateway: Gateway, request: list[str], body: bytes) -> Answer:
-    """Carry out a request, given as its method and the parts of its path; 404 if unknown."""
+    """Carry out a request, given as its method and the parts of its path.
+
+    HttpError 404 if unknown, 409 if it contradicts the configuration, 502 if a refresh fails.
+    """
     match request:
         case ["GET", "discovery", "opt-ins"]:
             return 200, {"count": gateway.opt_ins}
@@ -114,7 +120,7 @@ def _done(status: int = 200, **data: object) -> Answer:
 
 
 def _server(gateway: Gateway, server: Server) -> Json:
-    """Return a server's entry as the operator API lists it."""
+    """Return a server's entry as the operator API lists it: its state, flat, and its tool count."""
     entry = tools.state(gateway, server)
     state = entry.pop("connection_status")["state"]
     return entry | {
@@ -127,7 +133,10 @@ def _server(gateway: Gateway, server: Server) -> Json:
 
 
 def _tools(gateway: Gateway, server: str) -> list[Json]:
-    """Return the entries of a server's tools with their locks; StoreError if unreadable."""
+    """Return the entries of a server's tools with their locks.
+
+    StoreError if the store is unreadable.
+    """
     gateway.store.records()  # an unreadable store is reported to the operator
     return [
         {
@@ -152,7 +161,10 @@ def _tool(gateway: Gateway, server: str, name: str) -> Tool:
 
 
 def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
-    """Approve the named tools that wait for it; answer how many those were."""
+    """Approve the named tools, or all, that are not approved yet; answer how many those were.
+
+    HttpError 404 for an unknown one.
+    """
     names = set(gateway.tools(server) if request.approve_all else request.tools)
     for name in names:
         _tool(gateway, server, name)
@@ -165,7 +177,10 @@ def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
 
 
 def _issue(gateway: Gateway, request: Token) -> Answer:
-    """Create an agent token and return the answer with it; HttpError 409 if the name is taken."""
+    """Create an agent token and return the answer (201) with it.
+
+    HttpError 409 if the name is taken. The server `*` stands for all servers.
+    """
     servers = None if "*" in request.allowed_servers else request.allowed_servers
     agent = Agent(name=request.name, servers=servers, permissions=request.permissions)
     lifetime = int(request.expires_in[:-1]) * SECONDS[request.expires_in[-1]]

@@ -44,7 +44,10 @@ class ArgumentError(ValueError):
 
 
 def may_call(facts: Facts, _surface: str) -> bool:
-    """Whether no lock applies to the tool: the one decision behind calls, discovery and counts."""
+    """Whether no lock applies to the tool; the surface does not matter.
+
+    It is the one decision behind calls, discovery and counts.
+    """
     return (
         facts.enabled
         and not facts.quarantined
@@ -92,7 +95,7 @@ def withheld_status(facts: Facts) -> Status | None:
 def matches(query: str, facts: Facts) -> float:
     """Return how well the name of a tool outside the index matches; 0 for not at all.
 
-    Infinite for the exact name, else the number of words that query and name share.
+    Infinite for the exact name or address, else the number of words that query and name share.
     """
     name = facts.tool.name
     if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
@@ -112,7 +115,7 @@ def cap(limit: int) -> int:
 
 
 def callable_entry(hit: Match) -> Json:
-    """Return a callable tool's entry in a discovery answer."""
+    """Return a callable tool's entry in a discovery answer, with how to call it and its score."""
     tool = hit.facts.tool
     return {
         "call_with": f"call_tool_{permission(tool.annotations)}",
@@ -134,7 +137,10 @@ def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "destructive"]:
-    """Return the kind of call that the annotations require; "read" by default."""
+    """Return the kind of call that the annotations require; `read` by default.
+
+    `write` only if they deny `readOnlyHint`.
+    """
     if annotations.get("destructiveHint") is True:
         return "destructive"
     return "write" if annotations.get("readOnlyHint") is False else "read"
@@ -143,7 +149,7 @@ def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "dest
 def remediation_map(
     shown: Sequence[Status], _matched: Sequence[Status], texts: Mapping[Status, str]
 ) -> Json:
-    """Return the text of each status among the shown entries."""
+    """Return the text of each status among the shown entries, sorted by status."""
     return {status: texts[status] for status in sorted(set(shown))}
 
 
@@ -153,7 +159,10 @@ def sections(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
 
 
 def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the hint at locked matches if there is neither flag nor callable tool; else None."""
+    """Return the one-line hint at locked matches, with their number and the flag's name.
+
+    None with the flag, a callable tool, or no locked match.
+    """
     if flag or callables or not locked:
         return None
     count = len(locked)
@@ -162,7 +171,10 @@ def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
 
 
 def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Return a server's counts by status, with the callable ones; None if none is locked."""
+    """Return a server's counts by status, with `callable` ones first; None if none is locked.
+
+    `tools` are pairs of facts and status, None for a callable tool.
+    """
     tally: Counter[str] = Counter(status for _, status in tools if status is not None)
     if not tally:
         return None
@@ -170,12 +182,12 @@ def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def scope(agent: Agent, server: str, _surface: Surface) -> bool:
-    """Whether the agent may know that the server exists."""
+    """Whether the server is in the agent's scope; without one, the agent may know every server."""
     return agent.servers is None or server in agent.servers
 
 
 def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """Return the text that refuses a call: the remediation, and a pointer to discovery."""
+    """Return the text that refuses a call: the tool, its status's remediation, and POINTER."""
     return f"The tool {facts.tool.key} was not called. {texts[classify(facts)]} {POINTER}"
 
 
@@ -185,7 +197,10 @@ def unknown(name: str) -> str:
 
 
 def flag(arguments: Mapping[str, Any]) -> bool:
-    """Return the opt-in flag of a discovery request; ArgumentError unless boolean or null."""
+    """Return the opt-in flag of a discovery request, false by default.
+
+    ArgumentError unless it is boolean or null.
+    """
     value = arguments.get("include_disabled")
     if value is not None and not isinstance(value, bool):
         raise ArgumentError("include_disabled must be true or false.")
@@ -193,9 +208,9 @@ def flag(arguments: Mapping[str, Any]) -> bool:
 
 
 def limit(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the result limit of a discovery request, kept within 1 and 100; else the default.
+    """Return the result limit of a discovery request as an integer within 1 and 100.
 
-    ArgumentError for a limit that is not a number.
+    `default` without one; ArgumentError for a limit that is not a number.
     """
     value = arguments.get("limit")
     if value is None:

@@ -30,7 +30,10 @@ class RpcError(Exception):
 
 
 def parse(body: bytes) -> Json:
-    """Parse one JSON-RPC message; RpcError if it is invalid, or a batch."""
+    """Parse one JSON-RPC message.
+
+    RpcError if it is invalid JSON, a batch, or has an odd id or method.
+    """
     try:
         message = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -56,7 +59,7 @@ def encode(answer: Json) -> bytes:
 
 
 def failure(error: RpcError, message: Json | None = None) -> Json:
-    """Return the JSON-RPC answer that reports an error, with the id of `message`, else null."""
+    """Return the JSON-RPC answer that reports an error, with the id of `message` or null."""
     return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
 
 
@@ -75,7 +78,10 @@ class Protocol:
         stateless: bool,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
-        """Return the JSON-RPC answer to a request; any failure becomes an error answer."""
+        """Return the JSON-RPC answer to a request; any failure becomes an error answer.
+
+        A stateless one is checked first, against the headers if there are any.
+        """
         try:
             if stateless:
                 _check_envelope(message, headers)
@@ -98,7 +104,8 @@ class Protocol:
     async def _result(self, agent: Agent, endpoint: str, message: Json, *, stateless: bool) -> Json:
         """Return the result of a request by its method; RpcError if unknown or malformed.
 
-        A stateless one gets the members of its revision as well.
+        A stateless one gets the members of its revision as well. The methods are tools/call and
+        tools/list, initialize and ping or, stateless, server/discover.
         """
         method, params = message["method"], message.get("params") or {}
         if not isinstance(params, dict):
@@ -138,7 +145,10 @@ def check_revision(revision: object) -> None:
 
 
 def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
-    """Raise RpcError unless a stateless request has its `_meta`, and headers to match."""
+    """Raise RpcError unless a stateless request has its `_meta`, and headers to match.
+
+    Headers are not checked if they are None.
+    """
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(meta, dict):

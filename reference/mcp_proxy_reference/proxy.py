@@ -42,7 +42,8 @@ class Proxy:
     ) -> AsyncIterator["Proxy"]:
         """Run a proxy on a loopback address; its upstreams load in the background.
 
-        `front` creates the application that answers requests.
+        `front` creates the application that answers requests; connections and requests are ended
+        with the block.
 
         Raises:
             ConfigError: the configuration cannot be used.

@@ -20,7 +20,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def terms(text: str) -> tuple[str, ...]:
     """Return the search terms of a text: words in lower case, and parts of words.
 
-    Those are the parts of camelCase, and single CJK characters and pairs.
+    Those are the parts of camelCase, and single CJK characters and pairs; a run of CJK is no word.
     """
     tokens: list[str] = []
     for word in _WORD.findall(text):
@@ -45,7 +45,10 @@ class Index:
         self._rows.executemany("insert into t values (?, ?, ?)", rows)
 
     def find(self, query: str) -> list[tuple[str, float]]:
-        """Return (key, score) of the matching tools, best first, ties by key."""
+        """Return (key, score) of the tools with any term of the query, best first, ties by key.
+
+        Only its first 64 terms count; empty for a query without a term.
+        """
         wanted = list(dict.fromkeys(terms(query)))[:MAX_TERMS]
         if not wanted:
             return []

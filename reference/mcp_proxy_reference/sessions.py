@@ -24,7 +24,10 @@ class RpcSession:
         self._sent = 0
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; raises Signal."""
+        """Send a request and return its result.
+
+        Signal for no answer in time, an error answer, or one that is malformed or has another id.
+        """
         self._sent += 1
         message = {"jsonrpc": "2.0", "id": self._sent, "method": method, "params": params}
         try:
@@ -42,7 +45,7 @@ class RpcSession:
         return result
 
     async def notify(self, method: str) -> None:
-        """Send a notification; raises Signal if it is refused."""
+        """Send a notification, without a time limit; raises Signal if it is refused."""
         await self._exchange({"jsonrpc": "2.0", "method": method})
 
     async def close(self) -> None:
@@ -71,7 +74,10 @@ class HttpSession(RpcSession):
         self._http = httpx2.AsyncClient(verify=secure, trust_env=False, timeout=None)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and return its result; note the revision that `initialize` agrees."""
+        """Send a request and return its result; note the revision that `initialize` agrees.
+
+        Later requests have it as a header.
+        """
         result = await super().request(method, params)
         if method == "initialize":
             revision = result.get("protocolVersion")
@@ -83,7 +89,10 @@ class HttpSession(RpcSession):
         await self._http.aclose()
 
     async def _exchange(self, message: Json) -> Json:
-        """Post a message and return its answer; keep the session id that is handed out."""
+        """Post a message and return its answer, {} for a notification.
+
+        The first session id that is handed out is kept; raises Signal.
+        """
         content, headers = json.dumps(message), self._headers
         try:
             post = self._http.stream("POST", self._url, content=content, headers=headers)
@@ -96,7 +105,10 @@ class HttpSession(RpcSession):
 
 
 async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
-    """Read a response up to its JSON-RPC answer, {} unless one is due; raises Signal."""
+    """Read a response up to its JSON-RPC answer, {} unless one is due.
+
+    Signal for an error status, a stream that ends first, no JSON, or over 16 MB.
+    """
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     streamed = kind == "text/event-stream" and answer.is_success and answered
     body, size = b"", 0
@@ -126,7 +138,7 @@ async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
 def _message(raw: bytes) -> Json:
     """Return a JSON object; Signal `malformed` if it is not JSON.
 
-    Any other JSON value becomes an object that answers no request.
+    Any other JSON value becomes an object that answers no request, nothing an empty one.
     """
     try:
         message = json.loads(raw or b"{}")
@@ -136,7 +148,7 @@ def _message(raw: bytes) -> Json:
 
 
 def _retrieve(answer: asyncio.Future[Json]) -> None:
-    """Retrieve a future's exception, so that asyncio does not report it as never retrieved."""
+    """Retrieve a future's exception unless it is cancelled, so that asyncio does not report it."""
     if not answer.cancelled():
         answer.exception()
 
@@ -156,7 +168,7 @@ class StdioSession(RpcSession):
         self._reader = asyncio.create_task(self._read())
 
     async def close(self) -> None:
-        """Kill the process group and wait for the process's end."""
+        """Stop reading, kill the process group and wait for the process's end."""
         self._reader.cancel()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -178,7 +190,7 @@ class StdioSession(RpcSession):
             del self._waiting[message["id"]]
 
     async def _write(self, message: Json) -> None:
-        """Write a message as one line; if the process has ended, raise its Signal."""
+        """Write a message as one line; if the process has ended, raise the Signal of its end."""
         if self._ended is not None:
             raise self._ended
         pipe = self._process.stdin
@@ -192,7 +204,10 @@ class StdioSession(RpcSession):
             raise self._ended or Signal("reset") from None
 
     async def _read(self) -> None:
-        """Receive lines until the output ends or is malformed; then fail waiting requests."""
+        """Receive lines until the output ends or is malformed; then fail waiting requests.
+
+        Their Signal is `reset` or `malformed`.
+        """
         pipe = self._process.stdout
         assert pipe is not None
         ended = Signal("reset")
@@ -209,7 +224,10 @@ class StdioSession(RpcSession):
                 answer.set_exception(ended)
 
     async def _receive(self, message: Json) -> None:
-        """Handle one message: changed tools, a request to this client, or an awaited answer."""
+        """Handle one message: changed tools, a request to this client, or an awaited answer.
+
+        Other requests than `ping` get an error; other messages are ignored.
+        """
         method, request_id = message.get("method"), message.get("id")
         reply = {"jsonrpc": "2.0", "id": request_id}
         if method == CHANGED:
@@ -223,7 +241,10 @@ class StdioSession(RpcSession):
 
 
 async def connect(connection: Connection, changed: Callable[[], None] = lambda: None) -> RpcSession:
-    """Return a new session, which has sent nothing; a command is started in its own group."""
+    """Return a new session, which has sent nothing; a command is started in its own group.
+
+    Its environment lacks the proxy's API key. Signal `command` if it cannot be started.
+    """
     if connection.url:
         return HttpSession(connection)
     environment = {key: value for key, value in os.environ.items() if key != "MCPPROXY_API_KEY"}

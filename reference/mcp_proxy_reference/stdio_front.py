@@ -12,7 +12,10 @@ MAX_LINE = 8 << 20
 
 
 async def serve(own: Protocol) -> None:
-    """Answer lines until standard input ends, several at a time, as the administrator."""
+    """Answer lines until standard input ends, several at a time, as the administrator.
+
+    Blank lines are skipped.
+    """
     lines = asyncio.StreamReader(limit=MAX_LINE)
     pipe = asyncio.get_running_loop().connect_read_pipe
     await pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -23,7 +26,7 @@ async def serve(own: Protocol) -> None:
 
 
 async def _line(lines: asyncio.StreamReader) -> bytes:
-    """Return the next line, b"" at the end; one that is too long becomes an invalid one."""
+    """Return the next line, b"" at the end; one over 8 MB becomes an invalid one."""
     try:
         return await lines.readline()
     except ValueError:  # longer than the limit; what follows of it is answered as malformed
@@ -31,7 +34,10 @@ async def _line(lines: asyncio.StreamReader) -> bytes:
 
 
 async def _answer(own: Protocol, line: bytes) -> None:
-    """Answer one line on standard output; a notification gets no answer."""
+    """Answer one line on standard output; a notification gets no answer.
+
+    A changed configuration is taken over before.
+    """
     own.tools.gateway.follow()
     try:
         message = protocol.parse(line)

@@ -46,7 +46,10 @@ class Store:
             rows.executescript(TABLES)
 
     def records(self) -> dict[tuple[str, str], Record]:
-        """Return all records by (server, tool); the same dict until the file changes."""
+        """Return all records by (server, tool); the same dict until the file changes.
+
+        StoreError if it cannot be read.
+        """
         try:
             stat = self.path.stat()
         except OSError as error:
@@ -68,12 +71,12 @@ class Store:
                 _approve(rows, tools)
 
     def approve(self, tools: Iterable[Tool]) -> None:
-        """Record the tools as approved with their present descriptions."""
+        """Record the tools as approved with their present digests and descriptions."""
         with self._open() as rows:
             _approve(rows, tools)
 
     def lock(self, tool: Tool, *, locked: bool) -> None:
-        """Set or remove the user's lock on one tool."""
+        """Set or remove the user's lock on one tool; its approval stays."""
         with self._open() as rows:
             rows.execute(
                 "insert into approvals (server, tool, disabled) values (?, ?, ?)"
@@ -100,7 +103,10 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """Yield a transaction on the file now at the path; raises StoreError."""
+        """Yield a transaction on the file now at the path, by default one that must exist.
+
+        Raises StoreError; after a change, records are read anew.
+        """
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.05)) as rows, rows:
@@ -124,5 +130,5 @@ def _approve(rows: sqlite3.Connection, tools: Iterable[Tool]) -> None:
 
 
 def _hash(token: str) -> str:
-    """Return the SHA-256 digits of a token, which are stored instead of it."""
+    """Return the SHA-256 hex digits of a token, which are stored instead of it."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

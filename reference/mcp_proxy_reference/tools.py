@@ -1,4 +1,4 @@
-"""The proxy's built-in tools: their published definitions and their answers."""
+"""The proxy's built-in tools: their published definitions, and their answers to agents."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,10 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 
 
 def published(policy: Policy, endpoint: str) -> list[Json]:
-    """Return the built-in tools as tools/list has them at an endpoint."""
+    """Return the built-in tools as tools/list has them at an endpoint: discovery, calls, servers.
+
+    The flag is in the schema unless the policy has none.
+    """
     search: Json = {
         "query": {"type": "string", "description": "What the tool should do, or its name."},
         "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 15},
@@ -72,7 +75,10 @@ class Tools:
         self.gateway = gateway
 
     async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:
-        """Call a built-in tool and return its result; failures become error results."""
+        """Call a built-in tool and return its result.
+
+        ArgumentError and UpstreamError become error results.
+        """
         try:
             if name in CALLS:
                 return await _call_tool(self.gateway, agent, name, arguments)
@@ -90,7 +96,10 @@ class Tools:
         return self.discover(agent, self.checked(arguments))
 
     def checked(self, arguments: Arguments) -> DiscoveryRequest:
-        """Check the arguments of a discovery request and return it; raises ArgumentError."""
+        """Check the arguments of a discovery request and return it.
+
+        ArgumentError for a query that is not a string, an unusable limit or flag.
+        """
         policy, query = self.gateway.policy, arguments.get("query")
         if not isinstance(query, str):
             raise ArgumentError("query must be a string.")
@@ -142,7 +151,8 @@ class Tools:
     def upstream_servers(self, agent: Agent, arguments: Arguments) -> Json:
         """Return the listing of the servers in the agent's scope, or the entry of one.
 
-        ArgumentError for another operation, or a server that is out of scope.
+        Listing is the default; ArgumentError for another operation, or a server that is out of
+        scope.
         """
         gateway, scope = self.gateway, self.gateway.policy.scope
         known = gateway.shown()
@@ -184,7 +194,10 @@ def _dump(value: object) -> str:
 
 
 def state(gateway: Gateway, server: Server) -> Json:
-    """Return what listing and operator API both show of a server, the connection included."""
+    """Return what listing and operator API both show of a server, the connection included.
+
+    The connection is disabled, ready, error or, before the first load ends, connecting.
+    """
     upstream = gateway.upstreams.get(server.name)
     outcome = upstream.outcome if upstream else None
     word = "error" if outcome else "connecting"
@@ -218,7 +231,10 @@ def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
 
 
 def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
-    """Return the tools that the search index finds, best first, and if they may be called."""
+    """Return the tools among `searchable` that match the query, best first.
+
+    Each says whether it may be called.
+    """
     by_key = {facts.tool.key: facts for facts in searchable}
     index = gateway.index(tuple(facts.tool for facts in searchable))
     ranked = [(by_key[key], score) for key, score in index.find(query)]
@@ -232,9 +248,10 @@ def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> l
 def _locked(
     policy: Policy, query: str, hits: Sequence[Match], withheld: Sequence[Facts]
 ) -> list[Locked]:
-    """Return the locked hits and the matching withheld tools, best first.
+    """Return the locked hits and the matching withheld tools, best first, with statuses.
 
-    A tool that is requested by its exact name precedes all others: the cap must not hide it.
+    A tool that is requested by its exact name precedes all others: the cap must not hide it. Other
+    withheld tools come last.
     """
     named: list[tuple[float, Locked]] = []
     for facts in withheld:
@@ -248,7 +265,10 @@ def _locked(
 
 
 async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:
-    """Call an upstream tool and return its result; a locked one is rejected here instead."""
+    """Call an upstream tool and return its result; an unknown or locked one is rejected here.
+
+    ArgumentError without permission, with the wrong kind of call, or with odd arguments.
+    """
     policy, name = gateway.policy, arguments.get("name")
     if not isinstance(name, str):
         raise ArgumentError("name must be the address of a tool, server:tool.")

@@ -32,7 +32,10 @@ async def load_all(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> list[Outcome]:
-    """Load all servers concurrently, close their sessions, return the outcomes in order."""
+    """Load all servers, close their sessions, return the outcomes in order.
+
+    They are loaded concurrently unless the policy has it otherwise.
+    """
     policy = policy or LoadPolicy()
 
     async def load_one(connection: Connection) -> Outcome:
@@ -77,7 +80,10 @@ class Upstream:
         self.task = asyncio.create_task(self._follow())
 
     async def load(self, max_attempts: int = 3) -> Outcome:
-        """Load the tools over the open session, else a new one; pass on and return the outcome."""
+        """Load the tools over the open session, else a new one; pass on and return the outcome.
+
+        If the open session fails, a new one is opened; the outcome is logged.
+        """
         async with self._lock:
             if self._session is not None:
                 try:
@@ -101,7 +107,7 @@ class Upstream:
     async def call(self, tool: str, arguments: Json, *, again: bool = True) -> Json:
         """Call a tool and return the server's result; a lost session is reopened once.
 
-        UpstreamError if there is no result.
+        Without a session, one is opened first. UpstreamError if there is no result.
         """
         if (session := self._session) is None:
             outcome = await self.load(max_attempts=1)
@@ -119,7 +125,10 @@ class Upstream:
             raise UpstreamError(refused or MEANING[signal.kind][1]) from None
 
     async def _follow(self) -> None:
-        """Load now, when the server announces changes, and 10 s after a transient failure."""
+        """Load now, when the server announces changes, and 10 s after a transient failure.
+
+        When cancelled, close the session.
+        """
         try:
             while True:
                 outcome = await self.load()
