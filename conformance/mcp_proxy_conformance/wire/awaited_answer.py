@@ -1,4 +1,4 @@
-"""The awaited answer to a request, recognised among the messages that arrive."""
+"""The awaited answer to a request: found among arriving messages, or in an HTTP response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Awaited:
     """
 
     def __init__(self, request_id: int, late: Container[int | str | None] = ()) -> None:
-        """Wait for the answer to the request of this id."""
+        """Wait for the answer to the request of this id; keep the ids of abandoned requests."""
         self._id = request_id
         self._late = late
         self._before: list[Envelope] = []
@@ -61,27 +61,30 @@ class Awaited:
         return False
 
     def envelope(self) -> Envelope | None:
-        """Return the answer, None while awaited; raises ProtocolFault for an invalid message."""
+        """Return the answer, None while awaited; raises the ProtocolFault that ended the wait."""
         if self._fault is not None:
             raise self._fault
         return self._answer
 
     @property
     def is_over(self) -> bool:
-        """Whether the wait has ended, by the answer or by an invalid message."""
+        """Whether the wait has ended, by the answer or by a faulty message (invalid, other id)."""
         return self._answer is not None or self._fault is not None
 
     @property
     def before(self) -> tuple[Envelope, ...]:
-        """The notifications and requests that arrived before the answer."""
+        """The notifications and requests that arrived before the answer, in order."""
         return tuple(self._before)
 
     def reply(self, answer: HttpResponse, *, in_session: bool) -> Reply:
-        """Return the HTTP response to the request as a Reply, from its body or its stream.
+        """Return the HTTP response as a Reply: of its JSON body, its stream or its JSON-RPC error.
+
+        The error is that of a status of 400 or more.
 
         Raises:
             SessionLost: HTTP 404 for a session that the target issued.
-            ProtocolFault: The response does not contain an answer.
+            ProtocolFault: The response does not contain an answer, has a content encoding,
+                another status than 200, or another content type.
         """
         if (encoding := answer.header("content-encoding") or "identity") != "identity":
             observed = f"the content encoding {jsonrpc.quoted(encoding)}"
@@ -118,14 +121,20 @@ class Awaited:
         return message.id == self._id or (message.id is None and message.error is not None)
 
     def _of_body(self, body: bytes) -> Envelope:
-        """Return the answer in a JSON body; ProtocolFault if it is another message."""
+        """Return the answer in a JSON body.
+
+        ProtocolFault if it is no message or does not answer this.
+        """
         message = jsonrpc.parse(body)
         if not self._answers(message):
             raise self._wrong_id(message)
         return message
 
     def _of_stream(self, answer: HttpResponse) -> Envelope:
-        """Return the answer that the stream had; ProtocolFault if it ended without one."""
+        """Return the answer that the stream had.
+
+        ProtocolFault if it was invalid or ended without one.
+        """
         answered = self.envelope()
         if answered is None:
             observed = f"a stream of {len(answer.events)} events that ended without it"
@@ -134,9 +143,10 @@ class Awaited:
         return answered
 
     def _refusal(self, answer: HttpResponse, *, in_session: bool) -> Envelope:
-        """Return the JSON-RPC error of an HTTP status of 400 or more; ProtocolFault without one.
+        """Return the JSON-RPC error in a JSON body of an HTTP status of 400 or more.
 
-        A 404 in a session raises SessionLost, unless the error has the request's id.
+        Its id must be the request's, null, absent or a string; otherwise ProtocolFault is raised. A
+        404 in a session raises SessionLost, unless the error has the request's id.
         """
         message = None
         if answer.media_type == "application/json":
@@ -154,14 +164,14 @@ class Awaited:
         return message
 
     def _wrong_id(self, message: Envelope) -> ProtocolFault:
-        """Return the fault for a message that does not answer the request."""
+        """Return the fault for a message that is a request, or answers another or no request."""
         to = "no request" if message.id is None else f"request {jsonrpc.quoted(message.id)}"
         observed = "a request" if message.method else f"an answer to {to}"
         return ProtocolFault("id", f"an answer to request {self._id}", observed, message.raw)
 
 
 def _not_ok(answer: HttpResponse) -> ProtocolFault:
-    """Return the fault for a response that is not HTTP 200, with where it redirects to."""
+    """Return the fault for an unwanted status: with a redirect's place and Retry-After."""
     place = answer.header("location") if answer.status in REDIRECTED else None
     observed = f"HTTP {answer.status}" + (f" to {jsonrpc.quoted(place)}" if place else "")
     return ProtocolFault(

@@ -64,7 +64,7 @@ class Client(Conversation):
         return self._session.id
 
     def sibling(self) -> Client:
-        """Return another client with the same settings and its own session."""
+        """Return another client with the same settings, and a session of its own."""
         return Client(
             self.url,
             transcript=self._transcript,
@@ -86,8 +86,8 @@ class Client(Conversation):
     ) -> HttpResponse:
         """Post any bytes in the session, opened if needed, and return the HTTP response, unparsed.
 
-        `headers` replace those of the same name. A stream is read up to the event that
-        `until` accepts, else to its end.
+        `headers` replace those of the same name. A stream is read up to the event that `until`
+        accepts, else to its end.
         """
         self.open()
         return self._session.post(body, headers or {}, self._seconds(timeout), until)

@@ -1,4 +1,4 @@
-"""Connection set-up: directly or through a proxy, in plain text or with certificates."""
+"""Connections: directly or by a proxy, with or without TLS; and redirects within an origin."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Dialing:
     redirects: int = 0
 
     def proxy(self, url: str) -> Proxy | None:
-        """Return the environment's proxy for a URL; None if it is to be reached directly.
+        """Return the environment's proxy for a URL's scheme; None if it is to be reached directly.
+
+        That is so unless `proxied`, and for hosts excepted. Credentials become a Basic header.
 
         Raises:
             ValueError: The environment's proxy is not a URL.
@@ -72,6 +74,8 @@ class Dialing:
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
         """Return a socket to the URL's host, through the proxy if given, with TLS for https.
 
+        For http the proxy's own connection is returned.
+
         Raises:
             OSError: The connection cannot be made, in time or at all.
         """
@@ -91,7 +95,10 @@ class Dialing:
         return sock
 
     def _context(self) -> ssl.SSLContext:
-        """Return the TLS settings: the certificates to trust, or any if `insecure`."""
+        """Return the TLS settings: trust certificates of `ca`, else the system's.
+
+        Any if `insecure`.
+        """
         context = ssl.create_default_context(cafile=self.ca)
         if self.insecure:
             context.check_hostname = False
@@ -103,7 +110,10 @@ DIRECT = Dialing()
 
 
 def within_origin(url: str, status: int, location: str | None) -> str | None:
-    """Return the URL of a redirect if it stays at the URL's origin, else None."""
+    """Return the URL of a redirect (301, 302, 307, 308) that stays at the URL's origin, else None.
+
+    It has no fragment. None also for a place that is missing or no plain ASCII URL.
+    """
     if status not in MOVED or location is None:
         return None
     try:
@@ -117,13 +127,19 @@ def within_origin(url: str, status: int, location: str | None) -> str | None:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL, by default the scheme's; ValueError if invalid."""
+    """Return (scheme, host, port) of a URL; the port is by default the scheme's, 0 for others.
+
+    ValueError for an invalid URL.
+    """
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
 
 
 def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
-    """Have the proxy forward bytes to that host (CONNECT); raises OSError."""
+    """Have the proxy forward bytes to that host (CONNECT), with its credentials.
+
+    Raises OSError if it refuses, does not answer in HTTP, or is late.
+    """
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.authorization:

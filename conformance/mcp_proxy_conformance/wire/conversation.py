@@ -1,4 +1,4 @@
-"""Conversation of a client with a target over any carrier: handshake, requests, pages of tools."""
+"""Conversation of a client with a target over any carrier: handshake, requests, tools, its end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class Conversation:
 
     @property
     def server(self) -> ServerInfo:
-        """The server's name and version, from the answer that settled the revision."""
+        """The server's name and version, of 100 characters at most, from the settling answer.
+
+        Empty where it gives none, or before that answer.
+        """
         try:
             opened = self.opening.value() if self.opening is not None else {}
         except ProtocolFault:
@@ -84,7 +87,10 @@ class Conversation:
         return ServerInfo(*shown)
 
     def open(self) -> Self:
-        """Agree on a revision with the target, unless that is done; on failure end the carrier."""
+        """Agree on a revision with the target, unless that is done; return self.
+
+        On failure forget the session, end the carrier and raise.
+        """
         if not self._carrier.revision:
             try:
                 self._settle()
@@ -95,7 +101,10 @@ class Conversation:
         return self
 
     def close(self) -> None:
-        """End the session, if there is one, and its carrier; never raises."""
+        """End the session, if there is one, and its carrier.
+
+        Never raises. `opening` becomes None.
+        """
         self._carrier.end(self.timeout)
         self.opening = None
 
@@ -115,7 +124,8 @@ class Conversation:
     ) -> Reply:
         """Send a request, opening the session if needed, and return its answer.
 
-        `raw_params` are bytes to send as they are, instead of `params`.
+        `raw_params` are bytes to send as they are, instead of `params`. A large answer is counted
+        while it is held; too many raise ProtocolFault.
         """
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
@@ -142,10 +152,11 @@ class Conversation:
         return ToolReply.of(self.request("tools/call", params, timeout=timeout))
 
     def tool_pages(self) -> tuple[Reply, ...]:
-        """Return all pages of `tools/list`, each with its exact bytes.
+        """Return all pages of `tools/list`, each with its exact bytes, following `nextCursor`.
 
         Raises:
-            ProtocolFault: A cursor comes again or is not a text, or pages exceed MAX_PAGES.
+            ProtocolFault: A request is refused, a cursor comes again or is not a text, or there are
+                more than 1000 pages.
         """
         pages: list[Reply] = []
         cursors: set[str] = set()
@@ -162,7 +173,10 @@ class Conversation:
         raise pages[-1].fault(f"at most {MAX_PAGES} pages of tools", "one more")
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return every tool of every page as Python data; a refusal raises `ProtocolFault`."""
+        """Return every tool of every page as Python data.
+
+        A refusal, or an entry without a name of text, raises `ProtocolFault`.
+        """
         tools: list[dict[str, Any]] = []
         for page in self.tool_pages():
             listed = page.value().get("tools")
@@ -211,7 +225,7 @@ def handshake_result(reply: Reply) -> dict[str, Any]:
 
 
 def refused(reply: Reply, expected: str, observed: str) -> ProtocolFault:
-    """Return the fault for a handshake that failed."""
+    """Return the fault for a handshake that failed, with the reply's bytes and HTTP status."""
     return ProtocolFault("handshake", expected, observed, reply.raw, status=reply.status)
 
 

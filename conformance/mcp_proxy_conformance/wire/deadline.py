@@ -19,6 +19,7 @@ class Deadline:
     """A point in time on the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
+        """Set the deadline that many seconds from now."""
         self._began = time.monotonic()
         self._ends = self._began + seconds
 
@@ -72,14 +73,17 @@ class DeadlineSocket:
         self._sock.sendall(data)
 
     def recv(self, most: int) -> bytes:
-        """Receive available bytes; b"" at the connection's end; TimeoutError at the deadline."""
+        """Receive available bytes, at most `most`, and count them in `received`.
+
+        b"" at the connection's end; TimeoutError at the deadline.
+        """
         self._sock.settimeout(self.deadline.left())
         data = self._sock.recv(most)
         self.received += len(data)
         return data
 
     def stale(self) -> bool:
-        """Whether an idle connection was closed, or received unrequested bytes."""
+        """Whether an idle connection was closed or received bytes, without waiting."""
         if not hasattr(select, "poll"):
             return bool(select.select([self._sock], [], [], 0)[0])
         poll = select.poll()

@@ -26,15 +26,18 @@ class Held:
     """Counts the memory of a target's answers; above the bound it calls `release` to drop some."""
 
     def __init__(self, release: Callable[[], None] = lambda: None) -> None:
+        """Keep `release`, which drops references to answers; nothing is counted yet."""
         self._release = release
         self._bytes = 0
         self._lock = threading.RLock()  # a finalizer may run while the lock is held
 
     def take(self, answer: Answered) -> None:
-        """Count an answer until it is garbage, unless it is small; above the bound call `release`.
+        """Count an answer until it is garbage, unless it takes under 256 KiB.
+
+        Above 64 MiB call `release`.
 
         Raises:
-            ProtocolFault: The answers take too much memory.
+            ProtocolFault: The answers still take too much; a single one is always accepted.
         """
         size = weight(answer.raw)
         if size < SMALL:

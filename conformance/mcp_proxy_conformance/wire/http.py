@@ -57,7 +57,7 @@ class HttpResponse:
 
     @property
     def media_type(self) -> str:
-        """The media type in lower case, without parameters; empty without one."""
+        """The media type in lower case, without parameters; "" without one."""
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
 
@@ -74,6 +74,7 @@ class _ResponseBody:
     """Body of a response as it arrives; what has arrived outlives a failed connection."""
 
     def __init__(self) -> None:
+        """Begin empty."""
         self._bytes = BytesIO()  # its value shares its memory; joining pieces would double it
         self.events: list[Event] = []
         self.reader = EventReader()
@@ -105,7 +106,11 @@ class Http:
     """HTTP client with one kept connection to one URL; no cookies, no compression."""
 
     def __init__(self, url: str, transcript: Transcript, dialing: Dialing = DIRECT) -> None:
-        """Check the URL, ValueError if unusable; a connection is made by the first request."""
+        """Check URL and proxy; a connection is made by the first request.
+
+        ValueError for another scheme, no host, a bad port, or a URL that is not percent-encoded
+        ASCII.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not an http or https URL: {url!r}")
@@ -128,7 +133,7 @@ class Http:
         return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
+        """Close the connection, if there is one; the next request makes another."""
         if self._sock is not None:
             self._sock.close()
             self._sock = None
@@ -145,8 +150,8 @@ class Http:
     ) -> HttpResponse:
         """Send one request and return the response, an event stream up to where `until` accepts.
 
-        A kept connection that was closed before any byte of an answer is replaced once. Later
-        requests go to the target of a followed redirect too.
+        Redirects within the origin are followed, as many as allowed, also by later requests. A kept
+        connection closed before any byte of an answer is replaced.
 
         Raises:
             Unreachable: No answer, or not a whole one, in `timeout` seconds.
@@ -210,7 +215,10 @@ class Http:
     def _begin(
         self, deadline: Deadline, method: str, body: bytes, headers: Sequence[tuple[str, str]]
     ) -> Response:
-        """Connect if needed, send the request, and return the response, read up to its body."""
+        """Connect if needed, send the request, and return the response, read up to its body.
+
+        Set `_phase` on the way. A proxy for http gets the whole URL and its credentials.
+        """
         self._phase = "connect"
         if self._sock is None:
             sock = self._dialing.connect(self.url, self._proxy, deadline)
@@ -239,9 +247,10 @@ class Http:
         method: str,
         until: Callable[[Event], bool],
     ) -> HttpResponse:
-        """Read the body, record it as received, and return both head and body as one response.
+        """Read the body, record it in the transcript, and return head and body as one response.
 
-        The connection is closed unless the response was read whole and allows to keep it.
+        What arrived of one that fails is recorded as cut off. The connection is closed unless the
+        response was read whole and allows to keep it.
         """
         headers = response.headers
         media = (response.header("content-type") or "").partition(";")[0].strip().lower()
@@ -281,10 +290,10 @@ def _fill(
     body: _ResponseBody,
     until: Callable[[Event], bool] | None,
 ) -> bool:
-    """Read the response into `body`; returns whether it was read to its end.
+    """Read the response into `body`, and its events unless `until` is None.
 
-    Once `until` has accepted an event, the stream has `GRACE` seconds to end. One that breaks off
-    earlier is no error if it can be resumed.
+    Return whether it was read to its end. Once `until` has accepted an event, the stream has
+    `GRACE` seconds to end; one that breaks off earlier is no error if it can be resumed.
     """
     while True:
         try:
@@ -310,7 +319,7 @@ def _fill(
 
 
 def _reason(error: OSError) -> str:
-    """Return an error's reason in words, such as `the connection was reset`."""
+    """Return an error's reason in words, the system's own if none of ours fits."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     for kind, reason in _REASONS:

@@ -1,4 +1,4 @@
-"""JSON-RPC envelopes: written compactly, read to the byte."""
+"""JSON-RPC messages: written compactly, read to the byte as envelopes, their size bounded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
 
 def fresh_id() -> int:
-    """Return an id not used in this process: answers to equal ids could come from a cache."""
+    """Return a new request id, one more than the last, at first random.
+
+    Answers to equal ids could come from a cache.
+    """
     return next(_ids)
 
 
@@ -36,7 +39,7 @@ def dumps(value: Any) -> bytes:
 
 
 def quoted(value: Any) -> str:
-    """Return a value as JSON text, for a sentence."""
+    """Return a value as compact JSON text, for a sentence."""
     return dumps(value).decode()
 
 
@@ -47,7 +50,7 @@ _KINDS = (
 
 
 def kind_of(value: Any) -> str:
-    """Return the JSON type of a value with its article, such as `an array`, for a sentence."""
+    """Return the JSON type of a value with its article, such as `an array`; else `null`."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")
 
 
@@ -90,7 +93,8 @@ def parse(raw: bytes) -> Envelope:
     """Parse one JSON-RPC message into an Envelope.
 
     Raises:
-        ProtocolFault: Not one JSON-RPC 2.0 message, an ambiguous one, or too large.
+        ProtocolFault: Not one JSON-RPC 2.0 message, one with a member twice, or with more than a
+            million values.
     """
     if (count := values(raw)) > MOST_VALUES:
         raise ProtocolFault("size", f"at most {MOST_VALUES} values in one message", "more", raw)
@@ -109,7 +113,10 @@ def parse(raw: bytes) -> Envelope:
 
 
 def values(raw: bytes) -> int:
-    """Return an upper bound on the values in JSON, including JSON inside its strings."""
+    """Return an upper bound on the values in JSON, by counting commas and opening brackets.
+
+    Those inside its strings count too.
+    """
     return 1 + sum(raw.count(mark) for mark in (b",", b"{", b"["))
 
 
@@ -119,7 +126,10 @@ def weight(raw: bytes) -> int:
 
 
 def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:
-    """Return the Envelope of a message's members; ProtocolFault if they contradict each other."""
+    """Return the Envelope of a message's members: a request or notification, an error, or a result.
+
+    ProtocolFault if they contradict each other, or if the result is not an object.
+    """
     message_id = _id(raw, members.get("id"))
     if method := members.get("method"):
         if method.kind != "string" or "result" in members or "error" in members:

@@ -1,4 +1,4 @@
-"""Printed output of a program, of which beginning and end are kept, in memory or in a file."""
+"""Printed output of a program: beginning and end are kept, in memory or a file, without secrets."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Printed:
     def __init__(
         self, stream: IO[bytes], path: Path | None = None, redactor: Redactor = NOTHING_SECRET
     ) -> None:
-        """Begin to read; secrets are removed before text is returned or written.
+        """Begin to read in a thread; secrets are removed before text is returned or written.
 
-        The lines of the beginning are written to the file at once, the end when it is closed.
+        With a path, the lines of the beginning are appended to the file at once, the end when it is
+        closed.
         """
         self._stream, self._redactor = stream, redactor
         self._file = None if path is None else _opened(path)
@@ -46,7 +47,11 @@ class Printed:
         self._thread.join(JOIN_S)
 
     def close(self) -> None:
-        """Write the end to the file and close it, after waiting up to `JOIN_S` for more output."""
+        """Wait up to 0.5 s for more output, then write the rest to the file and close it.
+
+        A line says how many bytes are left out between beginning and end; a second call writes
+        nothing.
+        """
         self.drain()
         with self._lock:
             begun, last = self._first[self._written :], self._last
@@ -62,7 +67,10 @@ class Printed:
                 self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
-        """Add a chunk to the beginning or the end, and write whole new lines of the beginning."""
+        """Add a chunk to the beginning, of 64 KiB, then to the end; drop and count what is between.
+
+        Write whole new lines of the beginning.
+        """
         with self._lock:
             room = MOST - len(self._first)
             self._first += chunk[:room]
@@ -88,7 +96,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def ends_of(path: Path) -> bytes:
-    """Return the beginning and the end of a file, with a line that says how much is left out."""
+    """Return a file's first and last 64 KiB, between them a line on what is left out, if any."""
     with path.open("rb") as file:
         first, size = file.read(MOST), os.fstat(file.fileno()).st_size
         lost = max(0, size - 2 * MOST)

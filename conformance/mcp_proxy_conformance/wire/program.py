@@ -1,4 +1,4 @@
-"""A child program with a line protocol: started, read against a deadline, ended with its group."""
+"""A child program that speaks in lines: written to and read by a deadline, ended with its group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INSTEAD = "use Linux, macOS or WSL, or judge a running endpoint: `run endpoint -
 
 
 def lacking(what: str) -> str:
-    """Return why `what` is impossible without process groups; empty if this system has them."""
+    """Return why `what` is impossible without process groups, with advice; "" if they exist."""
     if hasattr(os, "killpg") and hasattr(os, "fork"):
         return ""
     return f"{what} needs process groups, which this system does not have; {INSTEAD}"
@@ -46,7 +46,10 @@ class Program:
     def __init__(
         self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
     ) -> None:
-        """Start it with exactly `env`; raises Unreachable."""
+        """Start it with exactly `env`, in a session of its own.
+
+        Raises Unreachable if it cannot be started, or this system has no process groups.
+        """
         if why := lacking("an endpoint that is started here"):
             raise Unreachable(PEER, "connect", why, 0.0)
         self._transcript = transcript
@@ -77,7 +80,9 @@ class Program:
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Queue one line, recorded as sent, and start a new 16 MiB limit on the output.
+        """Queue one line, recorded as sent, and return it.
+
+        The limit of 16 MiB of output begins anew. `flush` or `hear` sends it.
 
         Raises:
             ValueError: The line contains a line break.
@@ -94,7 +99,7 @@ class Program:
             self._pump(deadline)
 
     def hear(self, deadline: Deadline) -> Message:
-        """Wait for the next line of output that is not blank, and return it as a Message.
+        """Send what is queued, wait for the next line of output that is not blank, and return it.
 
         Raises:
             Unreachable: The program has ended, or prints nothing in time.
@@ -108,7 +113,10 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close its input, then end its group by SIGTERM, then by SIGKILL; never raises."""
+        """Close its input, wait 1 s, then end its group by SIGTERM, then by SIGKILL.
+
+        Close the pipes. An unfinished last line is recorded.
+        """
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             self._signal(number)  # 0 is no signal: the end of its input comes first
@@ -124,12 +132,15 @@ class Program:
         self._stderr.close()
 
     def _signal(self, number: int) -> None:
-        """Send a signal to the process group; nothing happens if it has ended."""
+        """Send a signal to the process group; nothing happens if it has ended or is not ours."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
     def _pump(self, deadline: Deadline) -> None:
-        """Wait at most 50 ms for a pipe to be ready, then write or read; raises as `hear` does."""
+        """Wait at most 50 ms for a pipe to be ready, then write, read, or both.
+
+        Raises as `hear` does.
+        """
         ended = self._child.poll() is not None
         poll = select.poll()
         poll.register(self._out, select.POLLIN)
@@ -157,7 +168,10 @@ class Program:
             self._unsent.clear()  # the rest of its output, and its end, arrive on its output
 
     def _take(self, chunk: bytes) -> None:
-        """Split output into lines and record each; kill the program if it is too much."""
+        """Split output into lines, record each and queue it; the last, unfinished one waits.
+
+        Beyond 16 MiB since the last `write`, kill the program and raise ProtocolFault.
+        """
         first, *more = chunk.split(b"\n")
         self._parts.append(first)
         for part in more:
@@ -170,7 +184,10 @@ class Program:
             raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", chunk)
 
     def _gone(self, deadline: Deadline) -> Unreachable:
-        """Return the fault for a program that ended: its exit code and its last error output."""
+        """Return the fault for a program whose output ended: exit code and last error output.
+
+        Record an unfinished last line, and wait up to 1 s for the exit code.
+        """
         self._cut_off()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(PATIENCE_S)

@@ -68,7 +68,7 @@ class Reply:
         return data
 
     def fault(self, expected: str, observed: str) -> ProtocolFault:
-        """Return a ProtocolFault about this answer, for the caller to raise."""
+        """Return a ProtocolFault about this answer, with bytes and status, to be raised."""
         return ProtocolFault("result", expected, observed, self.raw, status=self.status)
 
 
@@ -82,7 +82,10 @@ class ToolReply(Reply):
         return cls(**{each.name: getattr(reply, each.name) for each in fields(reply)})
 
     def _text_literals(self) -> tuple[spans.Node, ...]:
-        """Return the string nodes of all text items; ProtocolFault if `content` is malformed."""
+        """Return the string nodes of all items of type text, in order; others are skipped.
+
+        ProtocolFault if `content` is not an array, an item has no type, or a text item no string.
+        """
         content = self.node.get("content")
         if content is None or content.kind != "array":
             raise self.fault(
@@ -123,7 +126,7 @@ class ToolReply(Reply):
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool reported an error; absent means it did not."""
+        """Whether `isError` is true; absent means false. ProtocolFault unless it is a boolean."""
         flag = self.node.get("isError")
         if flag is not None and flag.kind != "boolean":
             raise self.fault('a boolean as "isError"', f"a JSON {flag.kind}")
@@ -136,13 +139,13 @@ class ToolReply(Reply):
 
     @property
     def text(self) -> str:
-        """The decoded string of the one text item, or of that which is a JSON object."""
+        """The decoded string of the only text item, or of several the one beginning with `{`."""
         text: str = self._literal().value()
         return text
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The decoded strings of the other text items."""
+        """The decoded strings of the text items other than that of `text`."""
         own = self._literal()
         return tuple(text.value() for text in self._text_literals() if text is not own)
 
@@ -153,7 +156,7 @@ class ToolReply(Reply):
 
     @property
     def frame(self) -> bytes:
-        """The exact bytes of the result with the one text item's literal replaced by `""`."""
+        """The exact bytes of the result, with the literal that `text` decodes replaced by `""`."""
         return self._with_text(b'""')
 
     @property

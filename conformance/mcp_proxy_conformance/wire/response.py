@@ -1,4 +1,4 @@
-"""One HTTP response as it arrives over a connection: its head, its body, its events."""
+"""One HTTP response as it arrives over a connection: its head, its body, server-sent events."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class EventReader:
     """
 
     def __init__(self) -> None:
+        """Begin at the start of a stream."""
         self.last_id = ""
         self.retry_s = 0.0
         self._buffer = bytearray()
@@ -49,7 +50,10 @@ class EventReader:
         self._id: str | None = None
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """Return the events that `chunk` completes, in order."""
+        """Return the events that `chunk` completes, in order.
+
+        The rest is kept for the next call.
+        """
         self._buffer += chunk
         events: list[Event] = []
         at = 0
@@ -65,7 +69,10 @@ class EventReader:
         return events
 
     def _line(self, line: bytes) -> Event | None:
-        """Take one line; return the event that an empty line completes, else None."""
+        """Take one line: a field of the event, or the empty line that ends it; return that event.
+
+        None for other lines, and for an event without data. A `retry` sets `retry_s`.
+        """
         if not self._begun:
             self._begun = True
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -84,7 +91,10 @@ class EventReader:
         return None
 
     def _dispatch(self) -> Event | None:
-        """End the event: store its id as `last_id`; return it, None if it has no data."""
+        """End the event: store its id as `last_id`, "" if no header can carry it.
+
+        Return it, None if it has no data.
+        """
         data, event = self._data, self._event
         self._data, self._event = [], "message"
         self.last_id = "" if _CONTROL.search(self._id or "") else self._id or ""
@@ -141,15 +151,17 @@ class Response:
                 raise NotHttp("one that ended inside its head") if self._read else Closed
 
     def header(self, name: str) -> str | None:
-        """Return the first field with that lower-case name; None without one."""
+        """Return the first field of that name, which is given in lower case; None without one."""
         return next((value for field, value in self.headers if field.lower() == name), None)
 
     def piece(self) -> bytes:
         """Return the available bytes of the body, waiting for the first; b"" at its end.
 
+        A body without length or chunks ends with the connection.
+
         Raises:
             NotHttp: The connection ended before the body did, or a chunk is invalid.
-            OSError: As above.
+            OSError: The connection failed, or the deadline has passed.
         """
         while not self._pieces and not self._done:
             if not self._fed():
@@ -166,7 +178,10 @@ class Response:
         return self._done and self._kept
 
     def _fed(self) -> bool:
-        """Receive available bytes and feed the parser; return False at the connection's end."""
+        """Receive available bytes and feed the parser; return False at the connection's end.
+
+        A defect, or too many bytes of head or framing, raises NotHttp at the next call.
+        """
         if self._broken:
             raise NotHttp(self._broken)
         data = self._sock.recv(PIECE)
@@ -196,14 +211,20 @@ class Response:
         self._fields.clear()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a field of the head; those of a trailer are ignored."""
+        """Add a field of the head, decoded.
+
+        Those of a trailer are ignored, over 100 are a defect.
+        """
         if len(self._fields) == MOST_HEADERS and not self.status:
             self._broken = self._broken or f"one with more than {MOST_HEADERS} header fields"
         elif not self.status:
             self._fields.append((name.decode("latin-1"), value.strip(b" \t").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Store status, headers and framing of a final response; ignore an interim one."""
+        """Store status, headers and framing of a final response; ignore an interim one.
+
+        A status below 100 is a defect.
+        """
         status = self._parser.get_status_code()
         if status < HTTPStatus.CONTINUE:
             self._broken = f"one with the status {status}"
@@ -218,7 +239,7 @@ class Response:
         self._sized = length is not None if coding is None else "chunked" in coding.lower()
 
     def on_body(self, body: bytes) -> None:
-        """Add bytes of the body, already dechunked."""
+        """Add bytes of the body, already dechunked; those after its end are dropped."""
         self._read = 0
         if not self._done:
             self._pieces.append(body)

@@ -1,4 +1,4 @@
-"""Protocol revisions: the known ones, headers and metadata of stateless requests, error codes."""
+"""Protocol revisions: the known ones, headers and `_meta` of stateless requests, error codes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ _NAME_OF = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 
 
 def client_info(name: str) -> dict[str, str]:
-    """Return the client's name and version, as `clientInfo` has them."""
+    """Return the client's name, and 1 as its version, as `clientInfo` has them."""
     return {"name": name, "version": "1"}
 
 
 def with_meta(params: bytes | None, name: str) -> bytes:
     """Return the params with the stateless revision's `_meta` before their own members.
 
-    Params that are not an object, or that have a `_meta`, stay unchanged: the caller intends it.
+    None becomes an object. Params that are not an object, or that have a `_meta`, stay unchanged:
+    the caller intends it.
     """
     if params is None:
         params = b"{}"
@@ -56,14 +57,17 @@ def with_meta(params: bytes | None, name: str) -> bytes:
 
 
 def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]]:
-    """Return the MCP headers of a request of the stateless revision: version, method, name."""
+    """Return the MCP headers of a request of the stateless revision: version, method, any name."""
     headers = [("MCP-Protocol-Version", LATEST_STATELESS), ("Mcp-Method", header_value(method))]
     name = _routed_name(method, params)
     return headers if name is None else [*headers, ("Mcp-Name", header_value(name))]
 
 
 def _routed_name(method: str, params: bytes | None) -> str | None:
-    """Return the tool, prompt or URI that a request names in its params; None if none."""
+    """Return the tool, prompt or URI that a request names in its params; None if there is none.
+
+    Only calls of tools, gets of prompts and reads of resources name one.
+    """
     key = _NAME_OF.get(method)
     if key is None or params is None:
         return None
@@ -76,7 +80,10 @@ def _routed_name(method: str, params: bytes | None) -> str | None:
 
 
 def header_value(text: str) -> str:
-    """Return the text as a header value: unchanged if possible, else wrapped in base64."""
+    """Return the text as a header value: unchanged if it is plain ASCII, else wrapped in base64.
+
+    So is a text that looks wrapped.
+    """
     if _PLAIN.fullmatch(text) and not _WRAPPED.fullmatch(text):
         return text
     return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="

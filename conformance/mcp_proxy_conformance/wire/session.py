@@ -49,7 +49,7 @@ class Session:
         name: str,
         dialing: Dialing = DIRECT,
     ) -> None:
-        """Check the user's headers, ValueError if one cannot be sent; connect to nothing yet."""
+        """Check URL and the user's headers, ValueError if unusable; connect to nothing yet."""
         for header, value in headers.items():
             check_header(header, value)
         self.name = name
@@ -64,7 +64,10 @@ class Session:
         return self.revision in revisions.STATELESS_REVISIONS
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and return its answer, resuming a stream that ends before it."""
+        """Send a request with a fresh id and return its answer; resume a stream that ends early.
+
+        In the stateless revision the params get `_meta`, and nothing is resumed.
+        """
         request_id = jsonrpc.fresh_id()
         if self.stateless:
             params = revisions.with_meta(params, self.name)
@@ -84,8 +87,9 @@ class Session:
     def _resumed(self, answer: HttpResponse, awaited: Awaited, deadline: Deadline) -> HttpResponse:
         """Resume the stream of an answer by GET until the awaited message has arrived.
 
-        Since revision 2025-11-25 a target may close a stream once it has sent an event's id, and
-        the client must wait for the time in `retry`. Status and headers stay the first ones.
+        Wait before each GET, as `retry` says, at least 50 ms, doubled if nothing came; raise
+        Unreachable at the deadline, ProtocolFault if it does not go on. Status and headers stay the
+        first ones.
         """
         wanted = {"Accept": STREAM}
         if self.id is None and (session_id := answer.header(SESSION_ID)) is not None:
@@ -117,7 +121,10 @@ class Session:
         return answer
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification; raises ProtocolFault unless it is acknowledged (HTTP 2xx)."""
+        """Send a notification; raises ProtocolFault unless it is acknowledged (HTTP 2xx).
+
+        A 404 in a session raises SessionLost.
+        """
         if self.stateless:
             params = revisions.with_meta(params, self.name)
         body = jsonrpc.request(method, params, None)
@@ -142,7 +149,7 @@ class Session:
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Store the revision and the session's id from the handshake's answer.
+        """Store the revision, and the session's id if any, from the handshake's answer.
 
         Raises ProtocolFault for an id that is not visible ASCII.
         """
@@ -158,7 +165,10 @@ class Session:
         self.revision, self.id = "", None
 
     def end(self, timeout: float) -> None:
-        """Delete the session, if there is one, and close the connection; never raises."""
+        """Delete the session, if there is one, in at most 1 s, and close the connection.
+
+        Never raises. Revision and id are cleared.
+        """
         if self.id is not None:
             headers = self._headers("", None)
             with contextlib.suppress(Unreachable, ProtocolFault):
@@ -168,7 +178,10 @@ class Session:
         self.forget()
 
     def _headers(self, method: str, params: bytes | None) -> list[tuple[str, str]]:
-        """Return the headers of a request: those of the protocol, overridden by the user's own."""
+        """Return a request's headers: the protocol's, with version and session if known.
+
+        The user's own are added, or replace those of the same name.
+        """
         headers = [*_STANDING]
         if self.stateless:
             headers += revisions.stateless_headers(method, params)
@@ -180,7 +193,10 @@ class Session:
 
 
 def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return `headers` with those of `by` added, or in place of those with the same name."""
+    """Return `headers` with those of `by` added, or in place of those of the same name.
+
+    Names are compared in any case. ValueError for one that cannot be sent.
+    """
     for name, value in by.items():
         check_header(name, value)
     named = {name.lower() for name in by}
@@ -193,7 +209,10 @@ TIMEOUT = 3.0
 def opens_old_stream(
     url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
 ) -> bool:
-    """Whether GET opens a stream of the old HTTP+SSE transport, beginning with `endpoint`."""
+    """Whether GET opens, in 3 s, a stream of the old HTTP+SSE transport, led by `endpoint`.
+
+    False also if it does not answer.
+    """
     wanted = overridden([("Accept", STREAM)], headers)
     http = Http(url, transcript, dialing)
     try:

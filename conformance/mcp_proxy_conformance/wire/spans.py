@@ -1,4 +1,4 @@
-"""Byte spans of every member of a JSON document."""
+"""Byte spans of every value in a JSON document: parsing, cutting, replacing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Malformed(ValueError):
     """
 
     def __init__(self, reason: str, offset: int) -> None:
+        """Keep both, and make the message of them."""
         super().__init__(f"{reason}, at byte {offset}")
         self.reason = reason
         self.offset = offset
@@ -73,7 +74,7 @@ class Node(NamedTuple):
         return next((m.value for m in reversed(self.members) if m.key == key), None)
 
     def at(self, path: Sequence[str | int]) -> Node | None:
-        """Return the value at `path`; None if any step is absent."""
+        """Return the value at `path`, self for an empty one; None if any step is absent."""
         node: Node | None = self
         for key in path:
             if node is None:
@@ -82,7 +83,10 @@ class Node(NamedTuple):
         return node
 
     def with_comma(self, name: str) -> tuple[Span, ...]:
-        """Return the span of each member of that name, with the comma to remove along with it."""
+        """Return the span of each member of that name, with the comma to remove along with it.
+
+        That is the comma after it or, for the last member, the one before.
+        """
         spans = []
         for place, own in enumerate(self.members):
             if own.key != name:
@@ -95,7 +99,7 @@ class Node(NamedTuple):
         return tuple(spans)
 
     def duplicates(self) -> tuple[str, ...]:
-        """Return the names that several members of this object share, in order of appearance."""
+        """Return the names that several members of this object share, each once, in order."""
         keys = [member.key for member in self.members]
         if len(set(keys)) == len(keys):
             return ()
@@ -111,7 +115,7 @@ class Member(NamedTuple):
 
 
 def decode_string(literal: bytes, offset: int = 0) -> str:
-    """Return the text of one JSON string literal, quotes included.
+    """Return the text of one JSON string literal, quotes included; `offset` is for the error.
 
     Raises:
         Malformed: Not a string literal, or a text that UTF-8 cannot encode.
@@ -176,9 +180,10 @@ class _Open(NamedTuple):
 
 
 def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
-    """Parse in one pass with an explicit stack, so that no depth can crash the interpreter.
+    """Parse raw[at:end] in one pass, with an explicit stack: no depth crashes the interpreter.
 
-    Values nested in more than `keep` containers are parsed and not kept.
+    Values nested in more than `keep` containers are parsed and not kept. Raises Malformed, as for
+    more than 400 levels.
     """
     surrogates = _SURROGATE.search(raw, at, end) is not None
     opened: list[_Open] = []
@@ -229,7 +234,10 @@ def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
 
 
 def _named(raw: bytes, at: int, top: _Open) -> int:
-    """Read the next member's name of an object; return the start of the value (of an item too)."""
+    """Read the next member's name, into `top`, if that is an object; return the start of the value.
+
+    For an array return `at`. Malformed without a name and a colon.
+    """
     if top.kind != "object":
         return at
     if (match := _KEY.match(raw, at)) is None:
@@ -269,7 +277,7 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
 
 
 def inside(node: Node) -> Node:
-    """Parse the value of a node again, with all of its levels."""
+    """Return a node's value parsed again, with all of its levels."""
     return _document(node.source, node.start, node.end, MAX_DEPTH)
 
 

@@ -59,7 +59,10 @@ class Lines:
         self._late: set[int | str | None] = set()
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and return its answer; messages that came before are in the reply."""
+        """Send a request and return its answer; messages that came before are in the reply.
+
+        Late answers to abandoned requests are skipped.
+        """
         deadline = Deadline(timeout)
         program = self._running()
         request_id = jsonrpc.fresh_id()
@@ -88,7 +91,7 @@ class Lines:
         program.flush(deadline)
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Store the revision from the handshake."""
+        """Store the revision from the handshake; there is no session's id."""
         del reply
         self.revision = revision
 
@@ -97,7 +100,10 @@ class Lines:
         self.revision = ""
 
     def end(self, timeout: float) -> None:
-        """End the program, if it runs; never raises, and takes three seconds at most."""
+        """End the program, if it runs, and clear the revision.
+
+        It never raises, and takes three seconds at most.
+        """
         del timeout
         program, self._program = self._program, None
         self.forget()
@@ -105,7 +111,7 @@ class Lines:
             program.end()
 
     def _running(self) -> Program:
-        """Return the program, which is started by the first call."""
+        """Return the program; the first call, also after `end`, starts it."""
         if self._program is None:
             self._program = Program(self._command, self._env, self._transcript)
         return self._program

@@ -21,6 +21,7 @@ class Spool:
     """Stores large bodies in one unnamed temporary file, made for the first one."""
 
     def __init__(self) -> None:
+        """Begin without a file."""
         self._lock = threading.Lock()
         self._file: IO[bytes] | None = None
         self._kept: dict[bytes, Spooled] = {}
@@ -90,7 +91,7 @@ class Message:
         return self.body.spool.read(self.body.offset, self.body.length)
 
     def cited(self) -> CitedMessage:
-        """Return the message as a report cites it: body as text, cut if it is long."""
+        """Return the message as a report cites it: 20,000 bytes as text, the rest counted."""
         raw = self.raw
         return CitedMessage(
             edge=self.edge,
@@ -108,6 +109,7 @@ class Transcript:
     """An append-only record of messages that any thread may write to."""
 
     def __init__(self) -> None:
+        """Begin empty; times count from now."""
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._messages: list[Message] = []
@@ -123,7 +125,10 @@ class Transcript:
         note: str,
         headers: Headers = (),
     ) -> Message:
-        """Append one message, with its id and time, and return it."""
+        """Append one message, with its id from 1 and its time, and return it.
+
+        A body over 64 KiB goes to the spool.
+        """
         with self._lock:
             message = Message(
                 id=len(self._messages) + 1,
