@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -20,6 +21,7 @@ from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
+os.environ.setdefault("MCP_PROXY_CONFORMANCE_PROCESSES", "1")  # tests already run side by side
 
 
 @pytest.hookimpl(wrapper=True)

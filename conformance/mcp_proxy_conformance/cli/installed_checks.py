@@ -15,7 +15,7 @@ import pytest
 from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, tell
-from mcp_proxy_conformance.cli.run_setup import alone_in, in_processes, known, softened
+from mcp_proxy_conformance.cli.run_setup import alone_in, known, processes_of, softened
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
@@ -50,7 +50,6 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     report = out / "report.json"
     detail = detail_of(options)
-    processes = in_processes(options["processes"])
     log = prepare(out, options["check"])
     deviations = known(options["deviations"])
     if isinstance(deviations, int):
@@ -61,6 +60,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         described = describe(
             kind=kind, file=file, given=target_options(options), environment=os.environ
         )
+        processes = processes_of(options, described.kind)
     except BadTarget as error:
         click.echo(Redactor(credentials()).text(first_line(str(error))), err=True)
         return DECLARATION

@@ -41,7 +41,7 @@ DEFAULTS: dict[str, Any] = {
 
 AUTO = "auto"
 SHOWN = 40
-_NUMBER = re.compile("[1-9][0-9]{0,3}")
+NUMBER = re.compile("[1-9][0-9]{0,3}")
 
 
 class Finite(click.FloatRange):
@@ -56,7 +56,7 @@ class Finite(click.FloatRange):
 
 
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value is None or value == AUTO or _NUMBER.fullmatch(value):
+    if value is None or value == AUTO or NUMBER.fullmatch(value):
         return value
     problem = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
     raise click.BadParameter(problem, context, param)
@@ -160,7 +160,8 @@ _OF_A_RUN = (
         "--processes",
         callback=_processes,
         metavar="N|auto",
-        help="Run the checks in N processes, each with its own targets.",
+        help="Run the checks in N processes, each with its own targets.  [default: auto for whole"
+        " runs, one for each processor, or two for targets that are mostly waited for]",
     ),
     click.option(
         "--shard",

@@ -1,16 +1,18 @@
-"""Set-up and exit code of a run: known failures, lock of its folder, test of the option -n."""
+"""Set-up and exit code of a run: known failures, lock of its folder, number of processes."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
+from mcp_proxy_conformance.cli.options import AUTO, NUMBER, SHOWN
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.invocation import unwritable
 from mcp_proxy_conformance.targets.description import BadTarget
@@ -18,6 +20,11 @@ from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, De
 from mcp_proxy_conformance.verdict.deviations.reader import read_named
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
 from mcp_proxy_conformance.verdict.redaction import inert
+
+PROCESSES = "MCP_PROXY_CONFORMANCE_PROCESSES"
+"""The environment's variable for the default of -n."""
+MOST = 8
+"""Workers of a run by default, at most: more of them make a busy machine's targets slow."""
 
 
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
@@ -75,13 +82,24 @@ def alone_in(out: Path) -> Iterator[None]:
         os.close(opened)
 
 
-def in_processes(number: str | None) -> str | None:
-    """Return the option -n unchanged, after checking that pytest-xdist is installed.
+def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
+    """Return the number of a run's worker processes, for xdist; None to run in this process.
+
+    It is that of -n or of the environment. By default a whole run has one for each processor, and
+    twice as many for other targets than the reference, which are mostly waited for; a run of
+    chosen checks, a loader and an endpoint have none.
 
     Raises:
-        BadTarget: pytest-xdist, which starts them, is not installed.
+        BadTarget: The number in the environment is none.
     """
-    if number is not None and find_spec("xdist") is None:
-        extra = "pip install 'mcp-proxy-conformance[parallel]'"
-        raise BadTarget(f"-n needs pytest-xdist, which is not installed; run {extra}")
-    return number
+    number: str | None = run["processes"]
+    chosen = any(run[name] for name in ("check", "case", "only"))
+    if number is None and kind != "loader" and not chosen:
+        number = os.environ.get(PROCESSES) or AUTO
+        if number != AUTO and not NUMBER.fullmatch(number):
+            raise BadTarget(f"{PROCESSES} is {number[:SHOWN]!r}; set a number from 1 to 9999")
+    if number == AUTO:
+        processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+        each = 1 if kind == "reference" else 2
+        number = str(min(MOST, (processors or 1) * each))
+    return None if number == "1" else number

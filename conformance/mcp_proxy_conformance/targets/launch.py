@@ -16,6 +16,7 @@ GENERAL = {
     "telemetry": {"enabled": False},
     "update_check": {"enabled": False},
     "tokenizer": {"enabled": False},
+    "sensitive_data_detection": {"enabled": False},
     "enable_code_execution": True,
 }
 QUIET = {
@@ -24,7 +25,9 @@ QUIET = {
     "CI": "true",
     "MCPPROXY_DISABLE_AUTO_UPDATE": "true",
     "MCPPROXY_DISABLE_OAUTH": "true",
+    "GOGC": "400",
 }
+"""Variables of a program that is to ask nobody, and to collect its garbage less often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

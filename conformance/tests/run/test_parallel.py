@@ -263,14 +263,44 @@ def test_what_cannot_be_divided_is_refused(
     assert (came.returncode, words in came.stderr) == (2, True)
 
 
-def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With xdist not installed, `run -n 2` ends with exit 2 and the pip command of the extra."""
-    monkeypatch.setattr(run_setup, "find_spec", lambda _: None)
+@pytest.mark.parametrize(
+    ("kind", "given", "variable", "number"),
+    [
+        ("reference", None, "", "3"),
+        ("reference", "auto", "7", "3"),
+        ("mcpproxy", None, "", "6"),
+        ("command", None, "auto", "6"),
+        ("command", None, "1", None),
+        ("command", "1", "5", None),
+        ("command", "12", "1", "12"),
+        ("command", None, "5", "5"),
+        ("loader", None, "5", None),
+    ],
+)
+def test_a_whole_run_uses_the_processors(
+    kind: str, given: str | None, variable: str, number: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On three processors: three workers for the reference, six for others, none for a loader.
 
-    came = CliRunner().invoke(main, ["run", "-n", "2", "--out", str(tmp_path)])
+    -n and the variable of the environment, in this order, override it; 1 is this process alone.
+    """
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setenv(run_setup.PROCESSES, variable)
+    options = {"processes": given, "check": (), "only": (), "case": None}
+
+    assert run_setup.processes_of(options, kind) == number
+    assert run_setup.processes_of(options | {"only": ("FR-001",)}, kind) == {
+        None: None, "1": None, "auto": number
+    }.get(given, given)  # fmt: skip
+
+
+def test_a_number_of_processes_that_is_none_is_named(tmp_path: Path) -> None:
+    """`0` in the environment's variable ends the run with exit 2 and names the variable."""
+    came = CliRunner().invoke(main, ["run", "--out", str(tmp_path)], env={run_setup.PROCESSES: "0"})
 
     assert came.exit_code == 2
-    assert "pip install 'mcp-proxy-conformance[parallel]'" in came.output
+    assert f"{run_setup.PROCESSES} is '0'; set a number from 1 to 9999" in came.output
 
 
 def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
