@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -160,7 +161,7 @@ def _next(report: Report, path: Path) -> Iterator[str]:
     The last renders the page; the first depends on the outcome: the whole run, `init` or `gate`.
     """
     commands = []
-    whole = " ".join(filter(None, report.timing.get("command") or ()))
+    whole = _without_case(" ".join(filter(None, report.timing.get("command") or ())))
     if report.headline == "partial" and whole:
         commands.append((whole, "all of the profile"))
     elif report.exit == 0 and report.target.kind == "reference":
@@ -173,6 +174,15 @@ def _next(report: Report, path: Path) -> Iterator[str]:
     for number, (command, purpose) in enumerate(commands):
         yield f"{'' if number else 'next':{LABEL}}# {purpose}"
         yield from textwrap.indent(command, "  ").split("\n")
+
+
+def _without_case(command: str) -> str:
+    """Return the command line without the option --case and its value, which select one case."""
+    words = shlex.split(command)
+    if "--case" not in words:
+        return command
+    at = words.index("--case")
+    return shlex.join(words[:at] + words[at + 2 :])
 
 
 def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:

@@ -41,6 +41,16 @@ def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertio
     assert text(ENDINGS[name]) == snapshot
 
 
+def test_the_whole_profile_is_run_without_the_case() -> None:
+    """After a run of one case, the command for all of the profile is the run's without --case."""
+    case = ENDINGS["partial"]
+    timing = case["timing"] | {"command": ["run mcpproxy --case 'my laws/a.json' --seed 3", ""]}
+
+    lines = render(typed(case | {"timing": timing}), PATH).splitlines()
+
+    assert "  run mcpproxy --seed 3" in lines[lines.index(f"{'next':12}# all of the profile") :]
+
+
 @pytest.mark.parametrize("detail", ["quiet", "verbose"])
 @pytest.mark.parametrize("name", ["none", "forty", "open", "timed"])
 def test_less_and_more_of_a_report_is_as_pinned(
