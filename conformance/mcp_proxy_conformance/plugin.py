@@ -63,7 +63,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks; with a target, set up the run and take the installed checks as tests."""
+    """Register the marks; with a target, set up the run and close it at the end.
+
+    The installed checks become the tests, unless tests are named. UsageError for options that
+    cannot be used.
+    """
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     try:
@@ -87,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return the sentences about what is judged, for the header of pytest's output."""
+    """Return the sentences about what is judged, for pytest's header; none without a target."""
     run = config.stash.get(RUN, None)
     return [] if run is None else [run.redactor.text(inert(text)) for text in run.subject.remarks]
 
@@ -179,7 +183,10 @@ def _end(config: pytest.Config, why: str) -> NoReturn:
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
-    """Return the stored answer that a user's check compares with; `--snapshot-update` renews it."""
+    """Yield the stored answer that a user's check compares with, and keep it after the check.
+
+    `--snapshot-update` renews it.
+    """
     # syrupy takes a while to import, and the installed checks do without
     from mcp_proxy_conformance.run.answer_file import AnswerFile  # noqa: PLC0415
 
@@ -213,7 +220,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
-    """Call the check, with `golden` (its stored answer) bound to the bench if it asks for that."""
+    """Call the check, with `golden` (its stored answer) bound to the bench if it asks for that.
+
+    UsageError if the bench is not that of a proxy.
+    """
     own = {"bench": bench}
     if isinstance(golden := arguments.get("golden"), Golden):
         if not isinstance(bench, Bench):
@@ -282,7 +292,11 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Set the suite's own alarm for a check, instead of pytest-timeout's (None: leave it)."""
+    """Set the suite's own alarm for a check, instead of pytest-timeout's.
+
+    None, if there is no run or signal, leaves it; no alarm is set if the run's own limit comes
+    first.
+    """
     run = item.config.stash.get(RUN, None)
     if run is None or settings.method != "signal":
         return None
@@ -295,14 +309,14 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check's set-up at the run's time limit."""
+    """Interrupt a check's set-up at the run's time limit; without a run do nothing."""
     with _in_time(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check at the run's time limit."""
+    """Interrupt a check at the run's time limit; without a run do nothing."""
     with _in_time(item):
         return (yield)
 

@@ -29,7 +29,7 @@ LISTINGS = tuple(request for request in requests() if "list" in request)
 @requirement("SC-001.baseline")
 @on(UNLOCKED, fresh=True, needs=("baseline",))
 def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench) -> None:
-    """Before and after locks, every recorded request gets the recorded bytes, except the note."""
+    """Before and after locks, every recorded query gets the recorded bytes, except the note."""
     old = _recording(bench, "pre_feature")
     new = _answers(bench, QUERIES)
 
@@ -59,7 +59,11 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 @requirement("SUITE.changed")
 @on(UNLOCKED, fresh=True, needs=("baseline",))
 def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
-    """Default output equals an earlier build's with the feature, or the change is accepted."""
+    """Default output equals an earlier build's with the feature, or the change is accepted.
+
+    Compared are answers to queries, and listings: all before locks, later entries of unlocked
+    servers.
+    """
     old = _recording(bench, "previous")
     new = _answers(bench, (*QUERIES, *LISTINGS))
 
@@ -72,9 +76,10 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
 
 
 def _recording(bench: Bench, kind: Kind) -> Recording:
-    """Return the recording that `--baseline` names; not applicable unless it is of this kind.
+    """Return the recording that `--baseline` names.
 
-    Members that moved while it was recorded are noted as not compared.
+    Inconclusive without one, not applicable unless it is of this kind. Members that moved while it
+    was recorded are noted as not compared.
     """
     folder = bench.started.target.baseline
     bench.require(folder is not None, "no baseline was named; name one with --baseline")
@@ -89,8 +94,8 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
 def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
     """Return this target's answers to these requests, before and after its locks, as recorded ones.
 
-    Requests of agents are left out if it has none. Inconclusive if a lock has no effect, or most
-    answers list neither tools nor servers.
+    Requests of agents are left out if it has none. Members that move are noted as not compared.
+    Inconclusive if a lock has no effect, or most answers list neither tools nor servers.
     """
     agents = "agents" in bench.started.target.capabilities
     applicable = [request for request in wanted if agents or "agent" not in request]

@@ -25,7 +25,10 @@ DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 @requirement("FR-011.never-reaches")
 @on(HELD, needs=("restart",))
 def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
-    """While the target comes up after a restart, no call reaches a config- or user-locked tool."""
+    """While the target comes up after a restart, no call reaches a config- or user-locked tool.
+
+    They are called until a callable tool is reached; inconclusive if it never is.
+    """
     bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect", "no_effect")
     bench.operator.restart()
 
@@ -38,7 +41,10 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 @requirement("FR-011.not-unlocked")
 @on(FORGE)
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
-    """A tool that was discovered and called while locked is callable after its unlock."""
+    """A tool that was discovered and called while config locked it is callable after its unlock.
+
+    The control is a second tool, unlocked with it and not discovered.
+    """
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")
     bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")

@@ -32,7 +32,10 @@ NOWHERE = ("quolvexi", "fribbadon", "wexumla")
 
 
 def _tool_named(part: str, name: str) -> Any:
-    """Return a tool `{part}_{name}` for a server; its description may hold a planted word."""
+    """Return a tool `{part}_{name}` for a server, with the word `name`.
+
+    Its description has both, and the planted word of that name if there is one.
+    """
     words = [part, name, *([PLANTED[name]] if name in PLANTED else [])]
     return tool(f"{part}_{name}", " ".join(words).capitalize(), word=name)
 
@@ -83,7 +86,8 @@ LIMITS = (1, 2, 5, 9, 10, 11, 100, ABSENT)
 def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     """At every place at most min(limit, 10) locked tools are listed, of all kinds together.
 
-    Without a limit, the limit is the target's own default.
+    Without a limit, the limit is the target's own default. Places are the default one, other
+    endpoints and agents of every server.
     """
     matches = len(bench.armed.shown[INDEXED])
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
@@ -107,7 +111,11 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
 @requirement("FR-004.unsearched")
 @on(ATTIC)
 def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
-    """A query word that only withheld texts have does not reorder tools found by another word."""
+    """A query word that only withheld texts have does not reorder tools found by another word.
+
+    The tools are locked. Not applicable if words that stand nowhere reorder them, too, or at most
+    one is found.
+    """
     bench.needs_one_of("approval", "quarantine")
     orders = [_order(bench, word) for word in NOWHERE]
     if all(len(order) <= 1 for order in orders):
@@ -142,12 +150,12 @@ def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
 
 
 def _callables(bench: Bench, query: str, flag: object) -> list[str]:
-    """Return the callable tools of the answer at limit 100, in its order."""
+    """Return the callable tools of the answer at limit 100, with this flag, in its order."""
     return [str(k) for k in bench.discover(query, include_disabled=flag, limit=100).callables()]
 
 
 def _order(bench: Bench, word: str) -> list[str]:
-    """Return the locked tools that WITHHELD and this word reveal together, in their order."""
+    """Return the locked tools in the flagged answer to WITHHELD and this word, in its order."""
     answer = bench.discover(f"{WITHHELD} {word}", include_disabled=True, limit=100)
     return [str(entry.key) for entry in answer.disabled]
 

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.discovery.views import looked_at
 def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
     bench: Bench, case: Case
 ) -> None:
-    """Each combination of locks has a status that the fixed order allows."""
+    """Each combination of locks has a status that the fixed order allows, in one entry."""
     looked_at(case, bench).conclude()
 
 
@@ -37,7 +37,7 @@ def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -
 
 @each_case("scope")
 def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, case: Case) -> None:
-    """Locked tools of servers outside the agent's scope are not listed."""
+    """Locked tools of servers outside the agent's scope are not listed, its own ones are."""
     looked_at(case, bench).conclude()
 
 
@@ -55,13 +55,16 @@ def test_answers_have_members_of_the_expected_types(bench: Bench, case: Case) ->
 
 @each_case("rejection")
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
-    """The refusal gives its reason and the next step, and the call does not reach the upstream."""
+    """The call does not reach the upstream, and its refusal has the class and pointer of the case.
+
+    The class is that of the lock; the pointer names the flag or the discovery tool.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("opt-in")
 def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> None:
-    """Locked tools are listed with the flag and only with it."""
+    """Locked tools are listed with the flag and only with it, with the statuses of the case."""
     looked_at(case, bench).conclude()
 
 
@@ -73,5 +76,5 @@ def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> 
 
 @each_case("order")
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
-    """The callable entries of an answer are the same with and without the flag."""
+    """The callable entries of an answer are the same, in order, with and without the flag."""
     looked_at(case, bench).conclude()

@@ -48,7 +48,10 @@ Wrong = dict[tuple[str, str], list[str]]
 @requirement("SC-003.discovery")
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
-    """Neither the map nor an entry gives the remedy of a user lock for a config lock."""
+    """Neither the map nor an entry gives the remedy of a user lock for a config lock.
+
+    Inconclusive if none does, but a text cannot be read.
+    """
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -66,7 +69,10 @@ def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) 
 @requirement("SC-003.listing")
 @on(MIXED)
 def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
-    """The counts of user and pending locks include no tool that config denies."""
+    """The counts of user locks and pending approvals are no higher than tools may have them.
+
+    So none is of a tool that config denies.
+    """
     counts, allowed = _users_counts(bench)
 
     assert counts == allowed
@@ -75,7 +81,10 @@ def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> 
 @requirement("SC-003.listing")
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
-    """With further locks, the counts of user and pending include no config-denied tool."""
+    """With further locks, the counts of user and pending are no higher than tools may have them.
+
+    So none is of a tool that config denies.
+    """
     counts, allowed = _users_counts(bench)
 
     assert counts == allowed
@@ -103,7 +112,7 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
 @requirement("SC-003.rejection")
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The rejection is not the text of a user lock and does not read like one."""
+    """The rejection contains no text of a user lock and does not read like one."""
     compared = _compared_rejections(bench)
 
     compared.conclude()
@@ -149,7 +158,7 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
     """Map each text in a server's entry that gives a remedy for users to why it is wrong there.
 
-    It is one of the target's own texts for user locks, `users`, or reads like one.
+    It has one of the target's own texts for user locks, `users`, or reads like one.
     """
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
     read = {text: _why_wrong(bench, text, users) for text in strings(members)}
@@ -159,7 +168,8 @@ def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[
 def _wrong_remedies(bench: Bench) -> Wrong:
     """Return, by tool and reason, the texts of answers that give a config lock a user's remedy.
 
-    Inconclusive if there are none, but a text could not be read.
+    Texts stand in the map or in unusual members of entries. Inconclusive if there are none, but a
+    text could not be read, or no text was seen.
     """
     texts = _texts_in_discovery(bench)
     bench.require(texts, "no answer had a remediation text for a config lock")
@@ -170,9 +180,9 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 
 
 def _compared_rejections(bench: Bench) -> Comparison:
-    """Compare rejections of config-denied tools with those that give a user's remedy.
+    """Compare each config-denied tool's rejection with a user's remedy, which it must not tell.
 
-    A text that could not be read leaves the clause open.
+    A text that could not be read leaves the clause open; inconclusive without such a refusal.
     """
     denied = [key for key in _denied(bench) if _is_sure(bench, key)]
     bench.require(denied, "no call of a config-denied tool was refused")
@@ -191,7 +201,7 @@ def _compared_rejections(bench: Bench) -> Comparison:
 
 
 def _require_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
-    """Return `wrong`; if it is empty, raise Unread for the first text that was not read."""
+    """Return `wrong`; if it is empty, raise Unread for the first text that was not read, if any."""
     if not wrong:
         expect_read(_outcomes(bench, texts))
     return wrong
@@ -225,7 +235,10 @@ def _denied(bench: Bench) -> list[ToolKey]:
 
 
 def _is_sure(bench: Bench, key: ToolKey) -> bool:
-    """Whether config is known to deny the tool: a refusal for another lock does not prove it."""
+    """Whether config is known to deny the tool: a refusal for another lock does not prove it.
+
+    So it is if only the user locks it as well, or all locks of its server are proven.
+    """
     return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful
 
 
@@ -238,18 +251,21 @@ def _reachable(bench: Bench) -> list[str]:
 
 
 def _only_config(bench: Bench, server: str) -> bool:
-    """Whether tools of the server are locked, and all of them by config and no user."""
+    """Whether tools of the server are locked, all of them by config, none by user or approval."""
     locked = [s for key, s in bench.states.items() if key.server == server and not s.callable]
     return bool(locked) and all(s.config and not (s.user or s.approval) for s in locked)
 
 
 def _liftable_by_users(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return the refused tools that a user's act alone would make callable."""
+    """Return the refused tools that a user's act alone would make callable, user locks first."""
     return tuple(key for keys in _liftable(bench).values() for key in keys)
 
 
 def _liftable(bench: Bench) -> dict[str, tuple[ToolKey, ...]]:
-    """Return, by status, the refused tools that a user's act alone would make callable."""
+    """Return, by status, the refused tools that a user's act alone would make callable.
+
+    They are locked by the user alone, or pending or changed alone.
+    """
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     return {"disabled_by_user": bench.locked(user=True), "pending_approval": waiting}
 
@@ -264,7 +280,10 @@ def _users_texts(bench: Bench) -> set[str]:
 
 
 def _texts_for_both(bench: Bench) -> set[str]:
-    """Return the remedies that the target gives for config and user locks alike (FR-005.text)."""
+    """Return the remedies, masked, that the target gives for config and user locks alike.
+
+    That they are alike is for FR-005.text.
+    """
     texts = own_texts(bench, [*bench.locked(config=True), *bench.locked(user=True)])
     return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
 
@@ -283,7 +302,10 @@ def _texts_in_discovery(bench: Bench) -> Texts:
 
 
 def _texts_in_extras(bench: Bench) -> Texts:
-    """Return texts in unusual members of config-denied tools' entries, by tool and masked text."""
+    """Return texts in members of config-denied tools' entries other than LEAN, at any depth.
+
+    Keys are tool and masked text, values the texts as sent.
+    """
     entries = every_entry(bench, _denied_on_enabled(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
     texts = [(k, text) for k, values in extras for text in strings(values)]

@@ -32,7 +32,7 @@ SHUT = stage("shut")
 @requirement("FR-010.sum")
 @on(MIXED)
 def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
-    """Callable tools and reasons add up to the tools that the server offers."""
+    """Callable tools and reasons add up to the tools that each server offers, by their locks."""
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -83,7 +83,7 @@ def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
 @requirement("FR-010.no-names")
 @on(MIXED)
 def test_a_block_names_no_tool(bench: Bench) -> None:
-    """A block contains no name of the server's tools."""
+    """A block contains no name of the server's locked tools."""
     blocks = _blocks(bench)
 
     named = {
@@ -116,7 +116,7 @@ def test_the_rest_of_an_entry_names_no_locked_tool(bench: Bench) -> None:
 @requirement("FR-010.block~zero-callable")
 @on(SHUT)
 def test_a_block_shows_that_nothing_is_callable(bench: Bench) -> None:
-    """The block contains `callable` even when it is 0."""
+    """The block of a server whose tools are all locked contains `callable`, and it is 0."""
     blocks = _blocks(bench)
 
     callables = {name: counts.get("callable") for name, counts in blocks.items()}
@@ -145,7 +145,7 @@ def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Be
 @requirement("FR-010.quarantined~word")
 @on(MIXED, needs=("quarantine",))
 def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) -> None:
-    """Tools of a quarantined server are counted under `server_quarantined`."""
+    """All tools of a quarantined server are counted, under `server_quarantined` alone."""
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -201,7 +201,10 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
 @requirement("FR-010.inspect")
 @on(MIXED, needs=("inspect",))
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
-    """Inspecting a server returns the same numbers as the listing, or none if that has none."""
+    """Inspecting a server returns the same numbers as the listing, or none if that has none.
+
+    Only callable and the reasons are compared.
+    """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
     listed = bench.list().servers
@@ -213,7 +216,7 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
 
 
 def _servers_off(bench: Bench) -> list[str]:
-    """Return the servers that are proven to be off; inconclusive if there are none.
+    """Return the servers that are off, all locks proven; inconclusive if there are none.
 
     Servers that are only quarantined, which refuse calls too, are left out.
     """
@@ -249,7 +252,7 @@ def _other_views(bench: Bench) -> dict[str, Bench]:
 
 
 def _lists(view: Bench) -> bool:
-    """Whether the listing shows this view any server."""
+    """Whether the listing shows this view any server; false if it is refused or misshapen."""
     try:
         return bool(view.list().servers)
     except Misshapen:
@@ -263,7 +266,10 @@ def _as_sent(entry: ServerEntry) -> dict[str, Any]:
 
 
 def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
-    """Map (view, server) to the number of tools that a quarantined server counts as callable."""
+    """Map (view, server) to the number of tools that a quarantined server counts as callable.
+
+    It is 0 without a block; inconclusive if no server of the world has one.
+    """
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
     return {place: counts.get("callable", 0) for place, counts in _tallies(bench, servers)}
@@ -290,7 +296,7 @@ def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def _quarantined(bench: Bench) -> set[str]:
-    """Return the servers that are proven quarantined; inconclusive if there are none."""
+    """Return the servers with tools that a proven quarantine alone locks; inconclusive if none."""
     servers = {key.server for key in bench.locked(quarantined=True)}
     bench.require(servers, "no call of a quarantined server's tool was refused")
     return servers

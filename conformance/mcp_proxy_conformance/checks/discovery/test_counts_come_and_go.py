@@ -50,7 +50,7 @@ AT_EACH_LOCK = {
 @requirement("FR-010.block")
 @on(FORGE)
 def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
-    """The block appears on a user or config lock and disappears on its unlock."""
+    """A block of integers appears on a user or config lock and disappears on its unlock."""
     blocks = _lock_and_unlock(bench, USER) | _lock_and_unlock(bench, CONFIG)
 
     locked = {f"{MOBEL} locked by {kind}": WHILE_LOCKED for kind in (USER, CONFIG)}
@@ -61,7 +61,7 @@ def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
 @requirement("FR-010.block")
 @on(NEWS, needs=("approval",))
 def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> None:
-    """A pending tool adds the block, and its approval removes it."""
+    """A pending tool adds a block of integers, and its approval removes it."""
     bench.require(bench.locked(approval="pending") == (MOBEL,), "no tool was seen to be pending")
     pending = _block(bench)
 
@@ -85,7 +85,10 @@ def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
 @requirement("FR-010.inspect")
 @on(PAIR, needs=("inspect",))
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
-    """The view has the counts of the listing before, during and after a second lock."""
+    """The view has the counts of its three tools before, during and after a second lock.
+
+    Inconclusive if the listing has not the same counts.
+    """
     tallies = _at_each_lock(bench, _inspected)
 
     assert tallies == AT_EACH_LOCK
@@ -94,7 +97,10 @@ def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None
 @requirement("SC-005.absent")
 @on(MIXED)
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
-    """The server's entry has no counts member, not even a null or empty one."""
+    """The server's entry has no counts member, not even a null or empty one.
+
+    Another server's locks bring a block, as a control.
+    """
     locked = {tool_key.server for tool_key, state in bench.states.items() if not state.callable}
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -171,12 +177,15 @@ def _tally_of(locked: int) -> dict[str, Any]:
 
 
 def _has_block(bench: Bench) -> bool:
-    """Whether the listing has a counts block for forge."""
+    """Whether the listing has a counts member, even null, for forge.
+
+    Inconclusive if forge is not listed.
+    """
     return bench.list().server("forge").has_counts
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    """Return the facts of forge's block that are compared with WHILE_LOCKED."""
+    """Return whether forge has no block, and its numbers that are not integers, by word."""
     counts = block(bench.list().server("forge"))
     odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}
     return {"no block": not counts, "not integers": odd}

@@ -117,8 +117,8 @@ class Shape:
 def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench: Bench) -> None:
     """When matching tools are locked, default answers get no member and keep their order.
 
-    A difference counts only where the same locks on tools that do not match bring no such answer:
-    an earlier build may have told of its servers, or of few results.
+    A difference counts only where the same locks in a world without these tools bring no such
+    answer: an earlier build may have told of its servers, or of few results.
     """
     before = _shape(bench)
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
@@ -170,7 +170,10 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
 @requirement("FR-002.unmoved~bytes")
 @on(YARD)
 def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
-    """Locks on tools that a query does not match change no byte of its answer but numbers."""
+    """Locks on tools that a query does not match change no byte of its answer but numbers.
+
+    Each lock is laid in turn, and has the settle time.
+    """
     request = {"query": ELSEWHERE}
     usual = [_without_numbers(asked(bench, request, "A")) for _ in range(4)]
     bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
@@ -190,7 +193,8 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
 def _lay_locks(bench: Bench) -> Iterator[str]:
     """Lay the declared LOCKS one after the other; yield the name of each once it has settled.
 
-    After the last, all locked tools are noted as refused, for the bench's own controls.
+    Ones that change nothing here are not yielded. After the last, all locked tools are noted as
+    refused, for the bench's own controls.
     """
     prover = Prover(bench.started)
     prover.armed = bench.armed
@@ -240,7 +244,7 @@ def _without_numbers(exact: Exact) -> Exact:
 
 
 def _numbers(node: Node) -> Iterator[Span]:
-    """Yield the span of every number in a JSON tree."""
+    """Yield the span of every number in a JSON tree, at any depth."""
     if node.kind == "number":
         yield node.span
     for _, inner in children(node):

@@ -31,12 +31,12 @@ ROOM = 5
 
 
 def answers(bench: Bench, flag: object) -> dict[str, Answer]:
-    """Return, by word, the answers to every query word of the world with that flag."""
+    """Return, by word, the shared answers to every query word of the world with that flag."""
     return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
 def with_flag(word: str, **arguments: Any) -> str:
-    """Return, in words for a report, the request for that word with the flag true."""
+    """Return, in words, the request for that word with these arguments and the flag true."""
     return in_words({"query": word} | arguments | {"include_disabled": True})
 
 
@@ -58,7 +58,7 @@ def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
 
 
 def members(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of every member of a JSON document, at any depth."""
+    """Yield name and value of every member of a JSON document, at any depth, outer ones first."""
     if isinstance(document, Mapping):
         yield from document.items()
     inner = document.values() if isinstance(document, Mapping) else document
@@ -76,8 +76,9 @@ def revealing(bench: Bench) -> list[str]:
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
     """Find the members for locked tools and their remedies in default answers, by request.
 
-    They are looked for in the text's document and, where not empty, in `_meta`; those of structured
-    content are compared with the text's as each answer is read. Empty if no answer has one.
+    Answers to these queries, and from other views, are searched: the text's document and, where not
+    empty, `_meta`; those of structured content are compared as each answer is read. Empty if no
+    answer has one.
     """
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
     replies = {
@@ -91,7 +92,7 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
 def filled(answer: Answer) -> set[str]:
     """Return the names of filled members in the result's `_meta`: a section may hide at any depth.
 
-    That is a list or an object which is not empty.
+    A filled member is a list or an object which is not empty; an error has none.
     """
     meta = answer.reply.value().get("_meta") if answer.error is None else None
     return {name for name, value in members(meta) if value and isinstance(value, Mapping | list)}
@@ -101,7 +102,10 @@ def filled(answer: Answer) -> set[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Queries that the flag answers with locked tools and a map get neither member without it."""
+    """Queries that the flag answers with locked tools, or that find callable ones, get no section.
+
+    Without the flag, and with it false, there is neither the member for locked tools nor the map.
+    """
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
     shown = sections(bench, queries, flag)
@@ -125,7 +129,8 @@ def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, l
     """Find, by request, the section's words in default answers that list a callable tool.
 
     They are the statuses and remediation texts; neither an echo nor a note counts. `beside`: only
-    queries that reveal locked tools as well; without it the others, whose words are static.
+    queries that reveal locked tools as well; without it the others, whose words are static. An
+    answer without them has an empty list.
     """
     flagged = answers(bench, True).values()
     texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
@@ -165,8 +170,8 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
     """Find names, words and canaries of locked tools in default answers, by request; empty if none.
 
-    A query's own word is not a leak: it came from the request. Inconclusive if the flag reveals
-    nothing, or if fewer than ten tools are locked.
+    So are names joined to their server. A query's own word is not a leak: it came from the request.
+    Inconclusive if the flag reveals nothing, or if fewer than ten tools are locked.
     """
     bench.expect_revealing()
     locked = [bench.tools[key] for key in bench.armed.refused]
@@ -187,7 +192,10 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
 
 
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
-    """Return the spellings of the tool with its server in the default answer to its bare name."""
+    """Return the spellings of the tool with its server in the default answer to its bare name.
+
+    They are SERVER and TOOL joined by `:`, `__`, `/` or `.`; none in an error.
+    """
     answer = bench.asked(key.tool, include_disabled=flag)
     forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
     return [form for form in forms if form in answer.reply.text] if answer.error is None else []
@@ -216,7 +224,10 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
-    """No member is named like the section or the map, and no status is one of the six words."""
+    """No member is named like the section or the map, and no status is one of the six words.
+
+    So it is at any depth of the answer.
+    """
     bench.expect_revealing()
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
 
@@ -235,7 +246,10 @@ def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
-    """Without locks, the flag changes no callable tool or its order, and lists no locked tool."""
+    """Without locks, the flag changes no callable tool or its order, and lists no locked tool.
+
+    So it is at limit 1, too. A lock laid afterwards is the control that the flag works.
+    """
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")
 
@@ -263,7 +277,10 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Bench) -> None:
-    """A query that did not find a tool, although the limit left room, does not reveal it."""
+    """A query that did not find a tool, although the limit left room, does not reveal it later.
+
+    One tool is locked by config and one by the user; not applicable if every query finds both.
+    """
     listed = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
     room = min(ROOM, max(len(keys) for keys in listed.values()))
     with_room = {word: keys for word, keys in listed.items() if len(keys) < room}
@@ -290,7 +307,10 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
 @requirement("FR-002.no-locks-no-change~empty-members")
 @on(UNLOCKED)
 def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
-    """Without locks, an answer with the flag has the same members as one without it."""
+    """Without locks, an answer with the flag has the same members as one without it.
+
+    Six words are asked for.
+    """
     words = bench.world.queries()[:6]
 
     observed = {
@@ -306,7 +326,7 @@ def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
 @requirement("FR-002.no-locks-no-change~quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_withheld_tool_is_revealed_only_by_a_query_that_concerns_it(bench: Bench) -> None:
-    """A query does not reveal a quarantined, pending or changed tool that lacks its word."""
+    """A callable tool's word does not reveal a quarantined, pending or changed tool."""
     states = bench.states
     withheld = {k for k in bench.armed.refused if states[k].quarantined or states[k].approval}
     alive = [key for key in withheld if key in bench.revealed(key.tool)]

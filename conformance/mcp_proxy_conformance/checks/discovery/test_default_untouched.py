@@ -30,7 +30,7 @@ Bytes = dict[Place, bytes]
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many of the requests find a callable tool, sent without the flag."""
+    """Return how many of the queries find a callable tool, sent alone and without the flag."""
     return sum(bool(bench.discover(request["query"]).tools) for request in requests)
 
 
@@ -80,7 +80,10 @@ def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Be
 @requirement("FR-002.absent-is-false")
 @on(UNLOCKED)
 def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
-    """If nothing is locked, requests get the same bytes with the flag false and without it."""
+    """If nothing is locked, requests get the same bytes with the flag false and without it.
+
+    Every ninth request of the stage is sent.
+    """
     requests = REQUESTS[3::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
@@ -92,7 +95,10 @@ def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
-    """The flag false and absent get the same bytes, whichever locks the matching tools have."""
+    """The flag false and absent get the same bytes, whichever locks the matching tools have.
+
+    One tool of each combination of locks is asked for, by its word and by its name.
+    """
     kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
     words = [bench.tools[key].word for key in kinds.values()]
     requests = queries(*words, *(key.tool for key in kinds.values()), "pipekan")
@@ -153,7 +159,10 @@ def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
 def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
     bench: Bench, limit: int
 ) -> None:
-    """The flag false and absent get the same bytes, even beside hundreds of locked tools."""
+    """The flag false and absent get the same bytes, even beside hundreds of locked tools.
+
+    Limits are 1 and 100, queries a word of callable tools and the word of most tools.
+    """
     groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
     callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
     words = [min(callables), groups.most_common(1)[0][0]]
@@ -183,7 +192,7 @@ def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) ->
 @requirement("FR-002.restored")
 @on(FORGE)
 def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
-    """After an unlock, the default answer has the same bytes as before the lock."""
+    """After a config lock and its unlock, the default answer has the same bytes as before."""
     usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])

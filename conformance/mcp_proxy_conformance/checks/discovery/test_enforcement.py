@@ -94,7 +94,10 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> None:
-    """Eight threads that call and list locked tools at the same time reach none of them."""
+    """Eight threads that call and list locked tools at the same time reach none of them.
+
+    They also call a callable tool, which must be reached, as a control.
+    """
     keys = _one_a_kind(bench)
     free = _free_tool(bench)
     before = bench.upstream_calls(free)
@@ -111,7 +114,10 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
 @requirement("FR-011.never-reaches")
 @on(SCOPE, needs=("agents",))
 def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
-    """Agents that discover locked tools reach none of them, inside or outside their scope."""
+    """Agents that discover locked tools reach none of them, inside or outside their scope.
+
+    Only agents whose call of a callable tool is reached are tried.
+    """
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
     proven = [view for view in views if any(view.call(k).reached for k in _free_tools(bench))]
@@ -127,7 +133,10 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 @requirement("FR-011.not-unlocked")
 @on(MIXED, fresh=True)
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
-    """Listing and calling locked tools moves no status or count, and frees or locks no tool."""
+    """Listing and calling locked tools moves no status or count, and frees or locks no tool.
+
+    Of the counts that of callable tools is compared; a status that was wrong before is left out.
+    """
     keys = tuple(bench.armed.refused)
     bench.expect_revealing()
     bench.require(bench.block_alive, "no counts block was seen")
@@ -155,7 +164,7 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
 @requirement("FR-011.not-unlocked")
 @on(BENEATH)
 def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench: Bench) -> None:
-    """After the config lock is lifted, the user lock still refuses a tool that was called.
+    """After the config lock is lifted, the user lock still refuses a tool listed and called before.
 
     The control: it also refuses a second tool that was neither listed nor called.
     """
@@ -198,7 +207,7 @@ def _status_by_name(bench: Bench, key: ToolKey) -> str:
 
 
 def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return the tools that no call may reach: refused before, or locked and listed as locked.
+    """Return the tools that no call may reach: refused before, or locked and now listed as locked.
 
     Inconclusive if no call was refused.
     """
@@ -210,7 +219,7 @@ def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return one of the known locked tools for each server and combination of locks."""
+    """Return the first of the known locked tools for each server and combination of locks."""
     kinds = {(key.server, bench.states[key]): key for key in reversed(_known_locked(bench))}
     return tuple(kinds.values())
 

@@ -29,7 +29,10 @@ Place = str | tuple[str, str]
 @requirement("FR-003.members")
 @on(MIXED)
 def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
-    """Entries of config- and user-locked tools have four strings, no schema and no remedy."""
+    """Entries of config- and user-locked tools have four strings, no schema and no remedy.
+
+    No member repeats a text of the answer's map.
+    """
     answers = every_answer(bench, _vouched(bench))
     _expect_config(bench, [key for key, _ in answers])
 
@@ -69,7 +72,10 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
 @requirement("FR-003.name~one-form")
 @on(MIXED)
 def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench: Bench) -> None:
-    """In an answer with callable and locked entries, all names have the same form."""
+    """In an answer with callable and locked entries, all names have the same form.
+
+    It is the answer to the query that found the most tools.
+    """
     word = _shared_word(bench)
 
     answer = bench.asked(word, include_disabled=True)
@@ -157,7 +163,7 @@ def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """Group (place, value) pairs by place, each distinct value once."""
+    """Group (place, value) pairs by place, each distinct value once, in their order."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -166,7 +172,11 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
-    """Yield ((tool, kind of fault), member or text at fault) for the tool's entry in the answer."""
+    """Yield ((tool, kind of fault), member or text at fault) for the tool's entry in the answer.
+
+    Kinds are a missing member, one that is no text, a schema, a remedy and a repeated text of the
+    map.
+    """
     entry = named(answer, key)
     members = entry.members if entry is not None else {}
     faults = [("missing", name) for name in MEMBERS if name not in members]

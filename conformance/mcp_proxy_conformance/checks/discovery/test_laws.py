@@ -13,7 +13,10 @@ from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 @requirement("FR-001.accepts")
 @on(GENERATED)
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
-    """With the flag, any query, limit and caller get the same kind of answer as without it."""
+    """With the flag, any query, limit and caller get the same kind of answer as without it.
+
+    That is no error, and a list of tools if there is one without.
+    """
     bench.law("accepts").conclude()
 
 
@@ -32,7 +35,7 @@ def test_in_any_world_a_tool_is_told_as_its_locks_allow(bench: LawBench) -> None
 @requirement("FR-004.deterministic")
 @on(GENERATED)
 def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> None:
-    """Seven identical queries in a row, by any caller, return the same status."""
+    """Seven identical queries in a row, by administrator and agent, return the same status."""
     bench.law("steady").conclude()
 
 
@@ -93,14 +96,20 @@ def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
-    """An entry has name, server, status, and the callable tool's description unless withheld."""
+    """An entry has name, server, status, and the callable tool's description unless withheld.
+
+    It has no schema, and no answer has a withheld text.
+    """
     bench.law("entries").conclude()
 
 
 @requirement("FR-005.text", "FR-005.once", "FR-005.class", "SC-003.discovery", "FR-003.members")
 @on(GENERATED)
 def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None:
-    """Each remedy fits its status, and appears once, outside the entries."""
+    """Each remedy is a text that fits its status, and appears once, outside the entries.
+
+    Those for config and user locks differ.
+    """
     bench.law("remedies").conclude()
 
 
@@ -121,7 +130,10 @@ def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: La
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_the_counts_add_up(bench: LawBench) -> None:
-    """Each tool is counted once, under one of its locks; no block if all are callable."""
+    """Each tool is counted once, under one of its locks; no block if all are callable.
+
+    No reason is 0, no tool is named, and the view of one server has the same counts.
+    """
     bench.law("counts").conclude()
 
 
@@ -142,7 +154,10 @@ def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBen
 @requirement("FR-007.non-interference")
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_what_lies_beyond_its_scope_changes_no_byte(bench: LawBench) -> None:
-    """An agent's answers keep their bytes when something beyond its scope is locked."""
+    """An agent's answers keep their bytes when something beyond its scope is locked.
+
+    So they do with the flag and without.
+    """
     bench.law("interference").conclude()
 
 
@@ -156,7 +171,10 @@ def test_in_any_world_a_refusal_tells_its_own_lock(bench: LawBench) -> None:
 @requirement("FR-011.never-reaches", "FR-011.not-unlocked")
 @on(GENERATED)
 def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
-    """No call, over any surface and however often, reaches or unlocks a locked tool."""
+    """No call, over any surface and however often, reaches or unlocks a locked tool.
+
+    Nor does it lock a callable one.
+    """
     bench.law("calls").conclude()
 
 

@@ -63,7 +63,12 @@ def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
 def _lifted(
     bench: Bench, compared: Comparison, kind: LockKind, before: States, left: States
 ) -> dict[ToolKey, ToolState]:
-    """Lift the locks of that kind, compare their tools with the locks left, and return those."""
+    """Lift the locks of that kind, compare their tools with the locks left, and return those.
+
+    A server with a tool made callable is refreshed where that is declared. Approvals that went with
+    the lock are taken as lifted; without a tool made callable the earlier places count as right,
+    too.
+    """
     accepted = _unlocked(bench, kind, left)
     states = {key: left[key] for key in accepted}
     free = [key for key, state in states.items() if state.callable]
@@ -81,7 +86,10 @@ def _lifted(
 
 
 def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
-    """Lift the locks of that kind from the tools; return those for which that was accepted."""
+    """Lift the locks of that kind from one server's tools; return those for which it was accepted.
+
+    Only locks by the user are lifted one by one, and may be refused.
+    """
     if not tools:
         return []
     (name,) = {key.server for key in tools}
@@ -98,7 +106,7 @@ def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
 
 
 def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
-    """Compare the calls of tools that are still locked; one that is reached is called again."""
+    """Compare the calls of tools still locked; if one is reached, all such are called once more."""
     reached = [key for key in locked if bench.call(key).reached]
     if reached and bench.refused(reached[0]):
         reached = [key for key in reached if bench.call(key).reached]

@@ -91,7 +91,8 @@ YARD = msgspec.structs.replace(
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
-    What config denies keeps its status, and withheld texts stay withheld.
+    What config denies keeps its status, withheld texts stay withheld, and the status of a user lock
+    comes back.
     """
     keys = _proven(bench)
     own = own_texts(bench, keys)
@@ -122,7 +123,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
     """While reasons are lost, rejections tell no other lock's remedy, and counts keep config's.
 
-    Once they can be told again, the counts are those of before.
+    A lost one is counted as unknown. Once they can be told again, the counts are those of before.
     """
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
@@ -168,7 +169,8 @@ def _query(bench: Bench, key: ToolKey) -> str:
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
     """Compare the tool's status while reasons are lost with those that are allowed then.
 
-    A missing approval may be known from elsewhere, or the tool go unlisted.
+    A user lock is unknown; a missing approval may be known from elsewhere, or the tool go unlisted;
+    others keep theirs.
     """
     status = answer.status(key)
     if key not in LOST:
@@ -201,7 +203,7 @@ def _compare_text(
 
 
 def _compare_keys(compared: Comparison, answer: Answer) -> None:
-    """Compare the keys of the remediation map with the statuses of the entries, if any."""
+    """Compare the keys of the remediation map with the entries' statuses, if there are entries."""
     if answer.statuses():
         keys = sorted(answer.remediation or {})
         shown = sorted(remediation_keys(map(str, answer.statuses().values())))
@@ -224,7 +226,10 @@ def _compare_note(
 
 
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
-    """Compare the texts of answers: they have no word of a description that is withheld."""
+    """Compare the texts of answers: they have no word of a description that is withheld.
+
+    What the query repeats does not count.
+    """
     for answer in answers:
         text = answer.text_without_echo()
         leaked = [word for word in PLANTED.values() if word in text]
@@ -264,7 +269,8 @@ def _compare_rejection(
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
     """Compare yard's counts while reasons are lost: each tool counts once, under an allowed word.
 
-    An unlocked tool may be counted as unknown, since nothing can be looked up.
+    An unlocked tool may be counted as unknown, since nothing can be looked up; a missing block
+    breaks FR-010.block.
     """
     compared.truth("counts of yard", counts, holds=bool(counts), allowed="a block of counts",
                    breaks=["FR-010.block"])  # fmt: skip

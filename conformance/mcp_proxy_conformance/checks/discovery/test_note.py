@@ -62,7 +62,11 @@ MATCHES = (
 def test_an_answer_without_callable_tools_tells_of_locked_ones(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The note has a number and names the flag, for every query that only locked tools match."""
+    """The note has a number and names the flag, for every query that only locked tools match.
+
+    So it is at limit 1, other endpoints, and for agents of every server; inconclusive if a bad one
+    is not English.
+    """
     answers = owed_everywhere(bench, queries)
 
     notes = {query: answer.note for query, answer in answers.items() if not _complete(answer)}
@@ -77,7 +81,11 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The number is that of the entries with the flag, or of all matches if there may be more."""
+    """The number is that of the entries with the flag, or of all matches if there may be more.
+
+    There may be more where a section is as full as the fullest. Inconclusive if no note has a
+    number.
+    """
     answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
     bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
     allowed = {query: numbers_allowed(bench, query) for query in answers}
@@ -97,7 +105,11 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """An answer with the note has no name of a matching tool and no word of its description."""
+    """An answer with the note has no name of a matching tool and no word of its description.
+
+    Words of the query do not count; views are limit 1, other endpoints and agents of every server,
+    too.
+    """
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
@@ -115,7 +127,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
 @requirement("FR-009.no-entries~server-names")
 @on_stages_of_locked_tools()
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
-    """No server's name occurs in an answer with the note."""
+    """No server's name occurs in an answer with the note, except in the query."""
     answers = owed(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
@@ -174,7 +186,8 @@ def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> N
 def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
     """The number in the note of a tool's own name is that of the entries with the flag.
 
-    A full section is not judged: there may be more matches than entries.
+    It may leave irrelevant entries out. A full section is not judged: there may be more matches
+    than entries.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
     bench.require(any(numbers_in(a.note or "") for a in answers.values()), "no note has a number")
@@ -229,7 +242,10 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
 @requirement("FR-009.note")
 @on(TWICE, needs=("restart",))
 def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
-    """After the first and the second restart, the first answer without a callable has the note."""
+    """After the first and the second restart, the first answer without a callable has the note.
+
+    It must name the flag wherever the flag then reveals a locked tool.
+    """
     firsts: dict[str, str | None] = {}
     owing: list[ToolKey] = []
     for restart in ("first", "second"):

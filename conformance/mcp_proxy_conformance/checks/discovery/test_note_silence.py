@@ -26,7 +26,10 @@ NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 @requirement("FR-009.silent")
 @on(MIXED)
 def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
-    """Queries that find callable tools, and queries that find nothing, get no note."""
+    """Queries that find callable tools, and queries that find nothing, get no note.
+
+    The latter are those to which the flag reveals nothing.
+    """
     owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
 
@@ -46,7 +49,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(SHUT)
 def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
-    """A query that finds nothing gets no note, even if no tool is callable."""
+    """A query for which the flag reveals nothing gets no note, even if no tool is callable."""
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {query: bench.asked(query) for query in NOWHERE}
@@ -62,7 +65,10 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(FORGE)
 def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
-    """With one match callable and one locked there is no note; with both locked there is one."""
+    """With one match callable and one locked there is no note; with both locked there is one.
+
+    The second is the control.
+    """
     beside = bench.discover("kelmund")
     bench.require(beside.tools, "the callable match was not found")
 

@@ -50,13 +50,19 @@ def _answer(bench: Bench, word: str, flag: object) -> Answer:
 
 
 def _needs_flag(bench: Bench, place: str, word: str) -> str:
-    """Return the error there of a call without the flag that is answered with it; "" if none."""
+    """Return the error at that place of a call without the flag, if it is answered with it.
+
+    Empty otherwise.
+    """
     with conversations(bench.started)[place]() as client:
         return needs_flag(client, bench.surface, word)
 
 
 def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """Return those of the tools that are listed without the flag, which no locked one may be."""
+    """Return those of the tools that their word lists as callable without the flag.
+
+    No locked one may be among them.
+    """
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
 
@@ -65,7 +71,7 @@ def envelopes(
 ) -> dict[tuple[str, str, str], Any]:
     """Return three facts of each answer, by place, query and fact.
 
-    They are its error, the types of its content items, and whether it has a list of tools.
+    They are its error, the distinct types of its content items, and whether it has a list of tools.
     """
     tools = bench.surface.members.tools
     facts: dict[tuple[str, str, str], Any] = {}
@@ -89,7 +95,11 @@ def request(query: str, **arguments: object) -> str:
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
-    """With the flag true, there is no error, and the answer has a list of tools as without it."""
+    """With the flag true, there is no error, and the answer has a list of tools as without it.
+
+    So it is at each endpoint and for agents of every server; the types of content are the same,
+    too.
+    """
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
@@ -112,7 +122,10 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
-    """Every endpoint that offers discovery reveals the same tools as the default one."""
+    """Every endpoint that offers discovery reveals the same tools as the default one.
+
+    It is asked for the words of up to six locked tools.
+    """
     bench.expect_revealing()
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
@@ -131,7 +144,10 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -> None:
-    """Queries that reveal locked tools with the flag list none of them without it."""
+    """Queries that reveal locked tools with the flag list none of them without it, also at limit 1.
+
+    Nor have their answers the section for locked tools.
+    """
     bench.expect_revealing()
     locked = bench.armed.refused
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
@@ -156,7 +172,7 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
 @requirement("FR-001.default-off")
 @on(LOCKED, needs=("restart",))
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
-    """After a restart, tools whose calls are still refused stay out of default answers."""
+    """After a restart, tools whose calls are still refused stay out of callable default entries."""
     bench.operator.restart()
     bench.require(bench.ready(FREE), "no tool could be called after the restart")
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
@@ -170,7 +186,10 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
 @requirement("FR-001.default-off")
 @on(MIXED)
 def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
-    """With eight threads at once, answers to requests without the flag list no locked tool."""
+    """With eight threads at once, answers to requests without the flag list no locked tool.
+
+    Half of the requests have it true, the others false or absent.
+    """
     words = [bench.tools[key].word for key in bench.armed.samples()]
     bench.require(words and bench.flag_alive, "the flag revealed no locked tool")
     forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
@@ -234,7 +253,10 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
 @requirement("FR-001.declared")
 @on(MIXED)
 def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench: Bench) -> None:
-    """No endpoint, revision or transport refuses a call for the lack of the flag."""
+    """No endpoint, revision or transport refuses a call for the lack of the flag.
+
+    A call that is refused with the flag, too, does not count.
+    """
     words = [bench.tools[k].word for k in bench.armed.called if bench.states[k].callable]
     bench.require(words, "no call of a callable tool reached its upstream")
 

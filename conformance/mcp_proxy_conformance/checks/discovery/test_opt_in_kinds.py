@@ -57,7 +57,7 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
 @requirement("FR-001.reveals-config")
 @on(MIXED)
 def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
-    """The flag lists every tool that the operator's deny list locks."""
+    """The flag lists, for its own word, every tool locked by the operator's deny list alone."""
     denied = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is None]
     queries = judged(bench, denied, 4)
 
@@ -69,7 +69,7 @@ def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-config")
 @on(MIXED, needs=("allow_list",))
 def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
-    """The flag lists a tool that was taken off the operator's allow list."""
+    """The flag lists, for its own word, each tool that was taken off the operator's allow list."""
     left_out = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is not None]
     queries = judged(bench, left_out, 1)
 
@@ -81,7 +81,7 @@ def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(MIXED)
 def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
-    """The flag lists every tool that only the user has disabled."""
+    """The flag lists, for its own word, every tool that only the user has disabled."""
     queries = judged(bench, bench.locked(user=True), 4)
 
     listed = revealed(bench, queries)
@@ -188,7 +188,10 @@ def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.server-off")
 @on(MIXED, needs=("server_off",))
 def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
-    """Tools of a switched-off server are `server_disabled` or not listed, never callable."""
+    """Tools of a switched-off server are `server_disabled` or not listed, never callable.
+
+    They are asked for by word and by name, with the flag true and false.
+    """
     bench.expect_revealing()
     off = bench.locked(server_off=True)
     bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
@@ -210,7 +213,10 @@ def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> 
 @requirement("FR-001.server-off~listing")
 @on(TWO, needs=("server_off",))
 def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
-    """The server stays in the listing, and a usually constant member of its entry changes."""
+    """The server stays in the listing, and a usually constant member of its entry changes.
+
+    Usually constant are members that two listings before have alike.
+    """
     usual, again = (bench.list().server("vault").members for _ in range(2))
     still = {name: value for name, value in usual.items() if again.get(name) == value}
 

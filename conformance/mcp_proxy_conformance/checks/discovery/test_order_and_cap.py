@@ -68,7 +68,7 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
 def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     """At every endpoint and revision at most ten of hundreds of locked matches are named.
 
-    That holds for the whole result: its texts, structured content and `_meta`.
+    That holds at limit 100, for the whole result: its texts, structured content and `_meta`.
     """
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
     bench.expect_revealing()
@@ -105,7 +105,10 @@ def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None
 @requirement("FR-006.callables")
 @on(PLAIN)
 def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench) -> None:
-    """The flag keeps callable tools and their order at other endpoints and for scoped agents."""
+    """The flag keeps callable tools and their order at other endpoints and for scoped agents.
+
+    So it does in the stateless revision, where it is spoken.
+    """
     views = places(bench)
     views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
     if not views:
@@ -123,7 +126,10 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
 @requirement("FR-006.callables")
 @on(CROWD)
 def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
-    """However many locked tools match, the flag does not change the number of callable ones."""
+    """However many locked tools match, the flag does not change the number of callable ones.
+
+    Words that both kinds share are asked for at limits from 1 to 100.
+    """
     requests = {
         in_words({"query": word, "limit": limit}): (word, limit)
         for word in _shared(bench)
@@ -219,7 +225,10 @@ def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None
 def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
     bench: Bench, limit: int
 ) -> None:
-    """Without the flag, an answer has as many callable tools as limit and matches allow."""
+    """Without the flag, an answer has as many callable tools as limit and matches allow.
+
+    Words that callable tools share with locked ones are asked for.
+    """
     callables = {word: [k for k in MEMBERS[word] if bench.states[k].callable] for word in MEMBERS}
     shared = {word: len(keys) for word, keys in callables.items() if keys}
     alone = [k for k in bench.tools if bench.relevant(k, bench.tools[k].word)]
@@ -238,7 +247,10 @@ def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
 @requirement("SC-004.bounded")
 @on(CROWD)
 def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(bench: Bench) -> None:
-    """Without callable tools, an answer with 500 locked matches is hardly longer than with ten."""
+    """With 500 locked matches, an answer without its callable part is hardly longer than with ten.
+
+    At most a quarter longer, both with the flag and at limit 100.
+    """
     few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
     bench.require(few.disabled and many.disabled, "the flag revealed no locked tool")
 
@@ -263,7 +275,7 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
 
 
 def _locked_named_in(bench: Bench, answer: Answer) -> int:
-    """Return how many locked tools are named anywhere in the result."""
+    """Return how many refused tools' words, or else names, the result has, except as an echo."""
     text = answer.text_without_echo()
     return sum((bench.tools[key].word or key.tool) in text for key in bench.armed.refused)
 
@@ -291,7 +303,7 @@ def _holds_both(bench: Bench, query: str) -> bool:
 
 
 def _shared(bench: Bench) -> tuple[str, ...]:
-    """Return the words that callable and locked tools have in common."""
+    """Return the words of the stage that a callable tool has, beside locked ones."""
     return tuple(w for w, keys in MEMBERS.items() if any(bench.states[k].callable for k in keys))
 
 

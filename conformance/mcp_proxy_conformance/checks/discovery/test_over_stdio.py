@@ -37,7 +37,10 @@ FORGE = world(
 )  # fmt: skip
 @on(FORGE)
 def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) -> None:
-    """Over stdio, config locks are revealed on request only, capped, explained and enforced."""
+    """Over stdio, config locks are revealed on request only, capped, explained and enforced.
+
+    Not applicable if stdio is not served, or its configuration does not have the locks.
+    """
     if bench.started.access.stdio is None:
         raise NotApplicable("stdio is not served", cause="not_declared")
     bench.require(set(LOCKED) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
@@ -56,7 +59,7 @@ def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) ->
 
 
 def _compare_flagged(view: Bench, compared: Comparison) -> None:
-    """Compare answers with the flag: the statuses, the cap and the map's keys."""
+    """Compare answers with the flag, at three limits: the statuses, the cap and the map's keys."""
     for limit in (ABSENT, 1, 100):
         answer = view.discover(SHARED, include_disabled=True, limit=limit)
         path = in_words({"query": SHARED, "include_disabled": True} | (
@@ -73,7 +76,10 @@ def _compare_flagged(view: Bench, compared: Comparison) -> None:
 
 
 def _compare_default(view: Bench, compared: Comparison) -> None:
-    """Compare the default answer: no locked tool, a note if due, the bytes with false."""
+    """Compare the default answer: no locked tool, a note if due, the bytes with false.
+
+    The bytes are compared of two queries.
+    """
     answer, names = view.discover(SHARED), view.surface.members
     path = in_words({"query": SHARED})
     sections = sorted({names.disabled, names.remediation} & set(answer.body))
@@ -92,7 +98,10 @@ def _compare_default(view: Bench, compared: Comparison) -> None:
 
 
 def _compare_calls(view: Bench, compared: Comparison) -> None:
-    """Compare calls of locked tools, if a callable one is reached: none arrives, all say policy."""
+    """Compare calls of two locked tools, if a callable one is reached: refused, as policy.
+
+    A refusal that is not recognised breaks nothing.
+    """
     free = view.call(FREE)
     for key in LOCKED[:2] if free.reached else ():
         reached = view.call(key).reached

@@ -26,7 +26,11 @@ MIXED, COMBOS = stage("mixed"), stage("combos")
 @requirement("FR-008.config")
 @on(MIXED)
 def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> None:
-    """The refusal says that it is operator policy and that the user cannot lift it."""
+    """The refusal says that it is operator policy and that the user cannot lift it.
+
+    So it does if the user locks the tool as well. The control: an unknown tool is refused in other
+    words.
+    """
     denied = [*bench.locked(config=True), *bench.locked(config=True, user=True)]
     bench.require(len(denied) > 1, "calls of fewer than 2 config-locked tools were refused")
     unknown = own_words(bench, ToolKey(denied[0].server, "no_such_tool"))
@@ -102,7 +106,10 @@ def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
 @requirement("FR-008.distinct")
 @on(MIXED)
 def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -> None:
-    """Refusals of user-locked, pending, changed and quarantined tools differ from config's."""
+    """Refusals of user-locked, pending, changed and quarantined tools differ from config's.
+
+    So they do over another surface, without a session, and to an agent, each compared with its own.
+    """
     config = bench.locked(config=True)
     bench.require(config, "no call of a config-locked tool was refused")
     bench.require(bench.locked(user=True), "no call of a user-locked tool was refused")
@@ -151,7 +158,10 @@ def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
 @requirement("FR-008.distinct~wording")
 @on(MIXED)
 def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
-    """Refusals say to enable user-locked, approve pending and review quarantined tools."""
+    """No refusal tells the remedy of another lock than its own: enable, approve, or review.
+
+    Tools have one lock each, not config's. Inconclusive if a text cannot be read.
+    """
     classes = {key: status_of_lock(bench.states[key]) for key in _locked_otherwise(bench)}
     bench.require(classes, "no call of a tool with a lock other than config was refused")
 
@@ -166,7 +176,7 @@ def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
 @requirement("FR-008.pointer")
 @on(MIXED)
 def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> None:
-    """Refusals of config and user locks name the flag or the discovery tool."""
+    """Refusals of config and user locks, alone or both, name the flag or the discovery tool."""
     pure = [bench.locked(config=True), bench.locked(user=True)]
     bench.require(all(pure), "calls of config- and user-locked tools were not both refused")
     keys = [*pure[0], *pure[1], *bench.locked(config=True, user=True)]
@@ -180,7 +190,10 @@ def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> N
 @requirement("FR-008.pointer~others")
 @on(MIXED)
 def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
-    """Refusals of tools with other locks name the flag or the discovery tool."""
+    """Refusals of tools with other locks name the flag or the discovery tool.
+
+    The locks are a pending or changed text, a quarantine, or a server that is off.
+    """
     bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)
     keys = [k for k in _locked_otherwise(bench) if k not in user] + list(
@@ -228,7 +241,7 @@ def _config_denied(bench: Bench) -> list[ToolKey]:
 
 
 def _waits_alone(bench: Bench, key: ToolKey) -> bool:
-    """Whether the tool lacks approval and is not quarantined, all locks of its server proven."""
+    """Whether the tool lacks approval and is not quarantined, its server's locks all proven."""
     state, sure = bench.states[key], key.server not in bench.armed.doubtful
     return sure and state.approval is not None and not state.quarantined
 

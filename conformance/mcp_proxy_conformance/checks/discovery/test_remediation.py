@@ -134,7 +134,10 @@ def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
-    """Config and user locks share no remediation text."""
+    """Config and user locks share no remediation text, names masked.
+
+    Inconclusive if one of them has none.
+    """
     texts = own_texts(bench, bench.armed.refused)
     bench.require(
         texts.keys() >= BOTH.keys(),
@@ -163,7 +166,10 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
 @requirement("FR-005.class")
 @on(MIXED)
 def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
-    """By the strict word lists, no text names the remedy of another status."""
+    """By the strict word lists, no text names the remedy of another status.
+
+    Inconclusive without a text for config, or if that cannot be read.
+    """
     outcomes = _judged(bench, bench.armed.refused)
     bench.require(
         CONFIG in {status for status, _ in outcomes},
@@ -222,7 +228,7 @@ def _sweep(bench: Bench) -> list[Answer]:
 
 
 def _request(query: str, limit: object = ABSENT) -> str:
-    """Return the request with the flag in words for a report."""
+    """Return the request with the flag true in words for a report; an ABSENT limit is left out."""
     sent = {} if limit is ABSENT else {"limit": limit}
     return in_words({"query": query, **sent, "include_disabled": True})
 
@@ -250,7 +256,7 @@ def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
 
 
 def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
-    """Return the texts of the map that the answer repeats beside it and the locked entries."""
+    """Return the texts of the map that the answer repeats outside it and the locked entries."""
     names = bench.surface.members
     taken = {names.remediation, names.disabled}
     beside = {name: value for name, value in answer.body.items() if name not in taken}
@@ -258,7 +264,7 @@ def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
 
 
 def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judgement]:
-    """Judge the texts that answers have for these tools; the keys are (status, text)."""
+    """Judge the texts that answers have for these tools, names masked, by (status, text)."""
     pins = bench.started.target.pins
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]
@@ -291,7 +297,7 @@ def _has_one_lock(bench: Bench, key: ToolKey) -> bool:
 
 
 def _by_status(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Group (status, text) pairs by status."""
+    """Group (status, text) pairs by status, in their order."""
     texts: dict[str, list[str]] = {}
     for status, text in pairs:
         texts.setdefault(status, []).append(text)

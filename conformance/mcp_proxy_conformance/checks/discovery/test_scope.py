@@ -78,7 +78,10 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """No number beside a status, anywhere in the result, exceeds the agent's own locked tools."""
+    """No number beside a status, anywhere in the result, exceeds the agent's own locked tools.
+
+    So it is with the flag and without.
+    """
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
     own = own_locked(bench, agent)
@@ -112,7 +115,10 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """A query that reveals nothing to the agent with the flag gets no note without it."""
+    """A query that reveals nothing to the agent with the flag gets no note without it.
+
+    So it is at other endpoints, too, and right after the administrator asked the same.
+    """
     view = scoped(bench, agent)
     bench.require(bench.note_alive, "no note was seen")
     own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]

@@ -71,7 +71,10 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
 @requirement("FR-007.before-cap")
 @on(WARDS, needs=("agents", "quarantine"))
 def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
-    """An agent sees its own quarantined tools, however many of another server are quarantined."""
+    """An agent sees its own quarantined tools, however many of another server are quarantined.
+
+    Fewer count only if they come back with that server's release, and go with its next quarantine.
+    """
     keeper = scoped(bench, "keeper")
     own = tuple(key for key in bench.tools if key.server == "yard")
     others = [key for key in bench.tools if key.server == "ward"]
@@ -92,7 +95,10 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
 
 
 def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], alone: int) -> int:
-    """Quarantine ward, and return the result of a look, which is `alone` if nothing is wrong."""
+    """Quarantine ward; return the result of a look, once it is `alone` or time is over.
+
+    Inconclusive if a call of `other` is still reached.
+    """
     bench.operator.lock("quarantine", "ward")
     bench.require(bench.refused(other), "the quarantine of ward had no effect", "no_effect")
     return bench.settled(look, alone)
@@ -101,7 +107,10 @@ def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], a
 @requirement("FR-007.listing")
 @on(TWINS, needs=("agents",))
 def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
-    """A lock beyond the scope changes no count of the agent's servers and no total."""
+    """A lock beyond the scope changes no count of the agent's servers and no total, and adds none.
+
+    Not applicable if the agent is shown the other server.
+    """
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
     bench.require(before, "the agent saw no counts of its own server")
@@ -151,5 +160,5 @@ def _counts(view: Bench) -> Counts:
 
 
 def _own_locked(view: Bench, keys: tuple[ToolKey, ...]) -> int:
-    """Return how many of these tools the agent is shown as locked."""
+    """Return how many of these tools the agent is shown as locked for WORD, at limit 100."""
     return len(view.revealed(WORD, limit=100).keys() & set(keys))

@@ -139,7 +139,10 @@ def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str
 @on(ALIKE, needs=("agents",))
 @pytest.mark.parametrize("agent", sorted(ALIKE.agents))
 def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """One server's name begins with another's; their agents see each its own, on every surface."""
+    """One server's name begins with another's; their agents see each its own, on every surface.
+
+    Compared are statuses, notes and, if the listing hides servers, counts.
+    """
     view, compared = scoped(bench, agent), Comparison()
     other = {"short": "forgery", "long": "forge"}[agent]
     hidden = [key for key in bench.armed.refused if key.server == other]
@@ -171,7 +174,10 @@ def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str
 def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
     bench: Bench, agent: str
 ) -> None:
-    """The refusal of the agent's call gives neither the text nor the class of the lock."""
+    """The refusal of the agent's call gives neither text, status, remedy nor class of the lock.
+
+    One that equals the refusal for an unlocked tool there tells nothing.
+    """
     view = scoped(bench, agent)
     hidden = [k for k in bench.states if k.server in beyond(SCOPE, agent)]
     free = next(k for k in hidden if bench.states[k].callable)
@@ -229,6 +235,6 @@ def _shown_beyond(listing: Listing, agent: str) -> tuple[str, ...]:
 
 
 def _text(listing: Listing) -> str:
-    """Return the text of the listing's reply, or its error."""
+    """Return the text of the listing's reply, items one a line, or its error."""
     reply = listing.reply
     return str(reply.error) if reply.error is not None else "\n".join(reply.texts)

@@ -101,7 +101,10 @@ def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> N
 
 
 def _have_absence_noticed(bench: Bench) -> None:
-    """Call a tool of the absent server, so that a target that cannot be refreshed notices."""
+    """Call a tool of the absent server, if the target cannot be refreshed, so that it notices.
+
+    A failed call is ignored.
+    """
     if "refresh" not in bench.started.target.capabilities:
         with suppress(ProtocolFault, Unreachable):
             bench.call(OPEN)

@@ -99,7 +99,10 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
 @requirement("FR-001.reveals-config", "FR-001.reveals-user", "FR-004.precedence")
 @on(TRIPLETS)
 def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> None:
-    """Locked tools of one name on several servers are as many entries, each with its own status."""
+    """Locked tools of one name on three servers are as many entries, each with its own status.
+
+    They are asked for by word and by name.
+    """
     bench.require(set(TRIPLET) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [str(key) for key in TRIPLET if not bench.relevant(key, "mobel")]
     bench.require(not unshown, f"not found while callable: {', '.join(unshown)}")
@@ -164,7 +167,7 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
 @requirement("FR-001.reveals-config")
 @on(SCOPE)
 def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """The flag reveals config-locked tools of servers over stdio."""
+    """The flag reveals config-locked tools of servers over stdio, for their own words."""
     listed = _listed_over_stdio(bench, bench.locked(config=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -173,7 +176,7 @@ def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) 
 @requirement("FR-001.reveals-user")
 @on(SCOPE)
 def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """The flag reveals user-locked tools of servers over stdio."""
+    """The flag reveals user-locked tools of servers over stdio, for their own words."""
     listed = _listed_over_stdio(bench, bench.locked(user=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -198,7 +201,8 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
 def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
     """Map each of the tools that is on a stdio server to whether it is listed as locked.
 
-    Only tools that their own word found while they were callable; inconclusive if there are none.
+    Only tools that their own word found while they were callable; inconclusive if there are none,
+    not applicable if no server is over stdio.
     """
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
     if not any(server.transport == "stdio" for server in bench.world.servers):

@@ -16,7 +16,10 @@ MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 @requirement("FR-001.endures")
 @on(MIXED, fresh=True, needs=("soak",))
 def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> None:
-    """After the wait that --soak sets, each tool is callable or has its status as before."""
+    """After the wait that --soak sets, each tool is callable or has its status as before.
+
+    Tools of three stages are asked for by their own queries.
+    """
     with ExitStack() as running:
         views, early = [bench], [_settled_statuses(bench)]
         for world in (COMBOS, ALONE):
@@ -39,7 +42,10 @@ def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> 
 @requirement("FR-011.never-reaches")
 @on(MIXED, fresh=True, needs=("soak",))
 def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) -> None:
-    """Tools listed as locked are still refused after the wait that --soak sets."""
+    """Tools listed as locked are still refused after the wait that --soak sets.
+
+    A callable tool must still be reached, as a control.
+    """
     keys = tuple(bench.armed.refused)
     bench.require(any(ask(bench, key).disabled for key in keys), "the flag revealed no locked tool")
     free = next(key for key in sorted(bench.armed.called) if bench.states[key].callable)
@@ -53,7 +59,7 @@ def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) ->
 
 
 def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:
-    """Wait until the settle time is over, and return the statuses then."""
+    """Wait until the settle time is over, and return the statuses then, as `_statuses` does."""
     bench.settle()
     return _statuses(bench)
 

@@ -33,7 +33,10 @@ WHILE_S = 1.0
 @requirement("FR-012.no-new-state")
 @on(FORGE, needs=("state",))
 def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> None:
-    """Calls with the flag leave no file or table that default calls do not leave, even at exit."""
+    """Calls with the flag leave no file or table that default calls do not leave, even at exit.
+
+    What is gone within the settle time, or a second target leaves without the flag, does not count.
+    """
     _control_write(bench)
     before = _left_behind(bench, ABSENT)
 
@@ -53,7 +56,8 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
     """Calls with the flag change nothing in existing files and tables that default calls leave.
 
-    Nor do they change what is written when the operator acts afterwards.
+    Nor do they change what is written when the operator acts afterwards. Logs of all calls do not
+    count.
     """
     comparison = kept_by_the_flag(bench)
 
@@ -135,6 +139,7 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
     """Make fifty calls with this form of the flag; return what the state folder contains then.
 
     `ended`: the program is restarted first, if it can be, since it may write as it ends.
+    Inconclusive on an error, or if the flag reveals nothing.
     """
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
@@ -163,7 +168,7 @@ def _in_words(query: str, flag: Any) -> str:
 
 
 def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
-    """Return how to open a conversation with the target, by caller and place.
+    """Return how to open a conversation with the target, by caller and place that offers discovery.
 
     A program over stdio is left out, since it has a count of its own.
     """
@@ -178,7 +183,10 @@ def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
 
 
 def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
-    """Make one call in that conversation; return by how much the counter has grown."""
+    """Make one call with this flag in that conversation; return by how much the counter has grown.
+
+    Inconclusive on an error.
+    """
     names = bench.surface
     before = bench.operator.adapter.counter()
     with opened() as client:

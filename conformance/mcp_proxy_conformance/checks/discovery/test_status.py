@@ -55,7 +55,11 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
 @on(COMBOS, needs=ALL_LOCKS)
 @pytest.mark.parametrize("server", [server.name for server in COMBOS.servers])
 def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, server: str) -> None:
-    """Each combination of locks has a status that the fixed order of reasons allows."""
+    """Each combination of locks has a status that the fixed order of reasons allows.
+
+    Inconclusive if a lock of the server is unproven, not applicable if all tools may be and are
+    unlisted.
+    """
     states = {key: state for key, state in bench.states.items() if key.server == server}
     proven = [key for key, state in states.items() if state.callable or key in bench.armed.refused]
     bench.require(len(proven) == len(states), f"locks without effect: {_unproven(bench)}")
@@ -97,7 +101,7 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
 @requirement("FR-004.once")
 @on(COMBOS)
 def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
-    """No answer lists a tool twice, as callable, as locked, or as both."""
+    """No answer to a tool's own query lists a tool twice, as callable, as locked, or as both."""
     answers = {own_query(bench, key): own_answer(bench, key) for key in bench.states}
     bench.require(
         any(answer.disabled for answer in answers.values()), "the flag revealed no locked tool"
@@ -134,7 +138,10 @@ def test_a_shared_word_lists_each_of_its_tools_once(bench: Bench) -> None:
 @requirement("FR-004.once")
 @on(MIXED)
 def test_a_tool_with_several_locks_is_counted_once(bench: Bench) -> None:
-    """The reasons of a server's counts add up to no more than its locked tools."""
+    """The reasons of a server's counts add up to no more than its locked tools.
+
+    One of them is locked by config and by the user.
+    """
     states = bench.states
     twice = [key for key in bench.armed.refused if states[key].config and states[key].user]
     bench.require(twice, "no call of a tool with both a config and a user lock was refused")
@@ -169,7 +176,7 @@ def test_a_config_denied_tool_never_waits_for_approval(bench: Bench) -> None:
 @requirement("FR-004.deterministic")
 @on(MIXED)
 def test_equal_calls_tell_equal_statuses(bench: Bench) -> None:
-    """Twenty queries in a row for a tool return the same status, for each kind of lock."""
+    """Twenty queries in a row for a tool return the same status, for each combination of locks."""
     kinds = {str(bench.states[key]): key for key in sorted(bench.armed.refused)}
     bench.require(bench.flag_alive and len(kinds) > 1, "the flag revealed no locked tool")
 
@@ -217,7 +224,7 @@ def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:
 
 
 def _several(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return, of these (tool, status) pairs, the tools with more than one status."""
+    """Return, of these (tool, status) pairs, the tools with more than one status, these sorted."""
     by_key = {key: sorted(status for name, status in pairs if name == key) for key, _ in pairs}
     return {key: statuses for key, statuses in by_key.items() if len(statuses) > 1}
 

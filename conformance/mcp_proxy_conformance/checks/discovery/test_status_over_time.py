@@ -125,7 +125,10 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
-    """A tool that is locked, unlocked and locked again the same way is not listed as callable."""
+    """A tool that is locked, unlocked and locked again the same way is not listed as callable.
+
+    So it is for locks by the user and by config, once the settle time is over.
+    """
     statuses = {}
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
         _cycle(bench, kind, DROP, state)
@@ -233,7 +236,7 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
 @requirement("FR-004.deterministic~restart")
 @on(LOCKED, needs=("restart",))
 def test_a_status_outlives_a_restart(bench: Bench) -> None:
-    """Tools whose calls are still refused after a restart have the same status as before."""
+    """Tools whose calls are still refused after a restart have the same places as before."""
     before = {key: places(bench, key) for key in bench.armed.refused}
     bench.require(
         any(not shown <= UNLOCKED for shown in before.values()), "the flag revealed no locked tool"
@@ -286,7 +289,10 @@ def _tallies(entries: Mapping[str, ServerEntry]) -> Tallies:
 
 
 def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tallies:
-    """Return the tally due to each server that offers so many tools, None without a locked one."""
+    """Return the tally due to each server that offers so many tools, None without a locked one.
+
+    Each locked tool has one lock, whose status is its word.
+    """
     due: Tallies = {}
     for name, number in offered.items():
         own = [state for key, state in locked.items() if key.server == name]
@@ -307,7 +313,10 @@ def _compare_counts(
     locked: Mapping[ToolKey, ToolState],
     offered: Mapping[str, int],
 ) -> None:
-    """Compare the counts in the listing, and in the views of servers, with the tools offered."""
+    """Compare the counts in the listing, and in the views of servers, with the tools offered.
+
+    Views are compared only if they are declared and the listing is right.
+    """
     due = _due(locked, offered)
     listed = bench.settled(lambda: _tallies(bench.list().servers), due)
     for name, wanted in due.items():
@@ -323,7 +332,7 @@ def _compare_counts(
 
 
 def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
-    """Compare the places of locked tools that their server no longer lists."""
+    """Compare the places of tools that their server no longer lists: they must be absent."""
     for key in gone:
         for place in sorted(_settled_places(bench, key, {"absent"})):
             compared.one_of(f"place of {key}, which its server no longer lists", place,

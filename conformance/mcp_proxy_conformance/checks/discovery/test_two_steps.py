@@ -46,7 +46,7 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 @requirement("SC-002.two-steps")
 @on(ALONE)
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
-    """If a rejection points to discovery, one call returns tool, status and remedy."""
+    """If a rejection points to discovery, one flagged call returns tool, status and remedy."""
     pointers = (FLAG, bench.surface.discovery_tool)
     led = [
         k
@@ -72,7 +72,7 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
 def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     bench: Bench, queries: tuple[str, ...], limit: Any
 ) -> None:
-    """The note names the flag for every kind of lock and every number of matches."""
+    """The note names the flag for every kind of lock and number of matches, at any limit."""
     answers = owed(bench, queries, limit)
 
     sent = {} if limit is ABSENT else {"limit": limit}
@@ -91,7 +91,10 @@ def _concerns_a_lock(bench: Bench, query: str) -> bool:
 
 
 def _tools_to_ask_for(bench: Bench) -> list[ToolKey]:
-    """Return locked tools to ask for: some by config and by the user, and all that are withheld."""
+    """Return locked tools to ask for: some by config and by the user, and all that are withheld.
+
+    Only those that their query found while they were callable.
+    """
     others = [k for k in bench.armed.refused if is_withheld(bench.states[k])]
     candidates = (*bench.armed.samples(), *others)
     return [key for key in candidates if bench.relevant(key, _query_for(bench, key))]
@@ -103,7 +106,10 @@ def _query_for(bench: Bench, key: ToolKey) -> str:
 
 
 def _parts_present(answer: Answer, *keys: ToolKey) -> list[str]:
-    """Return those of WANTED that the answer has for these tools; if full, it may omit tools."""
+    """Return those of WANTED that the answer has for these tools; if full, it may omit tools.
+
+    Without a tool of them shown, status and remediation count as present.
+    """
     statuses = answer.statuses()
     full = len(answer.disabled) >= LOCKED_CAP
     shown = [statuses[key] for key in keys if key in statuses]

@@ -26,7 +26,7 @@ Place = str | tuple[str, str]
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("quarantine",))
 def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
-    """A quarantined tool's entry has no description and no schema."""
+    """A quarantined tool's entry has no description and no schema, in any answer."""
     entries = every_entry(bench, bench.locked(quarantined=True))
     bench.require(entries, "the flag revealed no quarantined tool")
 
@@ -63,7 +63,10 @@ def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: 
 @requirement("FR-003.canary")
 @on(MIXED)
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
-    """No answer contains text of a withheld tool, with or without the flag."""
+    """No answer contains text of a withheld tool, with or without the flag.
+
+    What the query has does not count; a leak must show again after the settle time.
+    """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
@@ -127,7 +130,7 @@ def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
 @requirement("FR-003.canary~tools-list")
 @on(MIXED)
 def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No endpoint's tools/list contains text of a withheld tool."""
+    """No declared endpoint's tools/list contains text of a withheld tool."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
@@ -149,7 +152,7 @@ def _planted(bench: Bench) -> dict[str, ToolKey]:
 
 
 def _expect_withheld(bench: Bench) -> None:
-    """Require as a control that the flag reveals a withheld tool."""
+    """Require as a control that the flag reveals a withheld tool that has a canary."""
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
     bench.require(revealed, f"the flag revealed none of {len(planted)} withheld tools")
@@ -179,7 +182,7 @@ def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """Group (place, value) pairs by place, each distinct value once."""
+    """Group (place, value) pairs by place, each distinct value once, in their order."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])

@@ -39,7 +39,7 @@ CHANGES = (
 @requirement("FR-003.withheld")
 @on(PLAIN, needs=("quarantine",))
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
-    """After its server is quarantined, a tool's entry no longer has a description."""
+    """After its server is quarantined, a user-locked tool's entry no longer has a description."""
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
     before = bench.until(lambda: _description(bench, DROP), bool)
     if not before:
@@ -59,7 +59,10 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 @requirement("FR-003.canary")
 @on(PLAIN, needs=("quarantine", "server_off", "restart"))
 def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench) -> None:
-    """The text of a tool first met in quarantine is in no answer once its server is off."""
+    """The text of a tool first met in quarantine is in no answer once its server is off.
+
+    It is asked for by word and name, with the flag true and false.
+    """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")
     bench.operator.change_upstream(LATE)

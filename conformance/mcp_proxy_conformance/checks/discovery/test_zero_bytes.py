@@ -21,7 +21,10 @@ TARNIX = key("attic:tarnix_push")
 @requirement("SC-005.zero-bytes")
 @on(PAIR)
 def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench) -> None:
-    """Before, during and after another server's lock, the entry has the same bytes."""
+    """Before, during and after another server's lock, the entry has the same bytes.
+
+    A difference counts if it occurs in three trials, and never without a lock.
+    """
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
     places = {f"server attic, {d.place}": d for d in moved}
@@ -32,7 +35,10 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
 @requirement("SC-005.zero-bytes~own-lock")
 @on(PAIR)
 def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> None:
-    """After a lock on the server itself is lifted, its entry has the same bytes as before."""
+    """After a lock on the server itself is lifted, its entry has the same bytes as before.
+
+    A difference counts if it occurs at the same member in two trials.
+    """
     first = _not_restored(bench, "attic", TARNIX)
     again = _not_restored(bench, "attic", TARNIX) if first else ()
 
@@ -88,7 +94,7 @@ def _entries_around_lock(bench: Bench, name: str, locked: ToolKey, *, lock: bool
 
 
 def _has_block(bench: Bench, name: str) -> bool:
-    """Whether the listing has a counts block for that server."""
+    """Whether the listing has a counts member for that server; inconclusive if it is not listed."""
     return bench.list().server(name).has_counts
 
 

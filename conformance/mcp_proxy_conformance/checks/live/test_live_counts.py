@@ -31,7 +31,7 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 @requirement("FR-010.block")
 @on(ANSWERS)
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
-    """A server that has a locked tool, and a callable one as well, has counts."""
+    """A server with a callable tool, and a tool locked throughout, has counts in some listing."""
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
     bench.require(
@@ -59,7 +59,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 @requirement("FR-010.no-names")
 @on(ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
-    """No block contains the name of one of its server's tools."""
+    """No text of a block is the name of one of its server's tools; nor is a key with a colon."""
     known: dict[str, set[str]] = {}
     for look in bench.survey.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
@@ -78,7 +78,10 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 @requirement("SC-005.absent")
 @on(ANSWER)
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
-    """The entry of a server without locked tools has no counts, not even null or empty ones."""
+    """The entry of a server without locked tools has no counts, not even null or empty ones.
+
+    A block that counts none but callable tools shows such a server.
+    """
     list(_blocks(bench))
 
     idle = {}
@@ -96,7 +99,10 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 @requirement("FR-010.inspect")
 @on(ANSWERS)
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
-    """Inspecting a server shows the same block as the listings before and after."""
+    """Inspecting a server shows the same block as the listings before and after.
+
+    Only servers that both of these list alike are judged.
+    """
     listings = bench.listings()
     if bench.surface.inspect is None:
         raise NotApplicable(
@@ -142,9 +148,9 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _locked_throughout(bench: LiveBench) -> set[str]:
-    """Return the servers with a tool that was locked before and after the first listing.
+    """Return the servers with a tool that every flagged answer to its name lists under a lock.
 
-    That is one under a lock of COUNTED in each flagged answer to its name.
+    The lock is one of COUNTED; such a tool was locked before and after the first listing.
     """
     servers = set()
     for key, looks, answers in bench.alone():

@@ -29,7 +29,10 @@ def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -
 @requirement("FR-003.members")
 @on(ANSWER)
 def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
-    """Name, server and status are strings, and so is any description; there is no schema."""
+    """Name, server and status are strings, and so is any description; there is no schema.
+
+    The first three are not empty.
+    """
     odd: dict[str, dict[str, object]] = {}
     for look, entry in bench.entries():
         members = {member: entry.members.get(member) for member in ("name", "server", "status")}
@@ -57,7 +60,7 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 @requirement("FR-004.once")
 @on(ANSWERS)
 def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
-    """No tool is listed twice, as locked or as both callable and locked."""
+    """No flagged answer lists a tool twice, as locked or as both callable and locked."""
     doubled = {}
     for look, answer in bench.revealing():
         locked = [bench.key(entry) for entry in answer.disabled]
@@ -159,7 +162,10 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
 @requirement("SC-003.discovery")
 @on(ANSWER)
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
-    """The text for a config lock asks for no act of the user, and is not that of a user lock."""
+    """The text for a config lock asks for no act of the user, and is not that of a user lock.
+
+    Nor of a pending approval; inconclusive if it cannot be read.
+    """
     texts = _texts(bench)
     if not texts.get(CONFIG):
         raise NotApplicable(

@@ -82,7 +82,10 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.default-off")
 @on(ANSWERS)
 def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
-    """A tool listed as locked before and after a default answer is not callable in that answer."""
+    """A tool listed as locked before and after a default answer is not callable in that answer.
+
+    Nor does that answer list any locked entry.
+    """
     judged, listed = 0, {}
     for entries, between in bench.bracketed():
         locked = {bench.key(entry) for entry in entries}
@@ -113,7 +116,10 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
-    """The flag false and absent get the same bytes, apart from those that always vary."""
+    """The flag false and absent get the same bytes, apart from those that always vary.
+
+    A difference counts if both answers with the flag false have it at the same member.
+    """
     equal, unequal, usual = 0, {}, {}
     for looks in bench.survey.rounds.values():
         exact = {f: [look.exact for look in looks if look.form == f and look.exact] for f in "AF"}
@@ -160,7 +166,10 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
 @requirement("FR-002.no-locked-names")
 @on(ANSWERS)
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
-    """A default answer has no name or description of a tool locked before and after it."""
+    """A default answer has no name or description of a tool locked before and after it.
+
+    Short ones, and what a query for nothing gets too, do not count.
+    """
     leaked = leaks(bench, noted=False)
 
     bench.require(

@@ -31,7 +31,7 @@ ALIKE = 0.85
 @requirement("FR-001.reveals-config")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that the operator's config denies is listed when queried by name."""
+    """A tool that --expect says config denies is listed as locked when queried by name."""
     missing = _missing(bench, CONFIG)
 
     assert missing == dict.fromkeys(missing, CONFIG)
@@ -40,7 +40,7 @@ def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-001.reveals-user")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that the user disabled is listed when queried by name."""
+    """A tool that --expect says the user disabled is listed as locked when queried by name."""
     missing = _missing(bench, USER)
 
     assert missing == dict.fromkeys(missing, USER)
@@ -49,7 +49,7 @@ def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-001.reveals-pending")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
-    """A tool that awaits approval is listed when queried by name."""
+    """A tool that --expect says awaits approval is listed as locked when queried by name."""
     missing = _missing(bench, PENDING)
 
     assert missing == dict.fromkeys(missing, PENDING)
@@ -58,7 +58,10 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-004.precedence")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
-    """A tool of --expect has the status given there, or one that a further lock explains."""
+    """A tool of --expect has the status given there, or one that a further lock explains.
+
+    The latter is inconclusive, and so is it if none has its status.
+    """
     wrong: dict[str, str] = {}
     due: dict[str, str] = {}
     doubtful: dict[str, str] = {}
@@ -142,7 +145,10 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 @requirement("SC-003.rejection")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
-    """The rejection does not ask the user to toggle, enable or approve the tool."""
+    """The rejection does not ask the user to toggle, enable or approve the tool.
+
+    Inconclusive if it cannot be read.
+    """
     texts = {
         str(key): mask(rejection.text, [str(key), key.tool, key.server])
         for key, rejection in _rejections(bench)
@@ -173,7 +179,10 @@ def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
 
 
 def _rejections_owing_pointer(bench: LiveBench) -> dict[ToolKey, Rejected]:
-    """Return, by tool, the rejections of config- and user-locked tools: these owe a pointer."""
+    """Return, by tool, the rejections of config- and user-locked tools: these owe a pointer.
+
+    Not applicable if there are none.
+    """
     rejections = {
         key: rejection
         for key, rejection in _rejections(bench)

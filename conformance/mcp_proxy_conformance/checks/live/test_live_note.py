@@ -23,7 +23,7 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 @requirement("FR-009.note")
 @on(ANSWERS)
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
-    """Some answer to a locked tool's name has a note (it names the flag) with a number."""
+    """Some plain answer to a locked tool's name has a note with a number that names the flag."""
     lacking = {}
     for look, notes, _ in _due(bench):
         poor = [note for note in notes if not numbers_in(note or "")]
@@ -36,7 +36,10 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 @requirement("FR-009.count")
 @on(ANSWERS)
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
-    """The number equals the entries with the flag, or is no smaller if these may be capped."""
+    """The number equals the entries with the flag, or is no smaller if these may be capped.
+
+    They may be where no answer lists more.
+    """
     most = max(len(answer.disabled) for _, answer in bench.revealing())
     wrong, judged = {}, 0
     allowed: dict[str, object] = {}
@@ -58,7 +61,7 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
 @requirement("FR-009.no-entries")
 @on(ANSWERS)
 def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
-    """The answer contains no name or description of the locked tool, except as an echo."""
+    """An answer with a note contains no name or description of a locked tool, except as an echo."""
     list(_due(bench))
     leaked = leaks(bench, noted=True)
 
@@ -70,7 +73,10 @@ def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
 @requirement("FR-009.silent")
 @on(ANSWERS)
 def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
-    """No note appears beside callable tools, or if the flag reveals nothing before and after."""
+    """No note appears beside callable tools, or if the flag reveals nothing before and after.
+
+    The latter counts if all four plain answers to a query have one.
+    """
     list(_due(bench))
     undue = {}
     for look, answer in bench.usual():

@@ -27,7 +27,7 @@ LEAST_S = 0.001
 
 
 def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
-    """Return a load case of these servers, without controls, that expects nothing special."""
+    """Return a load case of these servers, without controls, in which each is to be available."""
     ids = [server.server_id for server in servers]
     return LoadCase(
         id=name,
@@ -64,7 +64,7 @@ LOST = a_load("lost", a_server("oak", Behaviour(do="unresolvable")), a_server("e
 @requirement("R5.grows")
 @on(LOADS, needs=("retries",))
 def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
-    """The last pause between attempts is longer than the first."""
+    """For each server, the last pause between four attempts is longer than the first."""
     pauses = _pauses(bench.load(RETRIED))
 
     constant = {
@@ -79,7 +79,10 @@ def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
 @requirement("R6.jitter")
 @on(LOADS, needs=("retries",))
 def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
-    """Servers that fail at the same time are not tried again at the same time."""
+    """Servers that fail at the same time are not tried again at the same time.
+
+    Their first pauses differ by more than a millisecond.
+    """
     firsts = [own[0] for own in _pauses(bench.load(RETRIED)).values()]
 
     spread, allowed = max(firsts) - min(firsts), f"more than {LEAST_S * 1e6:g}"
@@ -91,7 +94,10 @@ def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
 @requirement("R1.once~delay")
 @on(LOADS)
 def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
-    """A healthy server, which answers at once, gets each request right after the one before."""
+    """A healthy server gets each request less than 0.4 s after the one before.
+
+    Inconclusive if it is available without several requests.
+    """
     load = bench.load(WELL)
     _expect_available(load)
 
@@ -168,9 +174,8 @@ def _pauses(load: Load) -> dict[str, list[float]]:
 def _claimed_of_failed(load: Load, server_id: str) -> object:
     """Return the attempts that the loader reports for a server; None if it reports no outcome.
 
-    0 and 1 are returned as the allowed words.
-
-    Inconclusive if the server was loaded: it is one that must fail.
+    0 and 1 are returned as the allowed words. Inconclusive if the server was loaded: it is one that
+    must fail.
     """
     outcome = load.loaded.outcome(server_id)
     if outcome is not None and outcome.status == "available":
@@ -182,7 +187,7 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
 
 
 def _expect_available(load: Load) -> None:
-    """Require as a control that the loader has loaded every server."""
+    """Require as a control that the loader reports outcomes, and every one as available."""
     lost = [
         outcome.server_id
         for outcome in load.loaded.answer.outcomes

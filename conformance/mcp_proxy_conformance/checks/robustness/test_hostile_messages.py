@@ -17,7 +17,10 @@ ANSWER_S = 5.0
 @requirement("ROB.message")
 @on(HOSTILE)
 def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> None:
-    """Each body is refused in JSON or ignored, and the next request is answered."""
+    """Each body is refused in JSON or ignored, and the next request is answered.
+
+    No answer is a server error or a stack trace.
+    """
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
 
     def reply(body: bytes) -> str:

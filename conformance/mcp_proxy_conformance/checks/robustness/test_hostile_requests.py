@@ -55,7 +55,10 @@ def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
 @requirement("ROB.arguments")
 @on(HOSTILE)
 def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
-    """Missing, wrongly typed and unknown arguments are answered or refused cleanly."""
+    """Missing, wrongly typed and unknown arguments are answered or refused cleanly.
+
+    After each the next query works.
+    """
     _expect_ordinary(bench)
     surface = bench.surface
 
@@ -84,7 +87,10 @@ def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
 @requirement("ROB.call")
 @on(HOSTILE)
 def test_a_call_of_what_is_not_there_breaks_nothing(bench: Bench) -> None:
-    """Calls with strange tool or server names are refused cleanly; the next real call works."""
+    """Calls with strange tool or server names are answered cleanly; the next real call works.
+
+    None of them reaches a locked tool.
+    """
     bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
 
     template = bench.surface.calls[0]

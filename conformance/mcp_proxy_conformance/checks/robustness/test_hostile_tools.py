@@ -62,7 +62,10 @@ def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
 @requirement("ROB.owner")
 @on(HOSTILE)
 def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Bench) -> None:
-    """A locked tool whose name contains a colon is listed with it and its server, and refused."""
+    """A locked tool whose name contains a colon is listed with it and its server, and refused.
+
+    Not applicable without config locks, or if nothing is listed as locked for its word.
+    """
     if LOCKED_STRANGE in bench.armed.skipped:
         raise NotApplicable("no tool is denied by config")
     bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
@@ -103,7 +106,10 @@ def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
 @requirement("ROB.tools~text")
 @on(HOSTILE)
 def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
-    """Markup, control characters and rare letters in descriptions are returned unchanged."""
+    """Markup, control characters and rare letters in descriptions are returned unchanged.
+
+    Only callable entries with a description of under 1000 characters count.
+    """
     strange = {ToolKey(NEIGHBOUR.server, tool.name): tool for tool in STRANGE}
 
     descriptions = {
