@@ -69,8 +69,8 @@ class Blame:
 def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str] = ()) -> Clauses:
     """Return the clauses that a wrong reaction to this behaviour in a first attempt breaks.
 
-    Members are empty where the source is open. `signatures`: texts in the body of a 403 that the
-    loader declares to mean a timeout.
+    Members are empty where the source is open, as for most faults of a later page. `signatures`:
+    texts in the body of a 403 that the loader declares to mean a timeout.
     """
     if signal_of(behaviour, timeout_s).classes == AVAILABLE:
         return Clauses("O3.loaded", "R1.once", "R1.once")
@@ -105,8 +105,8 @@ def _by_notification(behaviour: Behaviour) -> Clauses:
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
     """Return the clauses for a server that answers with this status code.
 
-    The body decides between those of a 401 or 403. None if the answer is cut too, or the code is
-    open.
+    The body decides between those of a 401 or 403, and the notification has its own. None if the
+    answer is cut too, or the code is open.
     """
     code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:
@@ -136,7 +136,7 @@ def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
 
 
 def _of_status(behaviour: Behaviour, timeout_s: float, reads: Reads, status: object) -> str:
-    """Return the clause that this wrong status breaks by such a behaviour; empty if none does.
+    """Return the clause that this wrong status breaks by such a behaviour; "" if none does.
 
     A failure reported as available breaks the behaviour's own clause, if it has one and the loader
     classifies failures; else X.failed, or O3.later-page on a later page.
@@ -156,8 +156,9 @@ def is_open(behaviour: Behaviour) -> bool:
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
 
-    They are about its status and its attempts, without O3.loaded; `status` is what the loader
-    reported. The status clause is among them only if that status fits the first behaviour.
+    They are about its status and its attempts, without O3.loaded. The status clause is among them
+    only if `status`, the reported one, fits the first behaviour, or signatures are declared;
+    X.failed or O3.later-page only if it is not `available`.
     """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
@@ -170,7 +171,7 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def _of_failure(server: LoadServer, reads: Reads) -> str:
-    """Return X.failed or O3.later-page if reporting `available` would break it; else empty.
+    """Return X.failed or O3.later-page if reporting `available` would break it; else "".
 
     It is decided by the server's first behaviour.
     """
@@ -181,7 +182,8 @@ def _of_failure(server: LoadServer, reads: Reads) -> str:
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
     """Return the clauses that a load of this server can show: another end would break them.
 
-    They follow from its first behaviour, the attempts allowed (`most`), and a healthy second.
+    They follow from its first behaviour, from whether it heals in the second, and from a later
+    failure that must end the load before the last of `most` attempts.
     """
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
@@ -196,9 +198,9 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 
 
 def _ends_at(server: LoadServer, most: int) -> int:
-    """Return the first attempt before the last that is not transient and must end the load; else 0.
+    """Return the first attempt before the last that is surely not transient and must end the load.
 
-    0 too if that attempt may succeed, or cannot be counted.
+    Else 0. 0 too if that attempt may succeed or be transient, or cannot be counted.
     """
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
@@ -213,8 +215,8 @@ def blamed(
 ) -> tuple[Blame, ...]:
     """Return what is wrong with a load that ended with this status after so many attempts.
 
-    Empty if that is allowed or only advised against. `most` is the bound of attempts; `attempts` is
-    None where the server cannot count them, and then only the status is judged.
+    Empty if that is allowed or only advised against. `most` is the bound of attempts. Where
+    attempts are None or do not count, only the status is judged.
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
@@ -241,14 +243,14 @@ def blamed(
 
 
 def _fits(server: LoadServer, attempts: int, status: object) -> bool:
-    """Whether the status is right for what the last attempt met, even if it was one too many."""
+    """Whether the status is right for what attempt number `attempts` met, even one too many."""
     return status in signal_of(server.behaviour(attempts), server.timeout_s).classes
 
 
 def _last_due(server: LoadServer, attempts: int) -> int:
     """Return the first attempt after which the loader had to stop, else the last one that it made.
 
-    It had to stop on success too.
+    It had to stop after a success too, and after any behaviour that cannot be transient.
     """
     ends = (
         number
@@ -261,8 +263,8 @@ def _last_due(server: LoadServer, attempts: int) -> int:
 def _went_on(server: LoadServer, number: int) -> Blame:
     """Return the blame for going on after attempt `number`, which called for no other.
 
-    After a success it is R1.once or R2.heals; after a failure R4.stops, and the failure's own
-    clause.
+    After a success it is R1.once or R2.heals; after a failure R4.stops, and, for the first attempt,
+    the failure's own clause.
     """
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
@@ -272,7 +274,10 @@ def _went_on(server: LoadServer, number: int) -> Blame:
 
 
 def _misread(server: LoadServer, number: int, status: object, reads: Reads) -> Blame:
-    """Return the blame for a status that does not fit what that attempt met."""
+    """Return the blame for a status that does not fit what that attempt met (success or failure).
+
+    Its clause is "" where none demands it.
+    """
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
         return Blame("status", (_of_health(server, number, "O3.loaded"),))
@@ -280,7 +285,11 @@ def _misread(server: LoadServer, number: int, status: object, reads: Reads) -> B
 
 
 def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: Reads) -> Blame:
-    """Return the blame for stopping after the last attempt: a missing retry or a wrong status."""
+    """Return the blame for stopping after attempt `attempts`: a missing retry or a wrong status.
+
+    With no attempt, or `transient` where that is allowed, the retry is missing, also R2.heals if
+    the next attempt is healthy.
+    """
     last, following = server.behaviour(max(attempts, 1)), server.behaviour(attempts + 1)
     clauses = clauses_of(last, server.timeout_s)
     if attempts == 0:
@@ -292,9 +301,10 @@ def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: 
 
 
 def _of_health(server: LoadServer, number: int, at_once: str) -> str:
-    """Return the clause about a server that is healthy in that attempt; empty if none demands it.
+    """Return the clause about a server that is healthy in that attempt; "" if none demands it.
 
-    `at_once` is the clause for the first attempt.
+    `at_once` is the clause for the first attempt, with ~none for O3.loaded without tools; in the
+    second it is R2.heals, if the first must be retried.
     """
     if number == 1:
         return f"{at_once}~none" if at_once == "O3.loaded" and not server.tools else at_once

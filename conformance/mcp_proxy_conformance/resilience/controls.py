@@ -75,8 +75,8 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
 def _unanswered(load: Load, load_of: LoadOf) -> Basis:
     """Return as basis a load that was not answered, or one of control servers in its place.
 
-    A case about isolation or about the end of loads is judged by the load of healthy servers alone,
-    or of the control servers, if the loader does not even answer that.
+    A case about isolation or about the end of loads is judged by the first unanswered one of:
+    healthy servers alone, the control servers, its own load.
 
     Raises:
         Inconclusive: The load was not tried, or healthy servers alone stop the loader.
@@ -98,7 +98,7 @@ def _unanswered(load: Load, load_of: LoadOf) -> Basis:
 
 
 def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
-    """Return as basis the load without its control servers.
+    """Return as basis the load without its control servers, made and trusted as in `basis`.
 
     If its own servers can fail each other it is the load as it is, and not `apart`.
     """
@@ -111,7 +111,7 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
 
 
 def status_of(outcome: ServerOutcome | None, *, classifies: bool) -> str:
-    """Return the loader's status word for a server; `without an outcome` if there is none.
+    """Return the loader's status word for a server; `without an outcome` for None.
 
     Of a loader that does not classify, it is `available` or `failed`.
     """
@@ -130,7 +130,7 @@ def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
 
 
 def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
-    """Map each wanted server whose status is not an expected one to the status that it has."""
+    """Return {wanted server: its status} for those whose status is not an expected one."""
     statuses = {
         name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted
     }
@@ -142,7 +142,7 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
-    """Raise Inconclusive unless a load of healthy servers alone succeeded."""
+    """Raise Inconclusive unless all servers of this load of healthy ones alone are available."""
     for name, status in _lost(well, well.case.then, classifies=classifies).items():
         raise Inconclusive(
             f"even healthy servers alone are not loaded: {name} is {status}", cause="not_loaded"
@@ -150,7 +150,10 @@ def _expect_loading(well: Load, *, classifies: bool) -> None:
 
 
 def _expect_met(load: Load) -> None:
-    """Raise Inconclusive if no failing server was contacted, where that is counted."""
+    """Raise Inconclusive if all failing servers count requests and none of them got any.
+
+    Those whose port is closed at first do not matter.
+    """
     closed = closed_at_first(load.case.given.servers)
     failing = [
         name

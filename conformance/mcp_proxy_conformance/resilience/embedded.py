@@ -28,7 +28,7 @@ class LoaderHost:
     """An event loop in one background thread, for every load of a run."""
 
     def __init__(self) -> None:
-        """Start the thread."""
+        """Start a daemon thread that runs the loop."""
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
@@ -106,7 +106,7 @@ class EmbeddedLoader:
         return json.dumps({"id": request["id"], "ok": answer}, ensure_ascii=False).encode()
 
     def stop(self, patience_s: float = END_S) -> None:
-        """Cancel the load in progress."""
+        """Cancel the load in progress, if any; `patience_s` is ignored."""
         del patience_s
         if self._loading is not None:
             self._loading.cancel()

@@ -15,8 +15,8 @@ from mcp_proxy_conformance.verdict.redaction import in_base64
 def shows(secret: str, line: bytes) -> bool:
     """Whether the secret occurs in a line of JSON: plain, percent-encoded, or in base64.
 
-    The secret has the form in which it was passed, possibly percent-encoded or in base64 itself;
-    base64 text may begin anywhere before it, as that of user and password does.
+    The secret may be percent-encoded, or Basic credentials in base64, whose password counts too;
+    base64 in the line may begin before it. Strings of the JSON are looked at decoded, too.
     """
     texts = [line.decode(errors="replace"), *_texts(json.loads(line or b"null"))]
     whole = "\n".join([*texts, *map(unquote, texts)])
@@ -28,7 +28,7 @@ def shows(secret: str, line: bytes) -> bool:
 
 
 def _out_of_base64(secret: str) -> Iterator[str]:
-    """Yield the password if the secret is Basic credentials in base64."""
+    """Yield the password if the secret is USER:PASSWORD in base64; else nothing."""
     with contextlib.suppress(ValueError):
         _, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
         if colon:

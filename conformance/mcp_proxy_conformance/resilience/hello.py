@@ -62,8 +62,9 @@ def introduced(
 ) -> Introduction:
     """Ask the program what its loader can do, and complete the description by its answer.
 
-    What the description declares holds, whatever the program answers. A program that does not know
-    hello, or has not answered in that many seconds, declares nothing. Its log goes into `folder`.
+    What the description declares holds, and remarks name answers overridden or unusable. A program
+    that does not know hello declares nothing; one that breaks or is late is `broken`, unless
+    capabilities are described. Its log goes into `folder`.
 
     Raises:
         BadTarget: The description has no capabilities, and the answer has none that can be used.
@@ -110,11 +111,13 @@ def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
 
 
 def read_hello(line: bytes) -> Description | None:
-    """Return what an answer to hello declares; None if the program does not know the operation.
+    """Return what an answer to hello declares.
+
+    None if it is `unsupported` or an `error`: the program does not know the operation.
 
     Raises:
-        AdapterError: The line is no answer to it.
-        BadTarget: It declares something that cannot be declared.
+        AdapterError: The line is no answer to it, or has too many values.
+        BadTarget: It declares something that cannot be declared, or no capabilities.
     """
     quote = f"the loader broke: its answer to hello is {quoted(line)}"
     if (many := values(line)) > MOST_VALUES:
@@ -136,7 +139,7 @@ def read_hello(line: bytes) -> Description | None:
 def _declared(members: dict[str, Any]) -> Description:
     """Return the declarations in `ok`; BadTarget if capabilities are missing, or one is unusable.
 
-    Its name and its version are cut, and each brought into one line.
+    Its name and its version, if texts, are cut at 100 characters, each in one line.
     """
     if members.get("capabilities") is None:
         raise BadTarget(f"{ANSWER} has no `capabilities`; send a list of them, which may be empty")
@@ -152,7 +155,10 @@ def _declared(members: dict[str, Any]) -> Description:
 
 
 def _differences(used: Description, declared: Description) -> Iterator[str]:
-    """Yield a sentence for each declaration of hello that another one overrides."""
+    """Yield a sentence for each non-empty declaration of hello that another one overrides.
+
+    Name and version are not compared.
+    """
     for name in ("capabilities", "tool_prefix", "timeout_signatures"):
         own, counts = getattr(declared, name), getattr(used, name)
         if own and not _is_same(own, counts):
@@ -164,7 +170,7 @@ def _differences(used: Description, declared: Description) -> Iterator[str]:
 
 
 def _is_same(left: Any, right: Any) -> bool:
-    """Whether two declarations are equal; lists are compared without regard to order."""
+    """Whether two declarations are equal; lists are compared as sets."""
     if isinstance(left, str) or isinstance(right, str):
         return bool(left == right)
     return set(left) == set(right)

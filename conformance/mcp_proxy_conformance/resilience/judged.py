@@ -137,7 +137,8 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
     """Compare whether the load was answered: it may neither hang nor break off.
 
-    One that breaks off beside a healthy server breaks I1.isolated, otherwise O1.one-each.
+    A hang breaks I4.bounded; breaking off breaks I1.isolated beside a healthy server, otherwise
+    O1.one-each. `shows`: clauses that an answer shows.
     """
     loaded, breaks = load.loaded, ["I4.bounded"]
     observed = f"no answer; {waits_at(load.servers, load.case)}" if loaded.hung else "an answer"
@@ -151,7 +152,7 @@ def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
 
 
 def _outcomes(compared: Comparison, load: Load) -> None:
-    """Expect one outcome for each server of the case; the controls are not judged."""
+    """Expect one outcome for each server of the case, no others; the controls are not judged."""
     ids = sorted(server.server_id for server in load.case.given.servers)
     names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
     names = [name for name in names if name not in CONTROLS or name in ids]
@@ -174,7 +175,8 @@ def _status(
 ) -> None:  # fmt: skip
     """Compare the status of a server with what its own behaviour allows.
 
-    Nothing is reported where another check judges the clause that it breaks.
+    Nothing is reported where another check judges the clause that it breaks, such as O2.word, or
+    where the loader did not meet the failure.
     """
     name, case = server.server_id, load.case
     expected = case.then[name]
@@ -207,7 +209,8 @@ def _broken_by_status(
     """Return the clauses that a disallowed status breaks.
 
     One that differs from the server's status in a comparable load breaks the clause about that;
-    others break those about what the server did.
+    others break those about what the server did, of which without `apart` only those of any failure
+    count. A missing outcome breaks none of these.
     """
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
@@ -237,7 +240,7 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
     """Run the load that the clause compares this one with, and return the server's status in it.
 
     For I3.order its servers are in reverse order; for I1.isolated the server is by itself, for
-    N1.request-text under another id too. Empty if that is impossible: a redirect leads to another
+    N1.request-text under another id too. "" if that is impossible: a redirect leads to another
     server.
     """
     case = load.case
@@ -260,8 +263,8 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
 def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
     """Return the clauses that an allowed status shows to hold.
 
-    They are those of the server's behaviour, and those cited by the case that concern no other
-    server.
+    They are those of the server's behaviour, those cited by the case that concern no other server,
+    and the case's I3.order and N1.request-text.
     """
     most = case.given.max_attempts
     held = [
@@ -278,7 +281,10 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """Return [I1.isolated] if the case is about it and a server of the load failed, else []."""
+    """Return [I1.isolated] if the case is about it and a server that may fail did so, else [].
+
+    The case must expect something of more than one server.
+    """
     then = load.case.then
     failed = [
         status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
@@ -290,7 +296,7 @@ def _isolation(load: Load, says: Says) -> list[str]:
 
 
 def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
-    """Whether a clause that the case names concerns another of its servers."""
+    """Whether a load of another server of the case can show that clause."""
     others = (other for other in case.given.servers if other is not server)
     return any(clause in shown(other, case.given.max_attempts) for other in others)
 
@@ -300,7 +306,8 @@ def _attempts(
 ) -> None:
     """Compare how often a server was contacted, as the server counted it, with the case's bounds.
 
-    Nothing is compared where that cannot be counted or the source does not determine it.
+    More than the bound of the load breaks O5.bounded. Nothing is compared where that cannot be
+    counted or the source does not determine it.
     """
     name, most = server.server_id, load.case.given.max_attempts
     attempts = load.attempts.get(name)
@@ -332,7 +339,7 @@ def _attempts(
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Compare the attempts that the loader reports with those that the server counted.
 
-    Only in the cases about counting, where timing does not matter.
+    Only if it declares to report them, in the cases about counting, where timing does not matter.
     """
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
@@ -351,9 +358,10 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
 def _tools(
     compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
 ) -> None:
-    """Compare the tools of an outcome: none of a failed server, all of its own if available.
+    """Compare the tools of an outcome: none of a failed server.
 
-    The error of an available one must be empty.
+    If available, all of its own, no others. The error of an available one must be empty. Tools of a
+    server that should have failed break S2.no-tools too.
     """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)
@@ -410,7 +418,11 @@ def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
-    """Compare the error of a failed server: one line of text, without long words of the server."""
+    """Compare the error of a failed server: a non-empty text, of one line.
+
+    It may have no word of nine or more letters of the server's bodies. An available server's is not
+    looked at.
+    """
     if outcome.status == "available":
         return
     name, error = outcome.server_id, outcome.error
@@ -432,10 +444,10 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
 
 
 def _secrets(compared: Comparison, load: Load) -> None:
-    """Expect no secret of the case in the answer.
+    """Expect no secret of the case in the answer, if it has secrets.
 
-    It is observed only if the loader was seen to use the secret, or its URL has it; else it is
-    open.
+    It is observed only if the loader was seen to use the secret, or its URL has it; else it is open
+    for a case about S1.secrets, and not compared for others.
     """
     secrets = load.case.given.secrets
     if not secrets:
@@ -455,7 +467,10 @@ def _secrets(compared: Comparison, load: Load) -> None:
 
 
 def _is_unused(load: Load, server: LoadServer) -> bool:
-    """Whether the server was contacted, and no request held a secret of the case."""
+    """Whether the server got HTTP requests, none with a case's secret in path or authorization.
+
+    False if its URL has credentials.
+    """
     requests = [request for request in load.servers.log(server.server_id) if request.verb]
     sent = " ".join(f"{request.path} {request.authorization}" for request in requests)
     held = any(secret in sent for secret in load.case.given.secrets)
@@ -482,7 +497,10 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
 
 
 def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
-    """Return a case for a load that is only compared with another; it expects nothing by itself."""
+    """Return a case for a load that is only compared with another.
+
+    Its expectations do not matter.
+    """
     then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(
         case, id=f"{case.id} {name}", given=given, then=then, again=None, heals=False
@@ -490,7 +508,10 @@ def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
 
 
 def _shared(compared: Comparison, load: Load) -> None:
-    """Expect no cookie or session id of one server in the requests to another (S3)."""
+    """Expect no cookie or session id of one server in the requests to another (S3).
+
+    It is shown to hold only if that other one was contacted.
+    """
     names = [server.server_id for server in load.case.given.servers]
     gives = {
         server.server_id: [clause for word, clause in GIVES.items()
@@ -521,9 +542,9 @@ def _sent(load: Load, server_id: str) -> Iterator[str]:
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
     """Compare a server's second load with `expected`: it is available now, or not available.
 
-    Under an X. clause, about faults that the source text does not name, its status must equal the
-    first load's. Its tools must be empty unless available, its claimed attempts those of this load.
-    Nothing is compared if the first load took other attempts than the case assumes.
+    Under an X. clause its status must equal the first load's. Its tools must be empty unless
+    available, its error empty if available, its claimed attempts those of this load. Nothing is
+    compared if the first load took other attempts than the case assumes, unless servers heal.
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)

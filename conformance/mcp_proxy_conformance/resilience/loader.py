@@ -108,7 +108,7 @@ class Failed(Exception):
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """Make the request for a load; `members` are its other members, such as `max_attempts`."""
+    """Return the request for a load; `members` are its other members, such as `max_attempts`."""
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
@@ -116,7 +116,7 @@ def read_answer(line: bytes, number: int) -> LoadAnswer:
     """Read the answer to that load from a line.
 
     Raises:
-        BadAnswer: The line is not an answer to it.
+        BadAnswer: The line is not an answer to it, or has more than 50,000 values.
         Failed: The answer is an error of the loader.
     """
     if (many := values(line)) > MOST_VALUES:
@@ -165,7 +165,8 @@ class LoaderProgram:
         """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long.
 
         A program that is not running loads no servers first: its start does not count in any load's
-        time. One that ends or answers with an error broke this load, unless it has no servers.
+        time. One that hangs is ended; one that ends or answers with an error broke this load,
+        unless it has no servers.
 
         Raises:
             AdapterError: It does not start, answers with anything else, or fails without servers.
@@ -202,7 +203,7 @@ class LoaderProgram:
             return loaded
 
     def stop(self, patience_s: float = END_S) -> None:
-        """Close its standard input; end its process group after that many seconds."""
+        """If it runs, close its standard input and end its process group that much later."""
         program, self._program = self._program, None
         if program is not None:
             program.finish(patience_s)
@@ -223,14 +224,18 @@ class LoaderProgram:
         return self._program
 
     def _read(self, line: bytes) -> LoadAnswer:
-        """Read the answer to the current load; a line that is not one ends the program."""
+        """Return the answer to the current load.
+
+        A line that is not one ends the program and raises AdapterError; an error of the loader
+        raises Failed.
+        """
         try:
             return read_answer(line, self._number)
         except BadAnswer as fault:
             raise self._break(str(fault)) from None
 
     def _break(self, complaint: str) -> AdapterError:
-        """End a program that broke the protocol, and return the error to raise."""
+        """End a program that broke the protocol; return the error to raise, with its log's end."""
         tail = self._program.tail().strip() if self._program is not None else ""
         self.stop(0.0)
         log = f"; its log ends with:\n{tail}" if tail else ""

@@ -1,4 +1,4 @@
-"""A loader as a target of a run, and its declarations applied to the cases."""
+"""A loader as a target of a run, made of a program or in this process; its declared signatures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
 
 
 def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
-    """Return the case under that id, with this signature in the bodies of its servers."""
+    """Return the case under that id, with this signature for the placeholder in servers' bodies."""
 
     def served(behaviour: Behaviour) -> Behaviour:
         """Return the behaviour with the signature in place of its body's placeholder."""
@@ -85,7 +85,10 @@ def are_tools_of(
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
-    """Return the listed name that a name ends with after the prefix; else the name as it is."""
+    """Return the listed name that a name ends with after the whole prefix.
+
+    Else the name as it is.
+    """
     ends = [end for end in listed if name.endswith(end)]
     return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 
@@ -126,7 +129,10 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """Return a target whose loaders `loader` makes; it cannot be started as a proxy is."""
+    """Return a target whose loaders `loader` makes, by default with every capability.
+
+    It cannot be started as a proxy is.
+    """
 
     def none() -> Any:
         """Raise AdapterError, as a loader cannot be started on a stage."""
@@ -139,7 +145,7 @@ def loader_target(
 def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
-    """Return a target whose loader is the program that this command starts."""
+    """Return a target whose loader is the program that this command starts, with bounded memory."""
     loader = partial(LoaderProgram, command, held=Held())
     return loader_target(loader, capabilities, command=tuple(command), **declared)
 
@@ -147,10 +153,14 @@ def program_target(
 def embedded_target(
     changed: ChangedLoader, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
 ) -> LoaderTarget:
-    """Return a target with a changed loader in this process and every capability but `lacks`."""
+    """Return a target with a changed loader in this process and every capability but `lacks`.
+
+    `patience` scales the loads' deadlines.
+    """
     host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
 
     def make(folder: Path) -> Loader:
+        """Return a loader on the target's host; it keeps no log in the folder."""
         del folder
         return EmbeddedLoader(changed, host, patience=patience)
 

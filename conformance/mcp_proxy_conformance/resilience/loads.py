@@ -86,7 +86,7 @@ class Loads:
         confirm: bool = True,
         learns: bool = True,
     ) -> None:
-        """Start nothing yet; `make` makes a loader that keeps its log in a folder.
+        """Start no load yet; `make` makes a loader that keeps its log in a folder.
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads that would
         not be answered are left out.
@@ -106,7 +106,7 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Begin the loads of these cases in the background, unless begun before.
+        """Begin the loads of these cases in the background, twelve at once, unless begun before.
 
         The one with the longest deadline begins first, or, without `slowest_first`, in the given
         order.
@@ -117,7 +117,10 @@ class Loads:
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
-        """Return the load of a case; waits for it, raises AdapterError if the program broke."""
+        """Return the load of a case, begun if need be; waits for it, which is shown meanwhile.
+
+        Raises AdapterError if the program broke.
+        """
         if case.id not in self._done:
             self.plan([case])
         while not (load := self._done[case.id]).done():
@@ -131,7 +134,7 @@ class Loads:
         return case.id in self._done and self._done[case.id].done()
 
     def anew(self, case: LoadCase) -> Load:
-        """Load a case once more, whatever is known of its servers, and return that load.
+        """Load a case once more, whatever is known of its servers; wait, and return that load.
 
         `of` still returns the first one.
         """
@@ -153,7 +156,8 @@ class Loads:
         """Load a case, unless the loader would not answer; once more if it hangs.
 
         It is loaded without the control servers if those would stop the loader, and once more if a
-        server got no request, as on a machine too busy to send one before the timeout.
+        server got no request, as on a machine too busy. An unanswered load is learned from, and
+        others like it are ended.
         """
         hung = again = False
         while True:
@@ -189,7 +193,11 @@ class Loads:
                 loader.stop(0.0)
 
     def _once(self, case: LoadCase) -> Load:
-        """Load a case with a loader of its own; raise _GivenUp if that was ended for `_give_up`."""
+        """Load a case with a loader of its own, returned to the pool afterwards.
+
+        Raises _GivenUp if that was ended for `_give_up`, AdapterError if it broke or the run is
+        over.
+        """
         if self._closed.is_set():
             raise AdapterError("the run is over; no other load is made")
         loader = self._take()
@@ -212,7 +220,7 @@ class Loads:
                 self._idle.append(loader)
 
     def _take(self) -> Loader:
-        """Return an idle loader, or a new one."""
+        """Return an idle loader, or a new one with a folder of its own."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -258,7 +266,8 @@ def without_controls(case: LoadCase) -> LoadCase:
 def _loaded(loader: Loader, case: LoadCase) -> Load:
     """Start the servers of a case and have the loader load them, twice if the case has `again`.
 
-    Between the two loads servers that heal become healthy, if the case says so.
+    Between the two loads servers that heal become healthy, if the case says so; without an answer
+    there is no second. Attempts and unplayable faults are kept.
     """
     own = case.servers()
     scripts = read_scripts([_script(server) for server in own])
@@ -306,7 +315,7 @@ def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
 def _is_unasked(load: Load) -> bool:
     """Whether a server that counts requests got none, though its connection is usable.
 
-    Servers whose port is closed at first do not matter.
+    Servers whose port is closed at first do not matter, nor malformed connections.
     """
     closed = closed_at_first(load.case.given.servers)
     malformed = [own.server_id for own in load.case.servers() if own.script[0].do == "malformed"]
@@ -320,7 +329,7 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
     """Have ports that are closed at first listen later in the load of this block.
 
     That is long after every other server got a request: twice the time until then, and half a
-    second. By then a loader has tried the closed port too, in whatever order it goes.
+    second. Nothing is opened if the block ends before.
     """
     closed = closed_at_first(own)
     others = [server.server_id for server in own if server.server_id not in closed]
@@ -354,8 +363,8 @@ def _deadline(case: LoadCase) -> float:
 def _longest(case: LoadCase) -> float:
     """Return the longest that a correct loader may need for a load, in seconds.
 
-    It may load one server after the other, and may wait for the timeout in each attempt at one that
-    does not answer at once. A load gets the same time when it is repeated without its controls.
+    That is 3 s, pauses for each server that is not healthy, and the timeout for each attempt at one
+    that may keep it waiting, `control-down` included.
     """
     tries = case.given.max_attempts
     pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
@@ -365,7 +374,10 @@ def _longest(case: LoadCase) -> float:
 
 
 def _script(server: LoadServer) -> dict[str, Any]:
-    """Return the server in the form that `read_scripts` of the fault servers takes."""
+    """Return the server in the form that `read_scripts` of the fault servers takes.
+
+    Without None.
+    """
     members = msgspec.to_builtins(server)
     script = [
         {name: value for name, value in step.items() if value is not None}
@@ -377,7 +389,10 @@ def _script(server: LoadServer) -> dict[str, Any]:
 
 
 def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
-    """Return the connection that the loader gets: with the case's additions to URL and headers."""
+    """Return the connection that the loader gets: with the case's additions to URL and headers.
+
+    A command is split into program and arguments.
+    """
     handed = dict(connection)
     if isinstance(handed.get("command"), list):
         handed["command"], *handed["args"] = handed["command"]

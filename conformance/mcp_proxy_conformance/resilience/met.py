@@ -23,9 +23,9 @@ def is_unasked(load: Load, server: LoadServer) -> bool:
 
 
 def unasked(load: Load) -> str:
-    """Return the id of a server that fails on a later page, if the loader asked for no later page.
+    """Return the first server that fails on a later page, if none was asked for a later page.
 
-    '' otherwise, also if the case is not about later pages or the loader did not answer the load.
+    "" otherwise, also if the case is not about later pages or the loader did not answer the load.
     """
     if not load.is_answered:
         return ""
@@ -41,9 +41,8 @@ def unasked(load: Load) -> str:
 def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> tuple[Blame, ...]:
     """Return what is wrong with how the load of a server ended, by what the loader met there.
 
-    A loader that goes on after a failure that the source does not name, and gets its first page of
-    tools, has loaded them; later pages that were not asked for do not fail. A contact at a port
-    that refused connections at first is an attempt too many.
+    A loader that gets its first page of tools does not break X.failed; later pages that were not
+    asked for do not fail. A contact at a port that refused connections at first breaks P2.once.
     """
     if is_unasked(load, server):
         return ()
@@ -59,7 +58,7 @@ def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> t
 
 
 def _lists(load: Load, server: LoadServer) -> Iterator[Seen]:
-    """Yield the requests for tools that a server got."""
+    """Yield the requests `tools/list` that a server got, in order."""
     for request in load.servers.log(server.server_id):
         if request.method == "tools/list":
             yield request

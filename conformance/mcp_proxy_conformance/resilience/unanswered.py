@@ -38,7 +38,10 @@ def kind_of(behaviour: Behaviour) -> Kind:
 
 
 def _reached(server: LoadServer, most: int) -> list[Behaviour]:
-    """Return the behaviours that the loader may meet: until one that forbids another attempt."""
+    """Return the behaviours that the loader may meet: until one that forbids another attempt.
+
+    At most as many as its script has.
+    """
     met: list[Behaviour] = []
     for number in range(1, min(most, len(server.script)) + 1):
         met.append(server.behaviour(number))
@@ -59,9 +62,10 @@ class Stoppers:
         self._kinds: dict[Kind, str] = {}
 
     def learn(self, case: LoadCase, servers: FaultServers, loaded: Loaded) -> None:
-        """Remember the failing server of a load that was not answered.
+        """Remember the kind of an unanswered load's failing server, and how the load ended.
 
-        A load of several servers that may have stopped it teaches nothing.
+        A load of several servers that may have stopped it teaches nothing; without any it is the
+        control server or, without controls, healthy ones.
         """
         failing = [
             server
@@ -86,7 +90,10 @@ class Stoppers:
             return bool(self._kinds)
 
     def foretell(self, case: LoadCase) -> str:
-        """Return why a load would stop the loader, in a sentence; empty if it need not."""
+        """Return why a load would stop the loader, in a sentence; "" if it need not.
+
+        In a case about I4.bounded only kinds that were tried count.
+        """
         for server in case.servers():
             for behaviour in _reached(server, case.given.max_attempts):
                 kind = kind_of(behaviour)
@@ -95,9 +102,10 @@ class Stoppers:
         return ""
 
     def _ends_at(self, kind: Kind, *, alike: bool) -> str:
-        """Return how a load of a server of this kind ends, in a sentence; empty if it is not known.
+        """Return how a load of a server of this kind ends, in a sentence; "" if it is not known.
 
-        `alike`: whether kinds that were not tried count as known by others of their group.
+        If healthy servers stop the loader, every kind does. `alike`: whether kinds that were not
+        tried count as known by four others of their group, or by four groups.
         """
         with self._lock:
             known = dict(self._kinds)
@@ -121,7 +129,7 @@ def _words(kind: Kind) -> str:
 
 
 def may_wait(server: LoadServer) -> bool:
-    """Whether a loader may have to wait for the timeout at this server."""
+    """Whether a behaviour of this server may keep a loader waiting for the timeout."""
     return any(_group(kind_of(behaviour)) == WAITS for behaviour in server.script)
 
 
@@ -133,19 +141,25 @@ def _group(kind: Kind) -> str:
 
 
 def waits_at(servers: FaultServers, case: LoadCase) -> str:
-    """Return at which servers of a hung load the loader waits, and for which answer, in words."""
+    """Return at which servers of a hung load the loader waits, and for which answer, in words.
+
+    Only servers that are not healthy; of a case without servers, the controls.
+    """
     own = case.given.servers or case.servers()
     places = [_place(servers, server) for server in own if not is_healthy(server)]
     return "; ".join(places) or "all of its servers are healthy"
 
 
 def is_healthy(server: LoadServer) -> bool:
-    """Whether the server answers rightly in every attempt."""
+    """Whether the server answers rightly in every attempt; a stream does not count as healthy."""
     return all(kind_of(behaviour) == HEALTHY for behaviour in server.script)
 
 
 def _place(servers: FaultServers, server: LoadServer) -> str:
-    """Return a failing server's last request, and how it was answered."""
+    """Return a failing server's last request that was not answered rightly, else its last one.
+
+    Without requests, that it got none.
+    """
     name, log = server.server_id, servers.log(server.server_id)
     if not log:
         return f"{name} ({server.script[0].do}) got no request"

@@ -125,7 +125,10 @@ def walk(
 def _ends(
     server: LoadServer, max_attempts: int, start: int, reads: Reads
 ) -> set[tuple[Status, int]]:
-    """Return the allowed pairs of status and attempts of one load; `start`: attempts before it."""
+    """Return the allowed pairs of status and attempts of one load; `start`: attempts before it.
+
+    With a malformed connection there is no attempt.
+    """
     if server.script[0].do == "malformed":
         return {(s, 0) for s in signal_of(server.script[0], server.timeout_s, reads).classes}
     ends: set[tuple[Status, int]] = set()
@@ -145,7 +148,7 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
     """Return how an attempt that meets this behaviour may be classified.
 
     If it meets the notification of the handshake a client may go on, so `available` is allowed too.
-    A failure of a later page may have any class of failure.
+    A failure of a later page may have any class of failure. `reads` None: no signatures.
     """
     signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
     if behaviour.on == LATER_PAGE and not signal.classes & AVAILABLE:
@@ -188,7 +191,11 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
 
 
 def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
-    """Return how an answer with this status code to the request `on` may be classified."""
+    """Return how an answer with this status code to the request `on` may be classified.
+
+    Of a 401 or 403 the body decides too; other codes below 500 but 404 may have any class of
+    failure.
+    """
     declared = any(text.lower() in body.lower() for text in (SIGNATURE, *signatures))
     is_marked = is_signature(body) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -206,12 +213,12 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
 
 
 def is_signature(body: str) -> bool:
-    """Whether a body of a 403 is plain text that says `ext_authz`, then `timeout`, in one line."""
+    """Whether a body of a 403 is no JSON, and one of its lines says `ext_authz`, then `timeout`."""
     return body[:1] not in ("{", "[", '"') and re.search(".*".join(MARKS), body) is not None
 
 
 def has_tie(body: str) -> bool:
-    """Whether a body of a 403 has a word that may relate it to a timeout or to a connection."""
+    """Whether a body of a 403 has a word of TIES, in any case, that may relate it to a timeout."""
     return any(tie in body.lower() for tie in TIES)
 
 

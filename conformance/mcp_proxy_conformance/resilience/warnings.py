@@ -30,8 +30,9 @@ def _named(server_id: str, text: str) -> bool:
 def warnings(compared: Comparison, load: Load) -> None:
     """Compare the warnings of a load with its outcomes: whom they name, their number and wording.
 
-    The transient and the permanent warning each name servers of their class only and differ in
-    wording; both are given if servers of both failed, and none for a load without servers.
+    The transient and the permanent warning each name servers of their class only, have a word of
+    its sense, and differ in wording; no available server is named; both are given if servers of
+    both failed, and none for a load without servers.
 
     Raises:
         Inconclusive: The case is about warnings, and the loader gives none.

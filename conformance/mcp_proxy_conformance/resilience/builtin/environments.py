@@ -71,7 +71,7 @@ def version(builtin: Builtin) -> str:
     """Return the version of the library in the builtin's environment, which must exist.
 
     Raises:
-        NotInstalled: The environment does not exist.
+        NotInstalled: The environment does not exist, or its interpreter fails.
     """
     ask = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
     python = _python(_place(builtin))
@@ -79,7 +79,10 @@ def version(builtin: Builtin) -> str:
 
 
 def _place(builtin: Builtin) -> Path:
-    """Return the folder of a builtin's environment, which need not exist."""
+    """Return the folder of a builtin's environment, which need not exist.
+
+    Its name has a digest of the requirement and of this interpreter.
+    """
     interpreter = (sys.base_prefix, platform.python_implementation(), platform.python_version())
     digest = hashlib.sha256("\n".join((builtin.requirement, *interpreter)).encode()).hexdigest()
     return cache_folder() / "loaders" / f"{builtin.package}-{digest[:12]}"
@@ -91,14 +94,14 @@ def _python(folder: Path) -> Path:
 
 
 def _make(folder: Path, requirement: str) -> None:
-    """Make a virtual environment in the folder and install the requirement."""
+    """Make a virtual environment in the folder and install the requirement by its pip."""
     _run((sys.executable, "-I", "-m", "venv", str(folder)), requirement)
     pip = (str(_python(folder)), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
     _run((*pip, "install", "--quiet", requirement), requirement)
 
 
 def _move(made: Path, place: Path) -> None:
-    """Move the folder into its place, unless another process was first."""
+    """Move the folder into its place; if another process was first, leave it."""
     try:
         made.rename(place)
     except OSError:
@@ -107,7 +110,10 @@ def _move(made: Path, place: Path) -> None:
 
 
 def _run(words: Sequence[str], requirement: str) -> str:
-    """Run a command and return its output; raises NotInstalled with its last line if it fails."""
+    """Run a command, for 600 s at most, and return its output.
+
+    Raises NotInstalled, with its last line of errors, if it fails.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - interpreters of our own
             words, capture_output=True, text=True, encoding="utf-8", timeout=INSTALL_S, check=False

@@ -18,7 +18,10 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers in one call; return the tools' names, or its error, by server id."""
+    """Load all servers in one call; return {server id: names of its tools, without the prefix}.
+
+    An error of the library is that of every server.
+    """
     connections = {server["server_id"]: connection(server) for server in request["servers"]}
     try:
         tools = await MultiServerMCPClient(connections, tool_name_prefix=True).get_tools()
@@ -38,7 +41,10 @@ async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequenc
 
 
 def connection(server: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a server of the request to the library's form; absent members stay absent."""
+    """Convert a server of the request to the library's form, for stdio or HTTP.
+
+    Its timeout goes to every setting for it; most absent members stay absent.
+    """
     seconds = server.get("timeout_s")
     made: dict[str, Any] = {}
     if seconds is not None:

@@ -17,7 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server with a client of its own; return the names of its tools."""
+    """Load one server, over stdio or HTTP, with a client of its own.
+
+    Return the names of the tools on its first page.
+    """
     seconds = server.get("timeout_s")
     if "command" in server:
         own = {key: server[key] for key in ("command", "args", "env") if server.get(key)}

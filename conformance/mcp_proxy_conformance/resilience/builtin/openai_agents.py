@@ -41,7 +41,7 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Base
 
 
 def server_of(server: Mapping[str, Any], request: Mapping[str, Any]) -> Any:
-    """Convert a server of the request to the library's form; absent members stay absent."""
+    """Convert a server of the request to the library's form: stdio or HTTP, timeouts, repeats."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {
         "name": server["server_id"],

@@ -48,7 +48,7 @@ async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequenc
 
 
 def toolset(server: Mapping[str, Any]) -> Any:
-    """Convert a server of the request to the library's form."""
+    """Convert a server of the request to a toolset of the library, over stdio or HTTP."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {"id": server["server_id"]}
     if seconds is not None:

@@ -36,12 +36,13 @@ LEFT_S = 1.0
 
 
 def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]]) -> Load:
-    """Make a load of many servers from one of a single server, called for each in turn.
+    """Return a load of many servers that calls that of a single one for each in turn.
 
     An exception is the result of its server.
     """
 
     async def load_all(request: Request) -> Mapping[str, Result]:
+        """Load the request's servers one after another; return {server id: tools or exception}."""
         results: dict[str, Result] = {}
         for server in request["servers"]:
             try:
@@ -54,7 +55,10 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 
 
 def answered(line: str, load: Load) -> dict[str, Any]:
-    """Return the answer to one line: to hello, or to a load, which is run; else an `error`."""
+    """Return the answer to one line: to hello, or to a load, which is run.
+
+    For a line that is no such request it is an `error`.
+    """
     number = None
     try:
         request = json.loads(line)
@@ -74,7 +78,10 @@ def answered(line: str, load: Load) -> dict[str, Any]:
 
 
 def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Result]:
-    """Run a load in an event loop of its own and return its results; cancel the tasks it leaves."""
+    """Run a load in an event loop of its own and return its results; cancel the tasks it leaves.
+
+    If these do not end in 1 s, the loop is left open.
+    """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -102,7 +109,10 @@ def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
 
 
 def main(script: str, function: str) -> None:
-    """Answer line by line until standard input ends; all other output goes to standard error."""
+    """Answer line by line until standard input ends; all other output goes to standard error.
+
+    `function` of the file `script` loads: `every`, or `one` for each server in turn.
+    """
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         defined = runpy.run_path(script)

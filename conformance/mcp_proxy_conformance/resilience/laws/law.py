@@ -45,7 +45,8 @@ class Declared:
     def words(self, server: LoadServer, most: int) -> set[str]:
         """Return the values of `word` that the source text allows for a load of that server.
 
-        `most`: the bound of attempts. A behaviour that the text leaves open allows every word.
+        `most`: the bound of attempts. A behaviour that the text leaves open allows every word but
+        `missing`.
         """
         if any(map(is_open, server.script)):
             return {*WORDS, "failed"}
@@ -76,7 +77,7 @@ class LoadLaw:
 
 
 def script_in_words(server: LoadServer) -> str:
-    """Return the script of a server in one line."""
+    """Return the script of a server in one line: its behaviours, joined by "then"."""
     return ", then ".join(map(_in_words, server.script))
 
 
@@ -101,7 +102,10 @@ def _in_words(behaviour: Behaviour) -> str:
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[LoadServer, ServerOutcome]]:
-    """Yield pairs of a server of the case and its outcome; servers without one are left out."""
+    """Yield (server of the case, its outcome), in the case's order.
+
+    Servers without one are left out.
+    """
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
@@ -111,6 +115,11 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
     """Return the judge of the law `status` or `attempts`: each server ends as its script allows."""
 
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+        """Compare each server's status, or its attempts, with what its script allows.
+
+        A status that is none of the four words breaks O2.word. An allowed end shows the clauses of
+        the topic to hold.
+        """
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
             name, attempts = server.server_id, loads[0].attempts[server.server_id]
@@ -162,7 +171,11 @@ def _after(attempts: int | None) -> str:
 
 
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
-    """Law: each server has one outcome, either with its own tools or with an error."""
+    """Law: each server has one outcome, either with its own tools or with an error.
+
+    A failed one has no tools and an error of text; an available one no error and, unless its script
+    is open, exactly its tools.
+    """
     compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(server.server_id for server in case.given.servers)
     compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
@@ -196,7 +209,10 @@ def _ids(loaded: Loaded) -> list[str]:
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
-    """Law: the loader reports as many attempts as the server counted."""
+    """Law: the loader reports as many attempts as the server counted; 1 counts too after a success.
+
+    Servers that cannot count are left out.
+    """
     compared = Comparison()
     for server, outcome in _each(case, loads[0].loaded):
         attempts = loads[0].attempts[server.server_id]
@@ -207,9 +223,9 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return the other load of the law of order: the same servers in reverse order.
+    """Return the other load of the law of order: the same servers in reverse order, loaded once.
 
-    An empty list for a single server.
+    [] for a single server.
     """
     servers = case.given.servers
     if len(servers) == 1:
@@ -218,9 +234,9 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return the other loads of the law of isolation: each server by itself.
+    """Return the other loads of the law of isolation: each server by itself, loaded once.
 
-    An empty list for a single server.
+    [] for a single server.
     """
     most, servers = case.given.max_attempts, case.given.servers
     if len(servers) == 1:
@@ -229,7 +245,10 @@ def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
-    """Law: a server's status does not depend on the order of the servers."""
+    """Law: a server's status does not depend on the order of the servers.
+
+    Two that the source both allows do not matter.
+    """
     compared = Comparison()
     for other in loads[1:]:
         for server in case.given.servers:
@@ -240,7 +259,11 @@ def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
-    """Law: a server has the same status and tools as in a load by itself."""
+    """Law: a server has the same status as in a load by itself, and the same tools.
+
+    Tools are compared if it is available in both. It is shown to hold only where another server
+    failed.
+    """
     compared = Comparison()
     failed = any(outcome.status != "available" for _, outcome in _each(case, loads[0].loaded))
     for server, other in zip(case.given.servers, loads[1:], strict=False):
@@ -279,7 +302,10 @@ def _same(
 
 
 def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
-    """Law: a server that has healed is available in the second load."""
+    """Law: a server that has healed is available in the second load, if there was one.
+
+    Servers whose healing changes nothing are left out.
+    """
     compared, again = Comparison(), loads[0].again
     for server in case.given.servers if again is not None else ():
         if server.heals and again is not None and healed(server) != server:
@@ -290,7 +316,7 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ends(_case: LoadCase, loads: Several, _: Declared) -> Comparison:
-    """Law: a load is answered, whatever its servers do."""
+    """Law: a load is answered, whatever its servers do; one that was not tried is not judged."""
     compared = Comparison()
     if not loads[0].untried:
         answered(compared, loads[0], shows=["I4.bounded"])

@@ -16,9 +16,10 @@ FEW = 3
 
 
 def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
-    """Yield smaller loads in rounds, which are run to find a shorter example of a breach.
+    """Yield rounds of smaller loads, in which a shorter example of a breach is looked for.
 
-    The last round has the same servers and fewer attempts.
+    Rounds have fewer servers first, then simpler scripts; the last has the same servers and fewer
+    attempts.
     """
     given = case.given
     for several in _fewer(given.servers):
@@ -33,7 +34,7 @@ def size(case: LoadCase) -> tuple[int, int, int]:
 
 
 def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]]:
-    """Yield, by round, the servers of smaller loads; those that leave out most come first.
+    """Yield, by round, the servers of smaller loads: single ones, pairs, all but one.
 
     In the last round no server is left out, but one has a simpler script.
     """
@@ -52,7 +53,10 @@ def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]
 
 
 def _simpler(script: tuple[Behaviour, ...]) -> Iterator[tuple[Behaviour, ...]]:
-    """Yield the script without one behaviour, then with a healthy one in place of each."""
+    """Yield the script without one behaviour, if it has several.
+
+    Then with a healthy one for each.
+    """
     if len(script) > 1:
         for at in range(len(script)):
             yield script[:at] + script[at + 1 :]

@@ -138,7 +138,11 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
 
 
 def recipes() -> st.SearchStrategy[Recipe]:
-    """Return the strategy that generates loads: scripts of servers, and a bound of attempts."""
+    """Return the strategy that generates loads: scripts of 1 to 8 servers, 1 to 4 attempts.
+
+    A script has one to four behaviours or, for one server in eight, a fault of the whole
+    connection.
+    """
     several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
     whole = st.sampled_from([[behaviour] for behaviour in connections()])
     scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
@@ -148,7 +152,7 @@ def recipes() -> st.SearchStrategy[Recipe]:
 
 
 def tours(reads: Reads) -> list[LoadCase]:
-    """Return the loads that every run tries, however few are generated."""
+    """Return the fixed loads that every run tries, however few are generated."""
     return [a_load(scripts, most, reads) for most, scripts in TOURS]
 
 
@@ -159,11 +163,11 @@ def built(recipe: Recipe, reads: Reads) -> LoadCase:
 
 
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
-    """Return a load case whose servers have these scripts.
+    """Return a load case whose servers, at most eight, have these scripts and one tool each.
 
     Behaviours become healthy ones where a third server would keep the loader waiting, or where a
-    signature that the loader declares changes their meaning. A server over stdio becomes one that
-    refuses connections for a loader that does not declare stdio.
+    declared signature changes their meaning. A server over stdio becomes one that refuses
+    connections for a loader that does not declare stdio.
     """
     servers, waiting = [], 0
     for name, scripted in zip(NAMES, scripts, strict=False):
@@ -205,7 +209,10 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
 
 
 def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
-    """Return a case that loads these servers, heals them, and loads again; its id is a digest."""
+    """Return a case that loads these servers, heals them, and loads again, without controls.
+
+    It has the outcomes allowed before and after; its id is a digest.
+    """
     given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
     return LoadCase(
@@ -230,6 +237,7 @@ def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return the outcome that a case expects of a server: what the source allows for its script.
 
     If the source leaves a behaviour of it open, every failure and any tools are allowed too.
+    Attempts are None where they cannot be counted.
     """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
