@@ -1,4 +1,4 @@
-"""Bounded reading of files that a user names: regular ones only, up to a size limit."""
+"""Bounded reading of files that a user names: regular ones only, up to a size; TOML; nesting."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
 
     def holds(self, number: int) -> bool:
-        """Whether the number is within the bounds."""
+        """Whether the number is within the bounds; with `equals`, whether it is that number."""
         if self.equals is not None:
             return number == self.equals
         return self.min <= number and (self.max is None or number <= self.max)
@@ -132,7 +132,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     then: Then
 
     def tools(self) -> frozenset[ToolKey]:
-        """Return the tools of its stage that it is about: those that it names or asks for."""
+        """Return the tools that it names in `disabled`, `withheld`, `described` or its request.
+
+        Without any, the tools of its stage that its query finds; none without a query.
+        """
         named = [*(self.then.disabled or ()), *self.then.withheld, *self.then.described]
         named += [self.when.tool] if self.when.tool is not None else []
         if named:
@@ -160,7 +163,7 @@ class CitingCase(Protocol):
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Return every discovery case, in order of file name."""
+    """Return every discovery case, in order of file name, read once. Raises BadCase."""
     decoded = []
     for path in case_files("discovery"):
         try:
@@ -171,7 +174,7 @@ def cases() -> tuple[Case, ...]:
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case and the world of its stage: a file beside the case, or a shipped stage.
+    """Read a user's case and the world of its stage: a file beside the case, else a shipped stage.
 
     Raises:
         BadCase: One of them cannot be read, or the case names an unknown area or clause.
@@ -223,7 +226,10 @@ class OwnCase(NamedTuple):
 
 
 def each_case(area: str) -> pytest.MarkDecorator:
-    """Return a decorator that parametrises a check with the cases of an area, each on its stage."""
+    """Return a decorator that parametrises a check with the shipped cases of an area.
+
+    Each runs on its stage.
+    """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
     chosen = [case for case in cases() if case.area == area]

@@ -80,7 +80,11 @@ class Grid(
     outside: tuple[Outside, ...] = ()
 
     def rows_of(self, state: tuple[str, ...]) -> frozenset[str]:
-        """Return the ids of the rows to which a tool or server in that state belongs."""
+        """Return the ids of the rows to which a tool or server in that state belongs.
+
+        With more than one lock, those are the rows for several, if any; else rows with a state that
+        one of its words begins with.
+        """
         several = [row.id for row in self.rows if row.several]
         if several and len(state) > 1:
             return frozenset(several)
@@ -89,7 +93,7 @@ class Grid(
         )
 
     def rows_with(self, clause: str) -> frozenset[str]:
-        """Return the ids of the rows in which a clause stands."""
+        """Return the ids of the rows in whose cells of the grid a clause stands."""
         return frozenset(
             row for cells in self.cells if clause in cells.clauses for row in cells.rows
         )
@@ -114,6 +118,9 @@ def grids() -> tuple[Grid, ...]:
 
 
 def grid_of(profile_id: str) -> Grid | None:
-    """Return the grid of a profile, of several joined by `+` that of the first; None without."""
+    """Return the first grid for a profile of any version; None without one.
+
+    Of several joined by `+`, the first counts.
+    """
     first = profile_id.split(BESIDE, maxsplit=1)[0].partition("@")[0]
     return next((grid for grid in grids() if first in grid.profiles), None)

@@ -1,4 +1,4 @@
-"""Index of the checks and cases, read from the check modules without running them."""
+"""Index of checks, read from their modules without running them, and of the names of cases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Che
 
 @cache
 def _functions() -> tuple[tuple[str, ast.FunctionDef], ...]:
-    """Return (module, function) for every check, as parsed from the installed files."""
+    """Return (module, function) for every check, by module and line, parsed once.
+
+    Checks are the functions `test_…` at the top of `test_*.py`.
+    """
     tests: list[tuple[str, ast.FunctionDef]] = []
     for path in sorted(checks_dir().rglob("test_*.py")):
         module = str(path.relative_to(checks_dir()))
@@ -62,7 +65,10 @@ def checks_in(folder: str) -> tuple[Check, ...]:
 
 
 def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
-    """Return the Check of a parsed function; its sentence is the docstring's first paragraph."""
+    """Return the Check of a parsed function.
+
+    Its sentence is the docstring's first paragraph on one line, empty without one.
+    """
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
         module=module,
@@ -74,7 +80,7 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 
 
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
-    """Return the distinct clauses that a check cites by @requirement or by the cases it runs."""
+    """Return the distinct clauses that a check cites by @requirement or by its cases."""
     clauses: list[str] = []
     for name, words in _decorated(node):
         if name == "requirement":
@@ -96,7 +102,10 @@ def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
-    """Yield each decorator that is a call: its name, and its literal arguments as texts."""
+    """Yield (name, arguments) of each decorator that is a call of a plain name.
+
+    The arguments are its positional literals, as texts.
+    """
     for call in node.decorator_list:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
@@ -115,14 +124,14 @@ def split(name: str) -> tuple[str, str]:
 
 
 def names() -> tuple[str, ...]:
-    """Return the name of every check and of every case."""
+    """Return the name of every check, then of every case."""
     return (*(check.name for check in checks()), *cited_by_case())
 
 
 def names_like(name: str) -> tuple[bool, str]:
     """Return (True, the check or case of that name), or (False, the nearest name that exists).
 
-    Of `check[case]` only the check is looked up.
+    Of `check[case]` only the check is looked up; the nearest is empty if there are no names.
     """
     known = names()
     check, case = split(name)

@@ -13,7 +13,10 @@ WIDTH = 100
 
 
 def write(path: Path, value: msgspec.Struct) -> None:
-    """Write the value to a file as laid-out JSON; create its folder if missing."""
+    """Write the value to a file as laid-out JSON, ending with a line break.
+
+    Its folder is made if missing.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
 
@@ -38,7 +41,10 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 
 
 def lean(value: Any) -> Any:
-    """Return the value as plain data, structs without the members that have their default value."""
+    """Return the value as plain data, structs without the members that have their default value.
+
+    Members that are unset are left out; required ones never; tuples become lists.
+    """
     if isinstance(value, msgspec.Struct):
         members = {}
         for field in msgspec.structs.fields(value):

@@ -94,7 +94,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def signal(self) -> str:
-        """Its word, with its code and with the request that it concerns unless it is the first."""
+        """Its word, with its code, if any, and its request unless that is the first one."""
         code = [] if self.code is None else [str(self.code)]
         place = [] if self.on == "initialize" or self.is_of_connection else [f"at {self.on}"]
         return " ".join([self.do, *code, *place])
@@ -128,18 +128,18 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def signal(self) -> tuple[str, ...]:
-        """Its behaviours in words, one for each attempt of its script; empty if it is healthy."""
+        """Its behaviours in words, one for each attempt of its script; empty if all are healthy."""
         words = tuple(behaviour.signal for behaviour in self.script)
         return () if set(words) == {"healthy"} else words
 
     @property
     def heals(self) -> bool:
-        """Whether the fault can clear while the loader keeps its connection."""
+        """Whether the first attempt's fault can clear while the loader keeps its connection."""
         return self.script[0].do in HEALABLE
 
 
 def healed(server: LoadServer) -> LoadServer:
-    """Return a server with the fault cleared if it can clear, else the same server."""
+    """Return the server with a healthy script if its fault can clear, else the same server."""
     return (
         msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
         if server.heals
@@ -194,7 +194,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The capabilities that its servers need, besides those of its clauses."""
+        """The capabilities that its servers need, besides those of its clauses: stdio or none."""
         scripts = (server.script for server in self.given.servers)
         return (STDIO,) if any(act.has_command for script in scripts for act in script) else ()
 
@@ -221,7 +221,10 @@ CONTROLS: dict[str, Expected] = {
 
 @cache
 def load_cases() -> tuple[LoadCase, ...]:
-    """Return every case in fixtures/resilience, in order of file name."""
+    """Return every case in fixtures/resilience, in order of file name, read once.
+
+    Raises BadLoadCase.
+    """
     return tuple(map(read, case_files("resilience")))
 
 
@@ -260,7 +263,10 @@ def read_own(path: Path) -> LoadCase:
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
-    """Yield each inconsistency of a case as a sentence with its repair."""
+    """Yield each inconsistency of a case as a sentence with its repair.
+
+    They are of ids, outcomes, clauses and scripts.
+    """
     ids = [server.server_id for server in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
         yield "two servers have the same id, or one has the id of a control; rename one"
@@ -286,7 +292,10 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
 
 
 def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
-    """Yield what is wrong with a behaviour, given its script's length and all servers' ids."""
+    """Yield what is wrong with a behaviour: members it lacks or must not have, company, target.
+
+    `length` is that of its script, `ids` are those of all servers.
+    """
     needs, may = NEEDS.get(behaviour.do, ()), MAY_HAVE.get(behaviour.do, ())
     has = {name for name in behaviour.__struct_fields__[2:] if getattr(behaviour, name) is not None}
     if lacking := set(needs) - has:

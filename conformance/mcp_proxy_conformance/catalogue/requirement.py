@@ -99,7 +99,10 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return self.clauses[clause_id]
 
     def source(self, clause_id: str) -> Source:
-        """Return where the clause stands in a source text: its own place or its requirement's."""
+        """Return where the clause stands in a source text: its own place, else its requirement's.
+
+        Raises UnknownClause.
+        """
         return self.clause(clause_id).source or self.owner(clause_id).source
 
     def owner(self, clause_id: str) -> Requirement:
@@ -108,7 +111,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return next(row for row in self.requirements if clause in row.clauses)
 
     def meant(self, wanted: str) -> tuple[str, ...]:
-        """Return the ids of the clauses that are wanted: a requirement's, or the one of that id.
+        """Return the ids of the wanted clauses: all of a requirement, or the one of that id.
 
         Raises:
             UnknownClause: It is neither; the message names the nearest id.
@@ -175,7 +178,10 @@ class Profile(_Row, frozen=True, kw_only=True):
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:
-        """Combine both profiles into one; its `version` is that of this one."""
+        """Combine both profiles into one, with the clauses and floors of both.
+
+        Its `version` is that of this one, `versions` has both.
+        """
         return Profile(
             id=f"{self.id}{BESIDE}{other.id}",
             version=self.version,
@@ -217,7 +223,10 @@ def profile(wanted: str) -> Profile:
 
 
 def _version(wanted: str) -> Profile:
-    """Return the profile of an id, in the version after its `@`, else in the newest."""
+    """Return the profile of an id, in the version after its `@`, else in the newest.
+
+    Raises UnknownProfile.
+    """
     profile_id, at, version = wanted.partition("@")
     known = {candidate.id: candidate for candidate in profiles()}
     if profile_id not in known:
@@ -246,7 +255,7 @@ def versions() -> tuple[Profile, ...]:
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:
-    """Mark a check with the clauses that it judges, all convicting or all advisory.
+    """Return a decorator that marks a check with the clauses that it judges, all of one level.
 
     Raises:
         UnknownClause: An id is in no catalogue.
@@ -274,7 +283,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
 
 def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
-    """Return the error sentence for an unknown id, with the nearest known one."""
+    """Return the error sentence for an unknown id, with the nearest known one, if any."""
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."

@@ -18,12 +18,12 @@ def _data() -> Path:
 
 
 def fixtures_dir() -> Path:
-    """The folder of requirement catalogues, profiles, stages and cases."""
+    """Return the folder of requirement catalogues, profiles, stages and cases."""
     return _data() / "fixtures"
 
 
 def case_files(kind: str) -> list[Path]:
-    """The files of cases, each in a folder for its area, in order of file name.
+    """Return the files of cases, each in a folder for its area, in order of file name.
 
     `kind` is `discovery` or `resilience`.
     """
@@ -31,10 +31,10 @@ def case_files(kind: str) -> list[Path]:
 
 
 def schemas_dir() -> Path:
-    """The folder of JSON Schemas (draft 2020-12)."""
+    """Return the folder of JSON Schemas (draft 2020-12)."""
     return _data() / "schemas"
 
 
 def checks_dir() -> Path:
-    """The absolute folder of the installed checks, one subfolder a profile."""
+    """Return the absolute folder of the installed checks, with subfolders such as `discovery`."""
     return PACKAGE / "checks"

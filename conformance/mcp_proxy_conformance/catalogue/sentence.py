@@ -38,7 +38,7 @@ class Sentences(
 
 @cache
 def sentences() -> tuple[Sentence, ...]:
-    """Return every sentence of the source texts."""
+    """Return every sentence of the source texts, in the order of their file, read once."""
     data = (fixtures_dir() / "sentences.toml").read_bytes()
     return msgspec.toml.decode(data, type=Sentences).rows
 

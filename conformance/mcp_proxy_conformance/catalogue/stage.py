@@ -20,7 +20,10 @@ class BadStage(ValueError):
 
 @cache
 def stage(name: str) -> World:
-    """Return the stage of that name from fixtures/stages; raises BadStage."""
+    """Return the stage of that name from fixtures/stages, read once.
+
+    Raises BadStage if it is missing or malformed.
+    """
     path = fixtures_dir() / "stages" / f"{name}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=World)

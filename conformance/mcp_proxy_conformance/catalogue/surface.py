@@ -1,4 +1,4 @@
-"""Surface: a target's names for the tools, arguments and members that the checks need."""
+"""Surface: a target's names for the tools, arguments and members that checks need; the statuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         }
 
         def fill(value: Any) -> Any:
-            """Return the value with its holes filled, inside lists and objects too."""
+            """Return the value with its holes filled, inside lists and objects too.
+
+            Names of members stay.
+            """
             if isinstance(value, dict):
                 return {name: fill(inner) for name, inner in value.items()}
             if isinstance(value, list):
@@ -47,7 +50,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def names_the_tool(self) -> bool:
-        """Whether the filled template depends on the tool, so that it can call each one."""
+        """Whether the filled template depends on the tool's name, so that it can call each one."""
         first, second = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
         return first != second
 

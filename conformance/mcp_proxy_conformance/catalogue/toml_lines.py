@@ -33,7 +33,8 @@ class TomlLines:
     def line(self, place: Sequence[str | int], value: object = None) -> int:
         """Return the line of a place, or of its nearest ancestor in the text; 1 without one.
 
-        With a text as `value`: the first line from there on that has it in quotes, if any has.
+        With a non-empty text as `value`: the first line from there on that has it in quotes, if any
+        has.
         """
         known, at = self.places, tuple(place)
         while at not in known and at:
@@ -47,7 +48,10 @@ class TomlLines:
 
     @cached_property
     def places(self) -> dict[Place, int]:
-        """The lines of all tables and members by their places, in document order."""
+        """The lines of all tables and members by their places, in document order.
+
+        A part of a dotted place has the first line of it.
+        """
         lines: dict[Place, int] = {}
         counts: dict[Place, int] = {}
         table: Place = ()
@@ -88,7 +92,10 @@ def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
 
 
 def _bare(text: str) -> str:
-    """Return the text without comments and multi-line strings; all line breaks stay."""
+    """Return the text without comments and multi-line strings.
+
+    Other strings and all line breaks stay.
+    """
     return _NOT_MEANT.sub(lambda match: _emptied(match.group()), text)
 
 

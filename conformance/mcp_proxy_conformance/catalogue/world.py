@@ -50,7 +50,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     canaries: tuple[str, ...] = ()
 
     def holds(self, query: str) -> bool:
-        """Whether a one-word query of the world's own words is meant to find this tool."""
+        """Whether a one-word query is this tool's name, its word or one of its groups."""
         return query in (self.name, self.word, *self.groups)
 
 
@@ -95,7 +95,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     agent: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless exactly one action is set, and the server where it needs one."""
+        """Raise ValueError unless exactly one action is set, and the server where it needs one.
+
+        Asking, restarting and refreshing need none.
+        """
         verbs = [getattr(self, verb) for verb in VERBS]
         if sum(verb is not None for verb in verbs) != 1:
             raise ValueError(f"a step must have exactly one of {', '.join(VERBS)}")
@@ -122,20 +125,20 @@ class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     requests: tuple[dict[str, Any], ...] = ()
 
     def server(self, name: str) -> Server:
-        """The server of that name; KeyError when the world has none."""
+        """Return the server of that name; KeyError when the world has none."""
         for server in self.servers:
             if server.name == name:
                 return server
         raise KeyError(name)
 
     def tools(self) -> dict[ToolKey, Tool]:
-        """Every tool that ever exists in this world, those of `add` steps included."""
+        """Return every tool that ever exists in this world, by key; those of `add` steps too."""
         tools = {ToolKey(s.name, t.name): t for s in self.servers for t in s.tools}
         tools |= {ToolKey(s.server, s.add.name): s.add for s in self.steps if s.add is not None}
         return tools
 
     def queries(self) -> tuple[str, ...]:
-        """Every declared one-word query: each tool's word, its groups, and the extra words."""
+        """Return each declared one-word query once: words and groups of tools, extra words."""
         declared: dict[str, None] = {}
         for tool in self.tools().values():
             declared |= dict.fromkeys([*([tool.word] if tool.word else []), *tool.groups])
@@ -150,7 +153,11 @@ def tool(
     groups: tuple[str, ...] = (),
     locked: Any = (),
 ) -> tuple[Tool, tuple[LockKind, ...]]:
-    """Return a tool for `server`, with its locks; its word is its name's first part by default."""
+    """Return (tool, its locks) for `server`; its word is its name's first part by default.
+
+    The default description has the parts of the name and the groups; `locked` is one kind or
+    several.
+    """
     word = word or name.partition("_")[0]
     text = description or " ".join([*name.split("_"), *groups]).capitalize()
     kinds = (locked,) if isinstance(locked, str) else tuple(locked)
@@ -163,7 +170,7 @@ def server(
     trusted: bool = True,
     allow: tuple[str, ...] | None = None,
 ) -> tuple[Server, tuple[Step, ...]]:
-    """Return a server for `world`, and the steps that lock its tools, user before config.
+    """Return (server, steps) for `world`; the steps lock its tools, user before config.
 
     Locks of other kinds are ignored.
     """
@@ -215,12 +222,18 @@ class ToolState:
 
 
 def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
-    """Map each locked tool, as `server:tool`, to its locks in words."""
+    """Map each locked tool, as `server:tool`, to its locks in words.
+
+    Callable tools are left out.
+    """
     return {str(name): state.locks for name, state in states.items() if state.locks}
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks at start: `config` where an operator's list excludes the tool."""
+    """Return each tool's locks at start: `config` where an operator's list excludes the tool.
+
+    Tools that steps add are not there yet.
+    """
     states = {}
     for server in world.servers:
         deny, allow = set(server.deny), set(server.allow or ())
@@ -247,7 +260,11 @@ def final(world: World) -> dict[ToolKey, ToolState]:
 
 
 def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[ToolKey, ToolState]:
-    """Return the new states of the tools that a step concerns; empty if it changes nothing."""
+    """Return the new states of the tools that a step concerns; empty if it changes nothing.
+
+    An added tool takes over its server's state; a change counts only if an untrusted tool was
+    approved.
+    """
     if step.add is not None:
         server = world.server(step.server)
         beside = next((s for k, s in states.items() if k.server == step.server), ToolState())
@@ -279,7 +296,7 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
 
 
 def _locked(state: ToolState, kind: str | None, *, on: bool) -> ToolState:
-    """Return the state with a lock of that kind laid or, with `on` false, lifted.
+    """Return the state with a lock of that kind set or, with `on` false, lifted.
 
     Any kind but config, user and quarantine is that of the whole server.
     """

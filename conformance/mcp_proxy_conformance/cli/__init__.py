@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line: its root command, one module per command, imported on use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ Examples:
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Print the versions of the suite, of Python and of each profile, and end."""
+    """Print the versions of the suite, of Python and of each profile, and end.
+
+    Nothing without the option, or while a shell completes.
+    """
     del parameter
     if not value or context.resilient_parsing:
         return

@@ -37,11 +37,15 @@ def command_line(
 
 
 def _from_the_top(context: click.Context) -> list[click.Context]:
+    """Return the context and all its parents, the root's first."""
     return [*(_from_the_top(context.parent) if context.parent is not None else []), context]
 
 
 def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """Yield (parameter, value) for what the command line gave, unless it only selects or shows."""
+    """Yield (parameter, value) for what the command line gave, unless it only selects or shows.
+
+    Flags that are off and empty lists are left out; 0 and "" are not.
+    """
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         value = context.params.get(parameter.name or "")
@@ -51,6 +55,7 @@ def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter
 
 
 def _option(parameter: click.Parameter, value: Any) -> list[str]:
+    """Return an option as words: its first spelling alone if it is true, else before each value."""
     name = parameter.opts[0]
     if value is True:
         return [name]

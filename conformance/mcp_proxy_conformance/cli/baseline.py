@@ -109,6 +109,10 @@ def record_(
 
 
 def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind) -> Recording:
+    """Describe the target by the options, record it in the scratch folder, and close it.
+
+    Raises BadTarget.
+    """
     kind, file = target_meant(kind, options["target_file"])
     described = describe(
         kind=kind, file=file, given=target_options(options), environment=os.environ
@@ -156,6 +160,10 @@ def accept(old: Path, new: Path, reason: str) -> None:
 
 
 def _read(folder: Path) -> Recording:
+    """Return the recording in a folder, of the stage that is recorded.
+
+    Exit with 2 if it is unusable.
+    """
     try:
         return read(folder, stage=STAGE)
     except BadBaseline as error:
@@ -163,7 +171,10 @@ def _read(folder: Path) -> Recording:
 
 
 def _compared(old: Recording, new: Recording) -> dict[str, str]:
-    """Map each request whose answers differ, or that one recording lacks, to a text about it."""
+    """Map each request whose answers differ, or that one recording lacks, to a text about it.
+
+    Differing entries count as well as whole answers.
+    """
     differences: Differences = answers_changed(old.bodies, new.bodies, new.members)
     differences |= entries_changed(old.bodies, new.bodies, new.members)
     texts = {key: repr(difference) for key, difference in differences.items()}
@@ -173,6 +184,7 @@ def _compared(old: Recording, new: Recording) -> dict[str, str]:
 
 
 def _listing(changed: dict[str, str]) -> str:
+    """Return the first twenty differences as lines, the number of the rest and of all."""
     lines = [f"{key}\n  {inert(text)}" for key, text in list(changed.items())[:SHOWN]]
     if len(changed) > SHOWN:
         lines.append(f"… and {len(changed) - SHOWN} more")
@@ -181,5 +193,6 @@ def _listing(changed: dict[str, str]) -> str:
 
 
 def _stop(code: int, sentence: str) -> NoReturn:
+    """Print the sentence to standard error and exit with the code."""
     click.echo(sentence, err=True)
     sys.exit(code)

@@ -84,6 +84,7 @@ def check(file: Path) -> None:
 
 
 def _last_day(expires: datetime | None) -> date:
+    """Return the day given, or the one in 90 days; exit with 2 if it is in the past."""
     if expires is None:
         return today() + timedelta(days=DAYS)
     if expires.date() < today():
@@ -92,5 +93,6 @@ def _last_day(expires: datetime | None) -> date:
 
 
 def _stop(sentence: str) -> NoReturn:
+    """Print the sentence, escaped, to standard error and exit with 2."""
     click.echo(inert(sentence), err=True)
     sys.exit(DECLARATION)

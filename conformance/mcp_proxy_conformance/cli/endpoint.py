@@ -130,6 +130,7 @@ def endpoint(outer: dict[str, Any], /, **inner: Any) -> None:
 
 
 def _refuse(outer: dict[str, Any]) -> None:
+    """Exit with 2 if an option is set that does not apply to an endpoint; print which."""
     needless = sorted(n for n, value in outer.items() if value is not None and n not in TAKEN)
     if set(needless) & set(ONE_BUDGET):
         click.echo(
@@ -144,6 +145,10 @@ def _refuse(outer: dict[str, Any]) -> None:
 
 
 def _words(command: str | None) -> tuple[str, ...]:
+    """Split a command line into words as a shell does; exit with 2 if that fails.
+
+    None is no words.
+    """
     try:
         return tuple(shlex.split(command or ""))
     except ValueError as error:
@@ -158,7 +163,10 @@ def _endpoint(
     secrets: frozenset[str],
     file: Path | None,
 ) -> Endpoint:
-    """Return the Endpoint that the options describe; raises BadEndpoint or BadTarget."""
+    """Return the Endpoint that the options describe, completed by the target file.
+
+    Raises BadEndpoint for options that contradict each other or are unusable, or BadTarget.
+    """
     if bool(inner["url"]) == bool(words):
         raise BadEndpoint(
             "`run endpoint` judges one endpoint; give either --url URL or --stdio CMD"
@@ -201,6 +209,7 @@ def _endpoint(
 
 
 def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
+    """Return the surface with the names that the options give in place of its own."""
     names: dict[str, Any] = {}
     if inner["tool"] is not None:
         names["discovery_tool"] = inner["tool"]
@@ -214,6 +223,10 @@ def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
 
 
 def _template(text: str, option: str) -> ToolTemplate:
+    """Return a template of `TOOL=JSON` or `TOOL`, without arguments; BadEndpoint if it is neither.
+
+    `option` is named in the error.
+    """
     tool, _, arguments = text.partition("=")
     try:
         read = json.loads(arguments or "{}")

@@ -83,6 +83,10 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
 
 
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
+    """Return the page for an id, `sentences`, a protocol, or everything; raises UnknownClause.
+
+    A case has a page only as text; `within` restricts everything to a profile.
+    """
     if wanted == "sentences":
         return sentence_page()
     if wanted in PAGES:
@@ -96,6 +100,10 @@ def _explanation(wanted: str, within: Profile | None, form: str) -> str:
 
 
 def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
+    """Yield the lines on the wanted requirements and clauses.
+
+    A clause alone, without its requirement.
+    """
     for number, row in enumerate(requirements(wanted, within)):
         if row.id == wanted or not wanted:
             yield from ([""] if number else [])
@@ -109,6 +117,10 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
 
 
 def _clause(facts: Explained) -> Iterator[str]:
+    """Yield the lines on a clause: source, conditions, profiles, checks, interpretations, cases.
+
+    Also the mutants that proofs.toml lists, with their killers.
+    """
     clause = facts.clause
     yield f"{clause.id}  ({MEANING[clause.level].partition(':')[0]})\n  {clause.text}"
     yield f"\nsource: {facts.source.text}, {facts.source.at}\nobserved: {clause.observed}"
@@ -135,5 +147,6 @@ def _clause(facts: Explained) -> Iterator[str]:
 
 
 def _stop(sentence: str) -> NoReturn:
+    """Print the sentence to standard error and exit with 2."""
     click.echo(sentence, err=True)
     sys.exit(DECLARATION)

@@ -41,6 +41,7 @@ HELP = {
 
 
 def _inputs(command: F) -> F:
+    """Decorate the command with an option for each of HELP, which the environment can set too."""
     for name, text in reversed(HELP.items()):
         option = f"--{name.replace('_', '-')}"
         command = click.option(
@@ -91,7 +92,10 @@ def gate(*, out: Path, **values: str) -> None:
 
 
 def _judged(inputs: Inputs, out: Path, job: Job) -> int:
-    """Run what the inputs describe; return the exit code, never 0 if there is no report."""
+    """Run what the inputs describe, after removing old files; return the exit code.
+
+    It is 2 for unusable inputs, and never 0 if there is no report.
+    """
     cleared(out)
     try:
         words = with_out(run_words(inputs, described=Path(FILE).exists()), str(out))
@@ -111,7 +115,10 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
 
 @contextmanager
 def _quiet(job: Job) -> Iterator[None]:
-    """Have the CI ignore workflow commands during the block: it prints words of the target."""
+    """Have the CI ignore workflow commands during the block: it prints words of the target.
+
+    Nothing outside of a GitHub job.
+    """
     mark = secrets.token_hex(16)
     if job.annotated:
         click.echo(f"::stop-commands::{mark}")

@@ -76,13 +76,19 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 
 
 def with_out(words: list[str], out: str) -> list[str]:
-    """Insert `--out`, which overrides an earlier one, before the target's own arguments."""
+    """Return the words with `--out` before the first `--`, else last.
+
+    There it overrides an earlier one.
+    """
     at = words.index("--") if "--" in words else len(words)
     return [*words[:at], f"--out={out}", *words[at:]]
 
 
 def _kind(inputs: Inputs) -> str | None:
-    """Return the named kind, else the one that the other inputs imply, if any."""
+    """Return the named kind, else the one that the other inputs imply, if any.
+
+    Raises BadInput for an unknown kind, or several that are implied.
+    """
     if inputs.target and inputs.target not in KINDS:
         near = get_close_matches(inputs.target, KINDS, 1)
         repair = f"did you mean {near[0]!r}?" if near else f"the kinds are {', '.join(KINDS)}"
@@ -124,7 +130,10 @@ def _whole(words: list[str]) -> list[str]:
 
 
 def _words(name: str, line: str) -> list[str]:
-    """Split a line into words; `command` must hold one, `options` must not hold `--`."""
+    """Split a line into words, as a shell does.
+
+    Raises BadInput if it cannot be split, if `command` is blank, or if `options` holds `--`.
+    """
     try:
         words = shlex.split(line)
     except ValueError as error:

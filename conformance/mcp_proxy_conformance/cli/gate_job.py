@@ -40,7 +40,10 @@ class Job:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], working: Path) -> Job:
-        """Return the CI job that the environment variables of GitHub describe."""
+        """Return the CI job that the environment variables of GitHub describe.
+
+        `working` is the working folder; its place in the repository is empty if it is outside.
+        """
         output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
         top = Path(environment.get("GITHUB_WORKSPACE") or working)
         inside = working.is_relative_to(top)
@@ -98,7 +101,10 @@ def as_outputs(outputs: Mapping[str, str]) -> str:
 
 
 def summary_of(code: int, report: Report | None) -> str:
-    """Render the report as Markdown; without its results if it is too long for a job."""
+    """Render the report as Markdown; without its results if it is too long for a job.
+
+    Without a report, a few words with the exit code.
+    """
     if report is None:
         return f"# `{NO_REPORT}`: exit {code}\n\nThe job's log says what was wrong.\n"
     summary = markdown.render(report)
@@ -111,10 +117,12 @@ def summary_of(code: int, report: Report | None) -> str:
 
 
 def _unreported(code: int) -> str:
+    """Return the annotation that the run ended with this code before it wrote a report."""
     message = f"The run ended with exit {code} before it wrote a report; the job's log says why."
     return github.annotation("error", message, title=NO_REPORT) + "\n"
 
 
 def _append(path: Path, text: str) -> None:
+    """Append the text to the file, which is created if missing."""
     with path.open("a", encoding="utf-8") as file:
         file.write(text)

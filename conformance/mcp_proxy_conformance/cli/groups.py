@@ -1,4 +1,4 @@
-"""Command groups: imported on use, with examples, and usage errors in one sentence."""
+"""Command groups: commands imported on use, usage errors in one sentence, exit codes, examples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
         self.lazily: dict[str, str] = dict(lazily or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names, those that are not imported yet included."""
+        """Return all names, sorted, those that are not imported yet included."""
         return sorted({*super().list_commands(ctx), *self.lazily})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -55,6 +55,7 @@ class LazyGroup(click.Group):
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def _sentence(self, name: str) -> str:
+        """Return a command's sentence for help, without importing it."""
         if name in self.lazily:
             return self.lazily[name]
         return self.commands[name].get_short_help_str(100)
@@ -77,7 +78,10 @@ class Complaining(LazyGroup):
     """A group that reports usage errors, its subcommands' too, in one sentence."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line and exit: 130 if interrupted, 2 if output cannot be written."""
+        """Run the command line and exit: 130 if interrupted, 2 if output cannot be written.
+
+        Closed standard streams are replaced.
+        """
         kwargs["standalone_mode"] = False
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by the parent
@@ -104,6 +108,7 @@ class Complaining(LazyGroup):
 
 @contextmanager
 def _in_one_sentence() -> Iterator[None]:
+    """Turn a usage error in the block into a Complaint with the command's help page."""
     try:
         yield
     except click.UsageError as error:
@@ -127,7 +132,10 @@ ALARM = getattr(signal, "SIGALRM", None)
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, during the block."""
+    """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, during the block.
+
+    SIGALRM does nothing in it; outside of the main thread nothing changes.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -143,7 +151,10 @@ def _interruptible() -> Iterator[None]:
 
 
 def _code(command: Callable[[], Any]) -> int:
-    """Run a command and return its exit code; print a click error; 130 if interrupted."""
+    """Run a command and return its exit code; print a click error; 130 if interrupted.
+
+    After an interrupt, further signals are ignored.
+    """
     try:
         done = command()
     except click.ClickException as error:
@@ -159,6 +170,7 @@ def _code(command: Callable[[], Any]) -> int:
 
 
 def _unwritten(error: OSError) -> int:
+    """Print, if possible, that output cannot be written and why; return 2."""
     place = error.filename or "standard output"
     with suppress(OSError, ValueError):
         click.echo(f"{place} cannot be written: {error.strerror}; free some disk space", err=True)
@@ -166,7 +178,10 @@ def _unwritten(error: OSError) -> int:
 
 
 def _flushed(code: int) -> int:
-    """Flush both streams; return the code, or 2 if standard output cannot be written."""
+    """Flush both streams; return the code, or 2 if standard output cannot be written.
+
+    A stream that fails is led to nowhere.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -10,7 +10,10 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def _completing(known: Callable[[], Iterable[str]]) -> Completer:
+    """Return a completer that offers the distinct known ids with the prefix typed so far."""
+
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        """Return the distinct known ids that begin so, in their order."""
         del context, parameter
         return [name for name in dict.fromkeys(known()) if name.startswith(begun)]
 
@@ -19,6 +22,7 @@ def _completing(known: Callable[[], Iterable[str]]) -> Completer:
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
 def _clause_ids() -> list[str]:
+    """Return the ids of the requirements that have clauses, then those of all clauses."""
     from mcp_proxy_conformance.catalogue.requirement import catalogue  # noqa: PLC0415
 
     owners = [row.id for row in catalogue().requirements if row.clauses]
@@ -26,18 +30,21 @@ def _clause_ids() -> list[str]:
 
 
 def _profiles() -> list[str]:
+    """Return the ids of the profiles, without versions."""
     from mcp_proxy_conformance.catalogue.requirement import profiles  # noqa: PLC0415
 
     return [profile.id for profile in profiles()]
 
 
 def _names() -> list[str]:
+    """Return the names of all checks and cases."""
     from mcp_proxy_conformance.catalogue.index import names  # noqa: PLC0415
 
     return list(names())
 
 
 def _explained() -> list[str]:
+    """Return the ids of requirements, clauses, and cases of both kinds."""
     from mcp_proxy_conformance.catalogue.case import cases  # noqa: PLC0415
     from mcp_proxy_conformance.catalogue.load_case import load_cases  # noqa: PLC0415
 

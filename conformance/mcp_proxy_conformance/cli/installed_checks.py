@@ -37,7 +37,10 @@ JUDGING_S = 8
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
-    """Run the installed checks by these options, print the outcome, and return the exit code."""
+    """Run the installed checks by these options, print the outcome, and return the exit code.
+
+    The folder of the report is locked meanwhile, and stray processes are killed after it.
+    """
     out = options["out"].resolve()
     try:
         with alone_in(out), reaped():
@@ -48,6 +51,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
+    """Describe the target, run the checks with progress shown, and print the report.
+
+    Return the exit code, with the reason printed if no report came of it.
+    """
     report = out / "report.json"
     detail = detail_of(options)
     log = prepare(out, options["check"])
@@ -100,6 +107,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
 
 
 def _resolved(path: Path | None) -> Path | None:
+    """Return the absolute path; None for None."""
     return None if path is None else path.resolve()
 
 
@@ -113,7 +121,10 @@ def selection_of(options: dict[str, Any]) -> Selection:
 
 
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
-    """Print the plan for an endpoint, run the checks, print the outcome; return the exit code."""
+    """Print the plan for an endpoint, run the checks, print the outcome; return the exit code.
+
+    Options that are not given have their defaults. Raises BadEndpoint or BadTarget.
+    """
     options = DEFAULTS | {"profile": LIVE} | options
     out = options["out"].resolve()
     with alone_in(out), reaped():
@@ -121,6 +132,11 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
 
 
 def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
+    """Run the live checks in the folder `out` and print the outcome; return the exit code.
+
+    Raises BadEndpoint for another profile. If nothing but the presence of locks was judged, only
+    the reason is printed.
+    """
     if options["profile"].partition("@")[0] != LIVE:
         raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
     log = prepare(out, options["check"])

@@ -56,6 +56,7 @@ class Finite(click.FloatRange):
 
 
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return the option -n if it is a number up to 9999, `auto` or None; else a usage error."""
     if value is None or value == AUTO or NUMBER.fullmatch(value):
         return value
     problem = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
@@ -228,6 +229,7 @@ def described_options(command: F) -> F:
 
 
 def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    """Decorate the command with the options, which help shows in this order."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -240,7 +242,10 @@ def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the merged options that describe the target, by their names in the target file."""
+    """Return the merged options that describe the target, by their names in the target file.
+
+    Those that are None are left out; capabilities become a list.
+    """
     from mcp_proxy_conformance.targets.description import OPTIONS  # noqa: PLC0415
 
     values = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
@@ -252,6 +257,8 @@ def target_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
     """Return the kind and target file to use; announce a file found in the working folder.
+
+    Without either, the kind is `reference`.
 
     Args:
         kind: The kind named on the command line, None if none is.
@@ -266,6 +273,10 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
 
 
 def _file_here(kind: str | None, here: str) -> Path | None:
+    """Return the target file found here; None if it describes another kind, or for `reference`.
+
+    Say which of the first two it is.
+    """
     from mcp_proxy_conformance.targets.description import kind_in  # noqa: PLC0415
 
     described = kind_in(Path(here)) if kind is not None else None

@@ -17,7 +17,10 @@ from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def detail_of(options: dict[str, Any]) -> Detail:
-    """Return the level that --quiet and --verbose ask for; exits if both are given."""
+    """Return the level that --quiet and --verbose ask for, else `usual`.
+
+    Exit with 2 if both are given.
+    """
     if options["quiet"] and options["verbose"]:
         click.echo("--quiet and --verbose contradict each other; leave one out", err=True)
         sys.exit(DECLARATION)

@@ -98,6 +98,10 @@ def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: P
 
 
 def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
+    """Return the one file's report in the wanted format.
+
+    Exit with 2 unless there are one file and a format.
+    """
     if len(files) != 1:
         _stop("`report` renders one FILE, the report.json of a run; name one, or add --compare")
     if wanted is None:
@@ -106,6 +110,7 @@ def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
 
 
 def _compared(files: tuple[Path, ...], wanted: str) -> str:
+    """Return the files' reports side by side; exit with 2 for less than two, or another format."""
     if len(files) < 2:  # noqa: PLR2004 - one has nothing to be compared with
         _stop("--compare needs several reports; name two files or more")
     if wanted not in COMPARED:
@@ -141,11 +146,13 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
 
 
 def _expect_each_once(files: tuple[Path, ...]) -> None:
+    """Raise BadReport, which names the first one, if a file is given twice."""
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
         raise BadReport(f"{twice} is given twice; give it once")
 
 
 def _stop(sentence: str) -> NoReturn:
+    """Print the sentence to standard error and exit with 2."""
     click.echo(sentence, err=True)
     sys.exit(DECLARATION)

@@ -127,7 +127,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _installed(name: str) -> list[str]:
-    """Return a builtin loader's command, installing it if it is missing; exit if it cannot be."""
+    """Return a builtin loader's command, installing it if it is missing.
+
+    Exit with 2 if it is unknown, with 3 if it cannot be installed.
+    """
     # Only this kind needs the installer of loaders.
     from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
     from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415

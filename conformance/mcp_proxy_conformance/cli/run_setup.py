@@ -1,4 +1,4 @@
-"""Set-up and exit code of a run: known failures, lock of its folder, number of processes."""
+"""Set-up and exit code of a run: known failures, --fail-on, lock of its folder, processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ MOST = 8
 
 
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
-    """Return the known failures of a run; if unusable, print why and return the exit code."""
+    """Return the known failures of a run; if unusable, print why and return the exit code.
+
+    That is 2 for a malformed file, 5 for a stale entry.
+    """
     try:
         return read_named(file)
     except BadDeviations as error:
@@ -39,7 +42,7 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
 def softened(report: Report, fail_on: str) -> int:
     """Return the exit code after --fail-on: `violated` turns an incomplete run into a success.
 
-    A run that judged nothing never passes, nor one that was cut short by its time or its target.
+    Not one that judged no required clause, nor one that was cut short by its time or its target.
     """
     code: int = report.exit
     ended = report.headline == "incomplete" and not report.complete
@@ -87,7 +90,7 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
 
     It is that of -n or of the environment. By default a whole run has one for each processor, and
     twice as many for other targets than the reference, which are mostly waited for; a run of
-    chosen checks, a loader and an endpoint have none.
+    chosen checks, a loader and an endpoint have none. The default is at most eight, and 1 is None.
 
     Raises:
         BadTarget: The number in the environment is none.

@@ -20,7 +20,10 @@ ROUNDS, PAUSE_S = 20, 0.05
 
 @contextmanager
 def reaped() -> Iterator[None]:
-    """Kill at the end of the block every process that was orphaned in it (Linux only)."""
+    """Kill at the end of the block every process that was orphaned in it (Linux only).
+
+    It searches for them up to twenty times, until none is left.
+    """
     if sys.platform != "linux" or not _set(1):
         yield
         return
@@ -42,6 +45,7 @@ def reaped() -> Iterator[None]:
 
 
 def _set(on: int) -> bool:
+    """Make orphans below this process its children, or no longer; return whether that succeeded."""
     with contextlib.suppress(OSError, AttributeError):
         return bool(ctypes.CDLL(None).prctl(SET_SUBREAPER, on, 0, 0, 0) == 0)
     return False
