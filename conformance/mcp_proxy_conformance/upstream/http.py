@@ -1,4 +1,4 @@
-"""Minimal HTTP/1.1 for a scripted server, on a port that closes at once and silently."""
+"""Minimal HTTP/1.1 for scripted servers: requests read, responses rendered, connections served."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HttpRequest:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """Return the first header with that lower-case name; None without one."""
+        """Return the first header of that name, given in lower case; None without one."""
         return next((v for k, v in self.headers if k.lower() == name), None)
 
     @property
@@ -41,6 +41,7 @@ class _Bodies:
     """Limits the bytes of all request bodies that this process is reading at one time."""
 
     def __init__(self) -> None:
+        """Begin with nothing reserved."""
         self._lock = threading.Lock()  # a host has its own thread
         self._bytes = 0
 
@@ -64,11 +65,15 @@ class _RequestBody:
     """The body of one request while it is read."""
 
     def __init__(self) -> None:
+        """Begin empty."""
         self.content = bytearray()
         self._claimed = 0
 
     async def read(self, reader: asyncio.StreamReader, size: int) -> None:
-        """Append that many bytes; raises ValueError beyond the limit of a request."""
+        """Append that many bytes, waiting for them and reserving them among all bodies.
+
+        Raises ValueError for a negative size, or beyond the limit of a request or of all.
+        """
         if size < 0 or len(self.content) + size > MOST_BODY:
             raise ValueError(f"a body of {len(self.content) + size} bytes")
         _BODIES.add(size)
@@ -110,7 +115,7 @@ async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None
 
 
 def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the bytes of a response with its length."""
+    """Return the bytes of a response: status line, these headers, its length, the body."""
     lines = [f"HTTP/1.1 {status} {responses.get(status, '')}"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines += [f"Content-Length: {len(body)}", "", ""]
@@ -143,7 +148,7 @@ class Listener:
         self.port = 0
 
     async def open(self, host: str, port: int = 0) -> None:
-        """Bind a port (by default a free one), listen, and serve its connections."""
+        """Bind a port of `host` (by default a free one), listen, and serve its connections."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.take(socket.create_server((host, port), family=family, backlog=BACKLOG))
 
@@ -166,7 +171,7 @@ class Listener:
         await asyncio.gather(*live, return_exceptions=True)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept one connection, and begin a task that serves it."""
+        """Accept one connection, if it is still there, and begin a task that serves it."""
         with contextlib.suppress(OSError):  # gone again before it was accepted
             sock, _ = listening.accept()
             sock.setblocking(False)

@@ -61,7 +61,10 @@ class Upstreams:
         return self
 
     def add(self, server: _U) -> _U:
-        """Open a server on the loop and return it; when this returns, it answers."""
+        """Open a server on the loop, remember it for `close`, and return it.
+
+        From then on it answers.
+        """
         self.run(server.open(self._transcript, self._host, self._advertised))
         self._added.append(server)
         return server
@@ -72,7 +75,7 @@ class Upstreams:
         self.run(server.close())
 
     def close(self) -> None:
-        """End every server and the loop; a second call is harmless."""
+        """End every server, the loop and its thread; a second call is harmless."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return

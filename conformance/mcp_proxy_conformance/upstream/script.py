@@ -1,4 +1,4 @@
-"""Script of an upstream server's answers, and the server that plays it to stdio processes."""
+"""Script of an upstream server's JSON-RPC answers, and its server for stdio sessions."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Scripted:
 
 class _Refusal(Exception):
     def __init__(self, *, code: int, message: str, data: Any = None) -> None:
+        """Keep the members of the JSON-RPC error."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -69,7 +70,11 @@ class Script:
             self._capabilities["logging"] = {}
 
     def answer(self, raw: bytes, revision: str | None = None) -> Scripted:
-        """Return the answer to one message; `revision` is that of the HTTP header, if any."""
+        """Return the answer to one message; `revision` is that of the HTTP header, if any.
+
+        One in `_meta` replaces it. A message without a method or id gets 202 and no body; text that
+        is not a JSON object gets an error with 400.
+        """
         try:
             message = json.loads(raw)
         except (ValueError, RecursionError):
@@ -95,7 +100,11 @@ class Script:
         return Scripted(method=method, body=body, stateless=stateless)
 
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
-        """Return the encoded members of the result, without braces; raises _Refusal."""
+        """Return the encoded members of the result, without braces; count lists and calls.
+
+        Raises _Refusal for an unknown method or revision. `stateless`: its revision, None in the
+        handshake era; then the members of that era are added.
+        """
         if stateless is not None and (
             stateless != revisions.LATEST_STATELESS or self._eras == "handshake"
         ):
@@ -131,7 +140,10 @@ class Script:
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
-        """Return the encoded members of one page of tools; _Refusal for an unknown cursor."""
+        """Count a list; return the encoded members of that page of tools.
+
+        _Refusal for an unknown cursor.
+        """
         page = self._state.page(cursor)
         if page is None:
             raise _Refusal(code=revisions.INVALID_PARAMS, message="Unknown cursor")
@@ -202,7 +214,10 @@ class LineServer:
         return self._listener.port
 
     async def open(self, transcript: Transcript) -> None:
-        """Listen for the child processes of stdio sessions, on loopback whatever host HTTP has."""
+        """Listen on loopback, whatever host HTTP has, for the child processes of stdio sessions.
+
+        When opened again, it has the same port; messages are recorded in the transcript.
+        """
         self._transcript = transcript
         await self._listener.open("127.0.0.1", self._listener.port)
 
@@ -217,7 +232,7 @@ class LineServer:
                 self._write(writer, LIST_CHANGED, "stdio list_changed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the lines of one session until it ends."""
+        """Answer the lines of one session until it ends, blank ones not; then notify it no more."""
         try:
             while line := await reader.readline():
                 if line.strip():

@@ -51,7 +51,7 @@ class UpstreamServer(ServerState):
 
     @property
     def port(self) -> int:
-        """The port of its streamable HTTP, 0 before it is opened."""
+        """The port of its streamable HTTP; 0 before it is opened."""
         return self._http.port
 
     @property
@@ -78,7 +78,10 @@ class UpstreamServer(ServerState):
         await self._lines.close()
 
     def changed(self) -> None:
-        """Notify the stdio sessions that the tools changed; HTTP has no stream for it here."""
+        """Notify the stdio sessions that the tools changed, if it is open.
+
+        HTTP has no stream for it.
+        """
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lines.announce)
 
@@ -100,7 +103,8 @@ class UpstreamServer(ServerState):
     def _respond(self, request: HttpRequest) -> tuple[str, int, bytes, Headers]:
         """Return (JSON-RPC method, status, body, headers) of the answer to one HTTP request.
 
-        Only a POST to `/mcp` gets a scripted answer; each `initialize` gets a new session id.
+        Only a POST to `/mcp` gets a scripted answer, a DELETE 200, others 404 or 405; each
+        `initialize` gets a new session id.
         """
         if request.path.partition("?")[0] != PATH:
             return "", 404, b"", ()

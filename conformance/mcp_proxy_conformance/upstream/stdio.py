@@ -11,7 +11,7 @@ CHUNK = 1 << 16
 
 
 def _carry_in(sock: socket.socket) -> None:
-    """Copy standard input to the suite until it ends; then the suite ends the session."""
+    """Copy standard input to the suite until it ends, then shut that direction; errors end it."""
     try:
         while chunk := os.read(0, CHUNK):
             sock.sendall(chunk)
@@ -21,7 +21,7 @@ def _carry_in(sock: socket.socket) -> None:
 
 
 def _carry_out(sock: socket.socket) -> None:
-    """Copy bytes from the suite to standard output."""
+    """Copy bytes from the suite to standard output until it hangs up; errors end it."""
     try:
         while chunk := sock.recv(CHUNK):
             left = memoryview(chunk)
@@ -32,7 +32,10 @@ def _carry_out(sock: socket.socket) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Copy until either side ends; exit code 2 for a wrong command line, 3 without the suite."""
+    """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
+
+    2 for a wrong command line, 3 if the suite does not answer; both are said on standard error.
+    """
     if len(arguments) != 2 or arguments[0] != "--connect" or ":" not in arguments[1]:  # noqa: PLR2004
         sys.stderr.write("usage: stdio --connect HOST:PORT\n")
         return 2

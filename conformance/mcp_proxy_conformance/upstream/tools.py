@@ -1,4 +1,4 @@
-"""The tools and counters of a scripted server, safe for threads."""
+"""Tools of a scripted server, their pages, and counters of its requests, safe for threads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ class UpstreamTool:
 
 
 def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[str | None, bytes]:
-    """Map the cursor of each page (None: the first) to its encoded `tools/list` result members."""
+    """Map the cursor of each page (None: the first) to its encoded `tools/list` result members.
+
+    Without a page size there is one page; without tools it is empty.
+    """
     size = page_size or max(1, len(tools))
     pages: dict[str | None, bytes] = {}
     for start in range(0, max(1, len(tools)), size):
@@ -85,7 +88,7 @@ class ServerState:
         self.changed()
 
     def add_tool(self, tool: UpstreamTool) -> None:
-        """List one more tool, last."""
+        """List one more tool, last; call `changed`. ValueError if its name is listed already."""
         self.set_tools([*self.tools, tool])
 
     def change_tool(
@@ -95,7 +98,10 @@ class ServerState:
         description: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
     ) -> None:
-        """Change a tool's description or schema, if given, in its place; LookupError without it."""
+        """Change a tool's description or schema, if given, in its place, and call `changed`.
+
+        LookupError without such a tool.
+        """
         tool = self._known(name)
         changed = replace(
             tool,
@@ -105,7 +111,10 @@ class ServerState:
         self.set_tools(changed if t.name == name else t for t in self.tools)
 
     def remove_tool(self, name: str) -> None:
-        """Stop listing a tool; later calls of it are refused, and still counted."""
+        """Stop listing a tool, and call `changed`.
+
+        Later calls of it are refused, and still counted. LookupError without such a tool.
+        """
         self._known(name)
         self.set_tools(t for t in self.tools if t.name != name)
 
@@ -116,12 +125,15 @@ class ServerState:
 
     @property
     def lists(self) -> int:
-        """The number of `tools/list` requests."""
+        """The number of `tools/list` requests, those for further or unknown pages included."""
         with self._lock:
             return self._lists
 
     def page(self, cursor: Any) -> bytes | None:
-        """Count a `tools/list` request; return its result members, None for an unknown cursor."""
+        """Count a `tools/list` request and note its cursor; return its page's result members.
+
+        None for an unknown cursor.
+        """
         with self._lock:
             self._lists += 1
             if not isinstance(cursor, str | None):

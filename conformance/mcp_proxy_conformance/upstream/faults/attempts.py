@@ -1,4 +1,4 @@
-"""Count of a loader's attempts at a server, by its requests and never by its own claims."""
+"""Attempts of a loader at a server, counted by its requests: reading a call, and the count."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ class AttemptCount:
     """
 
     def __init__(self) -> None:
+        """Begin with no attempt."""
         self.count = 0
         self._tried: set[tuple[str, str | None]] = set()
         self._begins_with_lists = False
@@ -75,7 +76,11 @@ class AttemptCount:
         return self.count
 
     def count_call(self, call: Call) -> bool:
-        """Count a call; return whether it belongs to the opening requests of an attempt."""
+        """Count a call; return whether it belongs to the opening requests of an attempt.
+
+        An opening begins an attempt if it is the first, repeats one of the attempt's, or comes
+        after any other request.
+        """
         if not self._opens(call):
             self._is_past_opening = self._is_past_opening or self.count > 0
             return False

@@ -122,7 +122,7 @@ class JsonrpcError(ScriptedBehaviour, frozen=True, tag="jsonrpc_error"):
 
     @property
     def members(self) -> dict[str, Any]:
-        """The member of the JSON-RPC answer that says so."""
+        """The member `error` of the JSON-RPC answer, with code and message."""
         return {"error": {"code": self.code, "message": self.message}}
 
 
@@ -133,7 +133,7 @@ class OtherResult(ScriptedBehaviour, frozen=True, tag="result"):
 
     @property
     def members(self) -> dict[str, Any]:
-        """The member of the JSON-RPC answer that says so."""
+        """The member `result` of the JSON-RPC answer."""
         return {"result": self.result}
 
 

@@ -1,4 +1,4 @@
-"""Playback of scripted behaviours on connections: replies are sent, and connections ended."""
+"""Playback of scripted replies and whole connections: bytes sent, connections ended as scripted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _DRIP_S = 0.05
 async def send(
     reply: ScriptedReply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    """Send a reply and end the connection as it says; return whether the connection goes on."""
+    """Wait, send a reply and end the connection as it says; return whether the connection is kept.
+
+    A silent or dripping one lasts until the peer has closed it.
+    """
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)
     writer.write(reply.data)
@@ -46,7 +49,11 @@ def reset(writer: asyncio.StreamWriter) -> None:
 async def play_whole(
     whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Play a behaviour that concerns the whole connection and answers no MCP request."""
+    """Play a behaviour that concerns the whole connection and answers no MCP request.
+
+    A banner or garbage is sent at once and kept open until the peer closes; plain HTTP answers 400
+    to the first bytes; others end at once.
+    """
     match whole:
         case do.Banner():
             writer.write(GREETING)

@@ -38,7 +38,10 @@ def prefix(path: str) -> str:
 
 
 def _places(call: Call) -> tuple[str, ...]:
-    """Return the words for a call that a behaviour can be bound to, but for `initialize`."""
+    """Return the words for a call that a behaviour can be bound to, but for `initialize`.
+
+    They are `any`, its method, and `later page` for a list of tools with a cursor.
+    """
     later = (do.LATER_PAGE,) if call.method == "tools/list" and call.paged else ()
     return ("any", call.method, *later)
 
@@ -67,7 +70,7 @@ class FaultyServer:
 
     @property
     def whole(self) -> do.Whole | None:
-        """The behaviour of whole connections, None if requests are answered."""
+        """The behaviour of whole connections; None if requests are answered."""
         return self.script.whole
 
     @property
@@ -77,12 +80,12 @@ class FaultyServer:
 
     @property
     def attempts(self) -> int | None:
-        """The number of attempts; None if they cannot be counted."""
+        """The number of attempts; None if the connection's fault does not let them be counted."""
         return None if isinstance(self.whole, _UNCOUNTED) else self._attempts.count
 
     @property
     def url(self) -> str | None:
-        """The URL for loaders; None if the server is not reached over HTTP."""
+        """The URL for loaders; None if it is reached over stdio, or its connection is malformed."""
         if isinstance(
             self.whole, do.MalformedConnection | do.StdioMissing | do.StdioExits | do.StdioGarbage
         ):
@@ -92,7 +95,10 @@ class FaultyServer:
         return f"{scheme}://{NOBODY if named else f'{LOOPBACK}:{self.port}'}{self._path(_PATH)}"
 
     def connection(self) -> dict[str, Any]:
-        """Return the connection to hand to a loader, such as id, timeout, URL and headers."""
+        """Return the connection to hand to a loader: id, timeout; URL and headers, or a command.
+
+        A malformed one has its own members besides.
+        """
         members = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
         match self.whole:
             case do.MalformedConnection(connection=malformed):
@@ -104,7 +110,10 @@ class FaultyServer:
         return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
 
     def heal(self) -> None:
-        """Be healthy from now on, attempts from 0; ValueError if a loader could not notice."""
+        """Be healthy from now on, with attempts counted from 0; its log and token stay.
+
+        ValueError for a fault in the connection that the loader was given.
+        """
         if self.whole is not None and not isinstance(self.whole, _HEALABLE):
             raise ValueError(
                 f"{self.script.server_id!r} cannot be healed: its connection is the fault"
@@ -126,7 +135,8 @@ class FaultyServer:
         """Return the scripted reply to a request, after counting and logging the request.
 
         A path that is not the server's gets 404 and belongs to no attempt; one that redirects lead
-        to is always healthy.
+        to is always healthy; GET gets 405, DELETE 200. A request without the right authorization,
+        or with another server's session, gets the refusal that the behaviour wants.
         """
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
@@ -171,12 +181,12 @@ class FaultyServer:
         return reply(behaviour, right, token=self.token, location=location)
 
     def _attempt(self, request: HttpRequest) -> int:
-        """Return the attempt of the request's session, else the latest one."""
+        """Return the attempt in the request's session id, if this server's, else the latest one."""
         mine, _, number = (request.header("mcp-session-id") or "").rpartition("-")
         return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
 
     def _is_foreign(self, request: HttpRequest) -> bool:
-        """Whether the request has a session id that this server did not issue."""
+        """Whether the request has a session id without this server's token; False without one."""
         session = request.header("mcp-session-id")
         return session is not None and self.token not in session
 

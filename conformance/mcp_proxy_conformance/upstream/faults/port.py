@@ -31,7 +31,10 @@ class Port:
         self._waiting: list[socket.socket] = []
 
     async def open(self) -> None:
-        """Bind a port, and listen unless not listening is the fault; tell its servers the port."""
+        """Bind a loopback port, and listen unless not listening is the fault.
+
+        Tell its servers the port. A full queue is filled too.
+        """
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             bound.bind((LOOPBACK, 0))
@@ -60,7 +63,7 @@ class Port:
         await self._listener.close()
 
     def heal(self) -> None:
-        """Begin to listen and serve, if not listening was the fault."""
+        """Begin to listen and serve, if not listening was the fault; a filled queue is emptied."""
         self._release()
         if self._held is not None:
             self._held.listen(BACKLOG)
@@ -74,7 +77,7 @@ class Port:
         self._waiting.clear()
 
     async def _fill(self, listening: socket.socket) -> None:
-        """Open connections until the queue is full (on Linux)."""
+        """Open connections until the queue is full, at most four; on Linux only."""
         loop = asyncio.get_running_loop()
         for _ in range(MOST_WAITING if LINUX else 0):
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -91,7 +94,7 @@ class Port:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection: play the behaviour of whole connections, or answer its requests.
 
-        Each request goes to the server that its path names.
+        Each request goes to the server that its path names, until one ends the connection.
         """
         connection = next(self._numbers)
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer

@@ -74,7 +74,7 @@ class Right:
 
 
 def whole(status: int, body: bytes, headers: Headers = ()) -> ScriptedReply:
-    """Return a complete response, after which the connection is kept; of type JSON by default."""
+    """Return a complete response, after which the connection is kept; a body is JSON by default."""
     if body and not any(name.lower() == "content-type" for name, _ in headers):
         headers = (*JSON, *headers)
     return ScriptedReply(data=render_response(status, body, headers), status=status)
@@ -130,7 +130,7 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> S
 
 
 def _ahead(after: Iterable[do.Ahead], right: Right) -> Iterator[bytes]:
-    """Yield the notifications before an answer that the protocol allows there.
+    """Yield, in order, the notifications before an answer that the protocol allows there.
 
     Progress needs the request's token; the stateless revision has no log messages unasked.
     """

@@ -71,8 +71,8 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
     """Return the scripts of one load, after checking that they can be played together.
 
     Raises:
-        BadScript: Two servers with one id, a reference to an unknown server, or further words
-            beside one that must be alone.
+        BadScript: Two servers with one id, a redirect or shared origin that cannot be, or further
+            words beside one that must be alone.
     """
     by_id: dict[str, ServerScript] = {}
     for script in scripts:
@@ -85,7 +85,11 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 
 
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
-    """Raise BadScript if a script contradicts itself or the other scripts of its load."""
+    """Raise BadScript if a script contradicts itself or the other scripts of its load.
+
+    A word that must be alone has others; a redirect leads to no HTTP server; or a shared origin's
+    host is unknown, itself, shares another's, or one of both does not answer requests.
+    """
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
         alone = next(each.word for each in script.script if isinstance(each, Whole))

@@ -59,6 +59,7 @@ class ServerLog:
     """The log of one server; written on the servers' thread, read on any thread."""
 
     def __init__(self, server: str) -> None:
+        """Begin empty; `server` is the id in every entry."""
         self._server = server
         self._lock = threading.Lock()
         self._entries: list[Seen] = []
@@ -86,7 +87,7 @@ class ServerLog:
         played: str,
         status: int | None,
     ) -> None:
-        """Log a request, and the behaviour and status of the reply to it."""
+        """Log a request, its texts cut at 1000 characters, and its reply's behaviour and status."""
         self._add(
             Seen(
                 at=time.monotonic(),

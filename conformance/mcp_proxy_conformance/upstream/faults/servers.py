@@ -46,7 +46,7 @@ class _Ports:
         await asyncio.gather(*(port.close() for port in self._ports.values()))
 
     async def heal(self, server: FaultyServer) -> None:
-        """Make a server healthy, and its port listen."""
+        """Make a server healthy, and the port of its origin listen, if it has one of its own."""
         server.heal()
         if (port := self._ports.get(server.script.server_id)) is not None:
             port.heal()
@@ -81,7 +81,10 @@ class FaultServers:
         self._ports = _Ports(self._servers)
 
     def start(self) -> Self:
-        """Open every port; on return all servers answer or fail as scripted. Harmless twice."""
+        """Open every port, on a hub of its own unless one was given; return self. Harmless twice.
+
+        On return all servers answer or fail as scripted.
+        """
         if self._hub is None:
             hub = self._shared_hub or Upstreams(Transcript()).start()
             try:
@@ -93,7 +96,10 @@ class FaultServers:
         return self
 
     def close(self) -> None:
-        """Close every port. The logs stay available; a second call is harmless."""
+        """Close every port, and a hub of its own. The logs stay available.
+
+        A second call is harmless.
+        """
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.remove(self._ports)
