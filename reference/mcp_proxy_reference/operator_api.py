@@ -26,6 +26,7 @@ class HttpError(Exception):
     """A rejected request: HTTP status and one sentence."""
 
     def __init__(self, status: int, message: str) -> None:
+        """Keep the status; the message is the text of the exception."""
         super().__init__(message)
         self.status = status
 

@@ -67,6 +67,7 @@ class Protocol:
     """Answers requests of either era with the proxy's own tools."""
 
     def __init__(self, tools: Tools) -> None:
+        """Answer with these tools."""
         self.tools = tools
 
     async def respond(

@@ -20,6 +20,7 @@ class RpcSession:
     """Base of sessions: numbers requests, limits their time, and checks the answers."""
 
     def __init__(self, connection: Connection) -> None:
+        """Keep the connection; nothing is sent yet, and request numbers begin at 1."""
         self._connection = connection
         self._sent = 0
 

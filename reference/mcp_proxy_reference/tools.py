@@ -72,6 +72,7 @@ class Tools:
     """The built-in tools of one proxy."""
 
     def __init__(self, gateway: Gateway) -> None:
+        """Answer for this gateway."""
         self.gateway = gateway
 
     async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:

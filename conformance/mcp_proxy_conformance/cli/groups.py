@@ -28,6 +28,7 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *args: Any, lazily: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        """Make the group; `lazily` has the commands that are imported on use, none by default."""
         super().__init__(*args, **kwargs)
         self.lazily: dict[str, str] = dict(lazily or {})
 

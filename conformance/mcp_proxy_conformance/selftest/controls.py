@@ -55,6 +55,7 @@ def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which no check may pass, with one of these exit codes."""
 
     def misses(verdicts: Verdicts) -> str:
+        """Return how many checks pass, or else how the run ended; empty if both are right."""
         if verdicts.passed:
             return f"{verdicts.passed} checks pass"
         return (

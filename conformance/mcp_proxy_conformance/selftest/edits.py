@@ -66,6 +66,7 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer without the locked entries that are `gone`; None without any entry."""
         entries = locked(x, answer)
         return with_locked(x, answer, [e for e in entries if not gone(x, e)]) if entries else None
 
@@ -79,6 +80,7 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with each locked entry changed; None without any."""
         entries = [change(x, entry) for entry in locked(x, answer)]
         return answer | {x.surface.members.disabled: entries} if entries else None
 
@@ -92,6 +94,7 @@ def restated(statuses: dict[str, str]) -> Edit:
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with renamed statuses in entries and texts; None without entries."""
         names = x.surface.members
         entries = [
             e | {"status": statuses.get(e["status"], e["status"])} for e in locked(x, answer)
@@ -112,6 +115,7 @@ def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with the changed remediation map; None without a map."""
         name = x.surface.members.remediation
         if not isinstance(answer.get(name), dict) or not answer[name]:
             return None
@@ -129,6 +133,7 @@ def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with the changed note; None without a note."""
         name = x.surface.members.note
         if not isinstance(answer.get(name), str):
             return None
@@ -143,6 +148,7 @@ def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
     """Return an edit that changes, in place, each server's entry, in listings and views of one."""
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with each server's entry changed; None if it lists no servers."""
         if not x.lists:
             return None
         for entry in servers(x, answer):
@@ -163,6 +169,7 @@ def counted(change: Callable[[WireExchange, Document], Json]) -> Edit:
     """Return an edit that replaces every counts block in listings and views of one server."""
 
     def edit(x: WireExchange, entry: Entry) -> None:
+        """Replace the counts block of a server's entry, if it has one."""
         name = x.surface.members.counts
         if isinstance(entry.get(name), dict):
             entry[name] = change(x, dict(entry[name]))

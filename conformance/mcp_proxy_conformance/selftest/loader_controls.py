@@ -28,12 +28,14 @@ class _Says:
     """A loader that connects to nothing and reports one outcome for every server."""
 
     def __init__(self, outcome: Mapping[str, Any]) -> None:
+        """Keep the outcome, whose members are reported beside each server's id."""
         self._outcome = outcome
 
     def start(self) -> Load:
         """Return a load function that reports that outcome for each server of a request."""
 
         async def load(request: dict[str, Any]) -> dict[str, Any]:
+            """Return that outcome for each server of the request."""
             ids = [server["server_id"] for server in request["servers"]]
             return {"outcomes": [{"server_id": name, **self._outcome} for name in ids]}
 
@@ -70,6 +72,10 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     """
 
     def misses(verdicts: Verdicts) -> str:
+        """Return which required clauses pass, or else how the run ended.
+
+        Empty if both are right.
+        """
         firm = {
             clause
             for clause in verdicts.clauses_passed

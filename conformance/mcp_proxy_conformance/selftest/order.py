@@ -60,6 +60,7 @@ def rows(
     seconds: dict[str, float] = {}
 
     def work(turn: Turn) -> Verdicts:
+        """Run one turn, its report in a folder of its own; return the verdicts."""
         name = turn.check.name if turn.check else turn.way or "in-order"
         return tried(turn.request(), folder / "order" / name)
 

@@ -33,6 +33,7 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
     wanted = {trial.changed.id: kind for trial in trials if (kind := _kind(trial)) is not None}
 
     def work(kind: Kind) -> None:
+        """Record the reference of that kind into the folder of its name."""
         write(_recording(kind, folder / f"{kind}-scratch"), folder / kind)
 
     for outcome in forked(work, sorted(set(wanted.values())), folder / "recordings"):

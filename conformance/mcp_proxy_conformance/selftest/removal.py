@@ -41,6 +41,7 @@ class Without:
     def __init__(
         self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
     ) -> None:
+        """Wrap the adapter; start nothing yet."""
         self._adapter, self._kinds, self._world = adapter, kinds, world
 
     def __getattr__(self, name: str) -> Any:
@@ -168,6 +169,7 @@ def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which each of these clauses must be not applicable."""
 
     def misses(verdicts: Verdicts) -> str:
+        """Return which clauses are not `not_applicable`; empty if all are."""
         other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
         return (
             f"clauses apply although their capability is not declared: {', '.join(other)}"

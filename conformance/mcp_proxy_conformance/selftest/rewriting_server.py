@@ -168,14 +168,17 @@ def _handler(
         wbufsize = -1
 
         def setup(self) -> None:
+            """Prepare the client's connection, and one to the target that opens with a request."""
             super().setup()
             self.way = _TargetConnection(place)
 
         def finish(self) -> None:
+            """End the client's connection and that to the target."""
             super().finish()
             self.way.close()
 
         def do_POST(self) -> None:
+            """Pass the request on."""
             self._pass()
 
         do_DELETE = do_GET = do_POST  # noqa: N815
@@ -236,6 +239,7 @@ def _handler(
             params = params if isinstance(params, dict) else {}
 
             def send(inner: str, own: Json) -> Json:
+                """Send a mutant's own request with the `_meta` of this one; return its result."""
                 whole = {"_meta": params["_meta"], **own} if "_meta" in params else own
                 return _own_request(place, self.path, inner, whole, headers)
 
@@ -251,7 +255,7 @@ def _handler(
             return made, number
 
         def log_message(self, *_: object) -> None:
-            pass
+            """Print nothing."""
 
     return Handler
 

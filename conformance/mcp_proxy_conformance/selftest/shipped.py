@@ -40,6 +40,7 @@ class Gap:
     repair: str = "correct it there"
 
     def __str__(self) -> str:
+        """Return the fault and its repair, as one sentence."""
         return f"{self.fault}; {self.repair}"
 
 

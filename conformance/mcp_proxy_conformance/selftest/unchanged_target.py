@@ -108,6 +108,7 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
     """
 
     def work(through: WireFault) -> Verdicts:
+        """Run the checks for proxies on the target behind that mutant; return the verdicts."""
         target = rewriting(make(), through)
         request = trial(target, profile=OF_PROXIES, confirm=True)
         return tried(request, folder / through.id, check_s=CHECK_S)

@@ -50,6 +50,7 @@ def _counted_as(old: str, new: str) -> WireFault:
     """
 
     def change(_: WireExchange, block: Block) -> Block:
+        """Return the block with the count of `old` added to that of `new`, if it has `old`."""
         rest = {word: number for word, number in block.items() if word != old}
         return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
 

@@ -27,6 +27,7 @@ def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document]
     """Return an edit that changes the description of each locked entry that has one."""
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
+        """Return the entry with its description changed, if that is a text."""
         text = entry.get("description")
         return entry | {"description": change(text)} if isinstance(text, str) else entry
 
@@ -177,6 +178,7 @@ def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
     """
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
+        """Return the entry with an input schema if it is withheld, or not, as wanted."""
         apt = (entry["status"] in WITHHELD) == withheld
         return entry | {"inputSchema": SCHEMA} if apt else entry
 

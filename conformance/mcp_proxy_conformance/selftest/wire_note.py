@@ -85,6 +85,7 @@ def _unless(status: str) -> WireFault:
     """Return the mutant that leaves the note out if all locked matches have this status."""
 
     def edit(x: WireExchange, note: str) -> str | None:
+        """Return the note; None if that status is the only one of the locked matches."""
         statuses = {entry["status"] for entry in locked(x, x.revealing())}
         return None if statuses == {status} else note
 

@@ -64,6 +64,7 @@ def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
     """
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        """Return the hook, which now returns None where `where` does not hold; None for None."""
         if hook is None:
             return None
         return lambda x, *answer: hook(x, *answer) if where(x) else None

@@ -20,6 +20,7 @@ def published(
     """
 
     def edit(x: WireExchange, result: Json) -> Json | None:
+        """Return the changed tools/list result; None for another method or place."""
         if x.method != "tools/list" or not where(x):
             return None
         for tool in result.get("tools", []):
@@ -37,6 +38,7 @@ def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
     """
 
     def change(tool: Entry) -> None:
+        """Set the members in the flag's schema of the tool's entry."""
         properties = tool.setdefault("inputSchema", {}).setdefault("properties", {})
         properties[FLAG] = {"type": "boolean", **(properties.get(FLAG) or {}), **members}
 

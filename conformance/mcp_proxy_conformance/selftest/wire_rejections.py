@@ -26,6 +26,7 @@ def where(status: str, rewrite: Rewrite) -> Rewrite:
     """
 
     def edit(x: WireExchange, text: str) -> str | None:
+        """Return the rewritten text for a tool of that status, else None."""
         called = x.called
         return rewrite(x, text) if called is not None and x.status(called) == status else None
 

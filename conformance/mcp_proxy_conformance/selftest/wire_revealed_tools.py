@@ -28,9 +28,11 @@ def _cached(*parts: str) -> dict[str, object]:
     """
 
     def place(x: WireExchange) -> tuple[str, ...]:
+        """Return the place of the exchange's answer in the memory."""
         return ("cached", *(str(getattr(x, part)) for part in parts))
 
     def instead(x: WireExchange) -> Json | None:
+        """Return the answer of a flagged request, kept or asked for and kept; None for others."""
         if not x.flagged:
             return None
         at, result = x.memory.get(place(x), (0.0, None))

@@ -53,6 +53,7 @@ def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
+        """Return the answer with all locked entries but the first changed; None below two."""
         entries = locked(x, answer)
         if len(entries) < SEVERAL:
             return None

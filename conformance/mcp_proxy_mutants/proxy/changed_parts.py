@@ -110,6 +110,10 @@ class ChangedFront(Front):
     """The HTTP front, with or without sessions."""
 
     def __init__(self, gateway: Gateway) -> None:
+        """Make the front over the changed tools.
+
+        The policy says which form of answers is preferred.
+        """
         super().__init__(ChangedProtocol(ChangedTools(gateway)), decisions(gateway).answers)
 
     def open_session(self) -> dict[str, str]:

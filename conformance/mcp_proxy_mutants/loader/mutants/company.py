@@ -199,6 +199,7 @@ class _OneSession(HttpSession):
     last: ClassVar[dict[str, str]] = {}
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client replaces and keeps session ids."""
         super().__init__(connection)
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 

@@ -29,6 +29,10 @@ class _BetweenBytes(HttpSession):
     """A session that limits only the time between two bytes, not the whole answer."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session with an hour for each request.
+
+        Its client limits the time between bytes.
+        """
         super().__init__(_patient(connection))
         self._http.timeout = httpx2.Timeout(connection.timeout)
 
@@ -37,6 +41,7 @@ class _BeforeHeaders(HttpSession):
     """A session that limits the time until the headers, not that of the body."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session with an hour for each request; its client limits that to the headers."""
         super().__init__(_patient(connection))
         self._http = _ToHeaders(connection.timeout, secure=self._url.startswith("https:"))
 
@@ -45,6 +50,7 @@ class _ToHeaders(httpx2.AsyncClient):
     """HTTP client that limits the time until an answer's headers."""
 
     def __init__(self, seconds: float, *, secure: bool) -> None:
+        """Make a client that waits `seconds` for headers; it verifies certificates if `secure`."""
         super().__init__(verify=secure, trust_env=False, timeout=None)
         self._seconds = seconds
 

@@ -149,6 +149,7 @@ class _Pages(Ear):
     """A session whose failing later pages are empty, if `ends` accepts the signal."""
 
     def __init__(self, session: Session, ends: Callable[[Signal], bool]) -> None:
+        """Wrap a session; `ends` tells which signals count as an empty page."""
         super().__init__(session)
         self._ends = ends
 

@@ -21,6 +21,7 @@ class _Heads(HttpSession):
     """Base session that keeps the headers of the last answer."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client calls `_keep` for each response."""
         super().__init__(connection)
         self._http.event_hooks["response"] = [self._keep]
         self._head = httpx2.Headers()
@@ -56,6 +57,7 @@ class _Firsts(_Heads):
     """Base session that keeps the first event of an event stream."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, without an event yet."""
         super().__init__(connection)
         self._first = b""
 

@@ -68,6 +68,10 @@ class _Impatient(HttpSession):
     """A session that treats a connection that is not made in time as refused."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client limits nothing but the time to connect.
+
+        That is half a timeout, at least 0.5 s.
+        """
         super().__init__(connection)
         self._http.timeout = httpx2.Timeout(None, connect=max(LEAST_S, connection.timeout / 2))
 

@@ -36,6 +36,7 @@ class _Modern(HttpSession):
     """An HTTP session in the stateless revision 2026-07-28, without a handshake."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session with the header of the stateless revision."""
         super().__init__(connection)
         self._headers["mcp-protocol-version"] = STATELESS
 
@@ -94,6 +95,7 @@ class _Named(HttpSession):
     """A session with another user agent and other request numbers."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session with another user agent; its request numbers begin after 1000."""
         super().__init__(connection)
         self._headers["user-agent"] = "another-loader/2"
         self._sent = 1000

@@ -21,6 +21,7 @@ class _Following(HttpSession):
     """A session that follows redirects."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client follows redirects."""
         super().__init__(connection)
         self._http.follow_redirects = True
 
@@ -29,6 +30,7 @@ class _StreamsFirst(HttpSession):
     """A session whose Accept header prefers event streams."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session with that Accept header."""
         super().__init__(connection)
         self._headers["accept"] = "text/event-stream, application/json;q=0.5"
 
@@ -37,6 +39,7 @@ class _OneByOne(HttpSession):
     """A session that makes a new connection for each request."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose requests ask for the connection to be closed."""
         super().__init__(connection)
         self._headers["connection"] = "close"
 
@@ -70,6 +73,7 @@ class _Counting(httpx2.AsyncByteStream):
     """A response body that counts its bytes as they arrive."""
 
     def __init__(self, body: Any) -> None:
+        """Wrap a body; no byte is counted yet."""
         self._body = body
         self.size = 0
 
@@ -88,6 +92,7 @@ class _TakesUp(HttpSession):
     """A session that sends a GET, as if to resume it, when a stream ended without a byte."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client counts the bytes of streams."""
         super().__init__(connection)
         self._http.event_hooks["response"] = [self._count]
         self._body: _Counting | None = None
@@ -118,6 +123,7 @@ class _Listens(HttpSession):
     """A session that waits a moment after a denial: a lost connection makes it transient."""
 
     def __init__(self, connection: Connection) -> None:
+        """Make the session, whose client keeps each response's network stream."""
         super().__init__(connection)
         self._http.event_hooks["response"] = [self._keep]
         self._stream: Any = None
@@ -147,6 +153,7 @@ class _Adorned(HttpSession):
     """A session that sends the session id kept for its origin, and keeps new ones."""
 
     def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
+        """Make the session; `kept` maps origins to session ids, and is shared."""
         super().__init__(connection)
         self._kept = kept
         self._origin = urlsplit(self._url).netloc

@@ -41,6 +41,7 @@ def _beside_another_call(gateway: Gateway) -> None:
 
     class Way:
         def __init__(self, name: str) -> None:
+            """Keep the server's name."""
             self._name = name
 
         async def call(self, tool: str, arguments: Json) -> Json:

@@ -88,6 +88,7 @@ class Poisoned:
     """A `reply` decision: after a request that `hit` accepts, later calls of `tool` fail."""
 
     def __init__(self, hit: Hit, tool: str) -> None:
+        """Keep the condition and the beginning of the tools' names; nothing is poisoned yet."""
         self._hit = hit
         self._tool = tool
         self._is_poisoned = False

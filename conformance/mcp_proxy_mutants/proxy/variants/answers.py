@@ -108,6 +108,7 @@ class Clock:
     """An `answer` change that adds a counter and a duration, different in each answer."""
 
     def __init__(self) -> None:
+        """Begin to count at 0."""
         self._count = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
@@ -120,6 +121,10 @@ class Generation:
     """An `answer` change that adds how often the tools or their locks have changed, not which."""
 
     def __init__(self, gateway: Gateway) -> None:
+        """Keep the gateway, whose tools are compared from answer to answer.
+
+        The number begins at 0.
+        """
         self._gateway = gateway
         self._seen: object = None
         self._number = 0

@@ -17,6 +17,7 @@ class Lagging:
     """A view of the known tools that shows each change a fixed number of seconds late."""
 
     def __init__(self, live: Known, seconds: float) -> None:
+        """Show the live tools as they are now, until a change is `seconds` old."""
         self._seconds = seconds
         self._shown = self._last = live
         self._waiting: list[tuple[float, Known]] = []

@@ -21,6 +21,7 @@ class Substring:
     """Index that finds a query verbatim in name or description, in the order of the keys."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        """Keep address and description of each tool in lower case, sorted by address."""
         self._texts = sorted((tool.key, f"{tool.key} {tool.description}".lower()) for tool in tools)
 
     def find(self, query: str) -> Hits:
@@ -33,6 +34,7 @@ class EveryWord:
     """Index that finds tools with all the words of a query, the shortest text first."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        """Keep the terms of each tool's name and description."""
         self._texts = [(tool.key, terms(f"{tool.name} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
@@ -46,6 +48,7 @@ class Nearest:
     """Index of the nearest neighbours by trigrams, which always finds something."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        """Keep the trigrams of each tool's address and description."""
         self._grams = [(tool.key, _grams(f"{tool.key} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
@@ -69,6 +72,10 @@ class WholeIndex:
     """One index for everybody: scores depend on tools beyond the agent's scope as well."""
 
     def __init__(self, gateway: Gateway) -> None:
+        """Keep the gateway, whose tools are indexed at each search.
+
+        No number of hits is too high.
+        """
         self._gateway = gateway
         self._index = lru_cache(maxsize=32)(Index)
         self.most = 10**6

@@ -37,6 +37,7 @@ class Cache:
     """A `reply` decision that repeats the first answer to a request id within its session."""
 
     def __init__(self) -> None:
+        """Begin with no answer."""
         self._answers: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
@@ -56,6 +57,7 @@ class Envelope:
     """A `reply` decision that reverses the members of every other JSON-RPC envelope."""
 
     def __init__(self) -> None:
+        """Begin with an envelope that is reversed."""
         self._turned = False
 
     async def __call__(
