@@ -87,6 +87,7 @@ class _Item:
 
     @property
     def clauses(self) -> AbstractSet[str]:
+        """The clauses that the finding breaks."""
         return frozenset(self.finding.clauses)
 
     @property
@@ -117,14 +118,16 @@ class _Group:
 
     @property
     def states(self) -> frozenset[tuple[str, ...]]:
+        """The known states of the tools or servers that its findings are about."""
         return frozenset(state for item in self.items for state in item.states)
 
 
 def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[RootCause]:
-    """Return the causes of all required results that failed or are open, gravest first.
+    """Return the causes of all results that count and failed, broke or are open, gravest first.
 
-    A result stands under each cause that one of its findings belongs to. One that nothing connects
-    with another is a cause by itself. Nothing is decided by the words of a reason.
+    Required results count, and those the suite is to blame for. A result stands under each cause
+    that one of its findings belongs to; causes of errors, then of open results come last. Nothing
+    is decided by the words of a reason.
     """
     order = {clause.id: number for number, clause in enumerate(clauses)}
     firm = [result for result in results if result.level == "required" or result.blame == "suite"]
@@ -146,7 +149,7 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
 
 
 def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
-    """Return the sort key of a cause: most clauses first, then most results, known ones last."""
+    """Return a cause's sort key: waived ones last; most clauses, most results, first clause."""
     clauses, results = (*cause.breaks, *cause.leaves_open), (*cause.results, *cause.open_results)
     return cause.waived, -len(clauses), -len(results), order.get(cause.clause, 0)
 
@@ -163,10 +166,11 @@ def _items(result: Result) -> Iterator[_Item]:
 def never_revealed(
     items: Sequence[_Item], results: Sequence[Result]
 ) -> tuple[list[_Group], list[_Item]]:
-    """Group what looks for tools under a lock that the flag was never seen to reveal.
+    """Return groups of what looks for tools under a lock that the flag never reveals, and the rest.
 
-    That is so if the clause that demands it is broken and held in no result. A tool that is locked
-    otherwise as well belongs here too, unless the finding shows it with a status.
+    That is so if the clause that demands it is broken, for a tool with that lock alone, and held in
+    no result. A tool that is locked otherwise as well belongs here too, unless the finding shows it
+    with a status.
     """
     held = {clause for result in results for clause in result.observed}
     groups, rest = list[_Group](), list(items)
@@ -208,12 +212,16 @@ def _breaks(item: _Item, clause: str) -> bool:
 
 
 def _shows_alone(item: _Item, clause: str) -> bool:
-    """Whether the finding says that the flag does not reveal a tool with that lock alone."""
+    """Whether the finding breaks the clause for a tool of that lock alone, or of unknown state."""
     return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
 
 
 def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
-    """Whether a finding is the absence of tools that all have the lock that is never revealed."""
+    """Whether a finding is the absence of tools that all have the lock that is never revealed.
+
+    It breaks a requirement on revealed tools and observed no status; without known states it must
+    break that clause only.
+    """
     if not item.states:
         return item.clauses == {clause}
     on_revealed = any(broken.startswith(OF_REVEALED) for broken in item.clauses)
@@ -224,10 +232,10 @@ def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
 def taken_for(
     items: Sequence[_Item], results: Sequence[Result]
 ) -> tuple[list[_Group], list[_Item]]:
-    """Group what shows the same lock named in the place of the one that comes first.
+    """Return groups of what shows the same lock named in the place of the one due, and the rest.
 
     That is seen in a status, in the counts of a listing, or in a refusal that equals the target's
-    own for the other lock.
+    own for the other lock. Each group names up to four combinations of locks.
     """
     del results
     groups: dict[tuple[str, str], _Group] = {}
@@ -253,7 +261,11 @@ def taken_for(
 
 
 def confusion(finding: Finding) -> tuple[str, str] | None:
-    """Return the status that is due and the one that was named in its place; None if not so."""
+    """Return (status that is due, status named in its place).
+
+    None if the finding is not of that kind. It is told by the finding's own members, by counts of
+    which one is too low and one too high, or by two statuses.
+    """
     if finding.due and finding.taken_for:
         return finding.due, finding.taken_for
     allowed, observed = finding.allowed, finding.observed
@@ -267,7 +279,7 @@ def confusion(finding: Finding) -> tuple[str, str] | None:
 
 
 def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
-    """Return the least and the greatest count of a word: a number, a choice of them, or none."""
+    """Return (least, greatest) count of a word: a number, or a choice of them; (0, 0) for none."""
     value = counts.get(word, 0)
     numbers = [n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int)]
     return (min(numbers), max(numbers)) if numbers else (0, 0)
@@ -276,7 +288,8 @@ def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
 def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
     """Group by the clause that most results break; what else they break, all of it, follows.
 
-    A clause that other findings break as well has a cause of its own besides.
+    Equal ones are taken in the profile's order. A clause that further findings break as well has a
+    cause of its own besides.
     """
     groups, rest = list[_Group](), list(items)
     while rest:
@@ -295,11 +308,11 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
 
 
 def same_state(groups: Sequence[_Group]) -> list[_Group]:
-    """Join groups whose findings are all about tools, or servers, in the same state.
+    """Return the groups; those are joined that are about tools, or servers, in the same state.
 
     Tools are joined within one requirement, where both groups know one and the same combination of
-    locks; servers of loads within one requirement, which is about one kind of signal, or where
-    one group's signals are among those of the other.
+    locks; servers of loads within one requirement, or where one group's signals are among those of
+    the other.
     """
     merged: list[_Group] = []
     for group in groups:
@@ -313,7 +326,11 @@ def same_state(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _in_one_state(first: _Group, second: _Group) -> bool:
-    """Whether the states of two groups are such that they belong together."""
+    """Whether the states of two groups are such that they belong together; False if one has none.
+
+    Tools must have one and the same state and requirement; servers one requirement, or states of
+    which one set includes the other.
+    """
     own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
     alike = own[0] == own[1] and len(own[0]) == 1
     if not (first.states and second.states):
@@ -325,7 +342,7 @@ def _in_one_state(first: _Group, second: _Group) -> bool:
 
 
 def _in_words(group: _Group) -> str:
-    """Return the tools under these locks, or the servers with these behaviours, in words."""
+    """Return the group's states in words, at most four: of tools by locks, of servers by script."""
     states = sorted(group.states, key=lambda state: (len(state), state))[:MOST_STATES]
     if {word for state in states for word in state} <= LOCKED_BY.keys():
         return " or ".join(f"tools {' and '.join(LOCKED_BY[w] for w in state)}" for state in states)
@@ -333,20 +350,24 @@ def _in_words(group: _Group) -> str:
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
-    """Join groups that all observed one and the same text of the target."""
+    """Return the groups; those are joined whose findings all observed one and the same text."""
     return _merged(groups, "same_text", _text_key, lambda _: (
         "All of these observed the same text of the target."
     ))  # fmt: skip
 
 
 def _text_key(group: _Group) -> object:
+    """Return the one text that all of a group's findings observed, if it has 12 characters.
+
+    Else None.
+    """
     texts = {_text(item.finding.observed) for item in group.items}
     text = texts.pop() if len(texts) == 1 else ""
     return text if len(text) >= LEAST_TEXT else None
 
 
 def _text(value: object) -> str:
-    """Return an observed text, alone or the only item of a list; empty for other values."""
+    """Return an observed text, alone or the only item of a list; "" for other values."""
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     return value if isinstance(value, str) else ""
@@ -356,7 +377,10 @@ def _merged(
     groups: Sequence[_Group], rule: Rule, key: Callable[[_Group], object],
     why: Callable[[_Group], str],
 ) -> list[_Group]:  # fmt: skip
-    """Return the groups, those with an equal key, None apart, joined into the first of them."""
+    """Return the groups, those with an equal key joined into the first of them; None joins nothing.
+
+    A joined group gets the rule, and the reason that `why` returns.
+    """
     by_key: dict[object, _Group] = {}
     merged = []
     for group in groups:
@@ -373,7 +397,8 @@ def _merged(
 def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
     """Add each finding to the one group that breaks all its clauses already; return the others.
 
-    Its tools must be in states that the group has, if they are known.
+    Those that fit no group or several are returned. Its tools must be in states that the group has;
+    to a group of a hidden lock no finding of a status is added.
     """
     rest = []
     known = [(group, group.clauses, group.states) for group in groups]
@@ -397,8 +422,8 @@ def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
 def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
     """Add each open result to the group that keeps it open; return those without one.
 
-    It names the clauses that must hold first; the group that breaks most of them keeps it open.
-    One that is open only on clauses that a group breaks anyway adds nothing to that.
+    That is the group that breaks most of the clauses it needs; if none breaks any, the one that
+    breaks all clauses it is open on.
     """
     rest = []
     known = [(group, group.clauses) for group in groups]
@@ -421,7 +446,7 @@ def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
 
 
 def same_reason(results: Sequence[Result]) -> list[RootCause]:
-    """Return causes of errors or of open results: those with the same cause and reason are one."""
+    """Return causes of errors or open results: those of equal blame, cause and reason are one."""
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.blame, result.cause, result.reason), []).append(result)
@@ -429,6 +454,10 @@ def same_reason(results: Sequence[Result]) -> list[RootCause]:
 
 
 def _of_reason(results: Sequence[Result]) -> RootCause:
+    """Return the cause of these results, which have one reason, with all their clauses as open.
+
+    The first one gives sentence, hint and verdict.
+    """
     first = results[0]
     clauses = tuple(dict.fromkeys(clause for result in results for clause in result.clauses))
     alone = len(results) == 1
@@ -452,7 +481,11 @@ def _of_reason(results: Sequence[Result]) -> RootCause:
 def _of_group(
     group: _Group, order: Mapping[str, int], verdicts: Mapping[str, Verdict]
 ) -> RootCause:
-    """Return the cause of a group, its clauses and results in order of importance."""
+    """Return the cause of a group: the clause that most results break first, and its results.
+
+    It leaves open the clauses of its open results that are not settled elsewhere, and is waived if
+    all its results are.
+    """
     counts = group.clauses
     broken = sorted(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)))
     first = group.first or next(iter(broken), "")
@@ -487,7 +520,10 @@ def _of_group(
 
 
 def _wrong(clause: str, result: Result) -> str:
-    """Return what is wrong where the clause is broken, as a sentence; else the result's reason."""
+    """Return the clause's `broken` phrase as a sentence.
+
+    Without one, the result's reason or the id.
+    """
     try:
         words = catalogue().clause(clause).broken
     except UnknownClause:
@@ -496,11 +532,12 @@ def _wrong(clause: str, result: Result) -> str:
 
 
 def _slug(text: str) -> str:
+    """Return the text in lower case; runs of anything but ASCII letters and digits are hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _numbered(found: Iterable[RootCause]) -> list[RootCause]:
-    """Return the causes with distinct ids: a further one of an id gets a number."""
+    """Return the causes with distinct ids: a further one of an id gets a number from 2."""
     seen = Counter[str]()
     unique = []
     for cause in found:

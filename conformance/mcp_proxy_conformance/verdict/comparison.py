@@ -1,4 +1,4 @@
-"""Comparison of observed with allowed values, and the watch that keeps what a check has found."""
+"""Comparison of observed with allowed values, findings of it, and the watch that keeps them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class Comparison:
         self, path: str, observed: Any, allowed: Collection[Any], *,
         breaks: Iterable[str], shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """Record a finding unless the observation is an allowed value, of the same JSON type."""
+        """Record a finding unless the observation is an allowed value, of the same JSON type.
+
+        If it is, its clauses count as observed, as in `truth`.
+        """
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
         self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows,
@@ -123,7 +126,8 @@ class Comparison:
     ) -> Comparison:
         """Record as open those of the clauses that have no finding; return this comparison.
 
-        `needs` are the clauses that must hold before they can be settled.
+        `needs` are the clauses that must hold before they can be settled. With nothing left,
+        nothing is recorded.
         """
         if rest := {*clauses} - {*self.broken}:
             unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause",
@@ -136,7 +140,7 @@ class Comparison:
 
         Raises:
             ComparisonFailed: It has findings.
-            Inconclusive: It left clauses open.
+            Inconclusive: It left clauses open; with the reason of the first.
             NotApplicable: Nothing was compared.
         """
         if (watch := _WATCH.get(None)) is not None:
@@ -169,7 +173,7 @@ _WATCH: ContextVar[Watch] = ContextVar("watch")
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Yield a Watch that receives the comparison and the texts of a check called in this block."""
+    """Yield a Watch that gets what a check in this block leaves: sides, comparison, texts."""
     watch = Watch()
     token = _WATCH.set(watch)
     try:
@@ -197,9 +201,10 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Return the findings of a failing assertion: one for each member that differs, else one.
+    """Return a failing assertion's findings: of mappings compared by ==, one per differing member.
 
-    `sides` are its operator, and the observed and the allowed value; None if they are not known.
+    Otherwise one; for `==` and `is` it has both sides, for other operators the allowed side in
+    words. `sides` are operator, observed and allowed value; None if they are not known.
     """
     if sides is None:
         return (Finding(path="", clauses=clauses),)
@@ -227,10 +232,10 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
 
 
 def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
-    """Return the finding with the tools or servers that it is about, by exact name.
+    """Return the finding with the tools or servers that it is about, by exact name, at most twelve.
 
     They are those of the finding's path; if it has none, those in which its sides differ. `states`
-    maps each name to its state; names beyond MOST_ABOUT are left out.
+    maps each name to its state.
     """
     named = [word for word in _WORD.findall(finding.path) if word in states]
     if not named:
@@ -244,7 +249,7 @@ MOST_ABOUT = 12
 
 
 def _names(value: Any, states: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return the known names among a value and its items, keys included."""
+    """Return the known names among a value and its items at any depth, keys included."""
     if isinstance(value, Mapping):
         return {name for pair in value.items() for side in pair for name in _names(side, states)}
     if isinstance(value, (list, tuple, set, frozenset)) and not hasattr(value, "_fields"):
@@ -267,7 +272,10 @@ def _place(name: object) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal, JSON types included: 1 is neither true nor 1.0."""
+    """Whether two values are equal, JSON types included: 1 is neither true nor 1.0.
+
+    A list equals a tuple of the same items.
+    """
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
@@ -286,7 +294,10 @@ def plain(finding: Finding) -> Finding:
 
 
 def _json(value: Any) -> Any:
-    """Return the value as JSON for a report: other types as text, long lists and texts cut."""
+    """Return the value as JSON for a report: at most 40 items or members, texts cut at 400.
+
+    Sets are sorted, bytes decoded, other types (floats too) text.
+    """
     if isinstance(value, Mapping):
         return {encodable(str(name)): _json(inner) for name, inner in list(value.items())[:MOST]}
     if isinstance(value, (set, frozenset)):

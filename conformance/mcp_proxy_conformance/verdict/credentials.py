@@ -33,8 +33,9 @@ def credentials(
 ) -> Iterator[str]:
     """Yield the credentials in these places, and the parts of each that give it away.
 
-    `words` are a command line; `environment` is that of this process by default. Values in it of
-    fewer than LEAST_OF_ENVIRONMENT characters are left out, unless they are in a URL.
+    Of variables and of a command's options those with the name of a secret count, of headers all
+    but harmless ones, of URLs anywhere their secret parts. `environment` is that of this process by
+    default; its values under eight characters are left out, unless they are in a URL.
     """
     environment = os.environ if environment is None else environment
     yield from _of_url(url)
@@ -58,8 +59,8 @@ def credentials(
 def _of_url(url: str) -> Iterator[str]:
     """Yield the secret parts of a URL, as they stand there and decoded; nothing if it is invalid.
 
-    They are user and password, alone and as basic authorization sends them, and parameters with
-    the name of a secret.
+    They are user and password, alone and in base64 as basic authorization sends them, and
+    parameters with the name of a secret.
     """
     try:
         parts = urlsplit(url)

@@ -76,7 +76,11 @@ def outcome(
 
 
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
-    """Return why a run without failures is incomplete; empty if enough was observed."""
+    """Return why a run without failures is incomplete; "" if enough was observed.
+
+    Capabilities of the profile's floor are not declared, clauses are open, or the floor's passes
+    are missing.
+    """
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
         return f"the profile requires capabilities that are not declared: {', '.join(missing)}"
@@ -88,7 +92,7 @@ def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
-    """Return the outcome of a run whose only failures are waived."""
+    """Return the outcome, with exit code 0, of a run whose only failures are waived."""
     number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]
@@ -104,14 +108,14 @@ def _cut(run: RunRecord) -> str:
 
 
 def _of_one(run: RunRecord) -> str:
-    """Return the beginning of a sentence on the only check or case of a run, if it passes."""
+    """Return the beginning of a sentence on the only result of a run, if it passes; else ""."""
     passed = [result.name for result in run.state.results if result.verdict == "pass"]
     alone = len(run.state.results) == len(passed) == 1
     return f"{passed[0]} passes now; " if alone else ""
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
-    """Summarise in words the verdicts of the clauses that have results."""
+    """Return the verdicts of the required clauses that have results, counted in words."""
     judged = [clause for clause in clauses if clause.results]
     counts = Counter(clause.verdict for clause in judged if clause.level == "required")
     summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())

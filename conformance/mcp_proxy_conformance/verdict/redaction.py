@@ -1,4 +1,4 @@
-"""Redaction of secrets, and escaping of control characters."""
+"""Redaction of secrets and their encodings; escaping of control characters and CI commands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Redactor:
                     places.append((form, at))
 
     def text(self, text: str) -> str:
-        """Return the text without any form of a secret, and without fragments of one."""
+        """Return the text with every form of a secret, and every fragment of one, replaced."""
         if self._found is None:
             return text
         return self._without_fragments(self._found.sub(REDACTED, text))
@@ -91,7 +91,7 @@ NOTHING_SECRET = Redactor()
 
 
 def _words(value: Any) -> bool:
-    """Whether the value is a word, or a list of words."""
+    """Whether the value is a text, or a list of texts only."""
     return isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
     )
@@ -112,7 +112,7 @@ def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int,
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the secret as it is, escaped, percent-encoded, and in base64."""
+    """Yield the secret as it is, escaped (JSON, Python), percent-encoded (any case), in base64."""
     raw = secret.encode("utf-8", "replace")
     escaped = "".join(f"%{byte:02X}" for byte in raw)
     encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), escaped}
@@ -147,12 +147,12 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:\[|vso\[))", re.MULTILINE)
 
 
 def disarmed(text: str) -> str:
-    """Escape the start of a line that a CI would obey: `::error::`, `##[…]` and `##vso[…]`."""
+    """Escape what a CI would obey: `::` at the start of a line, `##[` and `##vso[` anywhere."""
     return _COMMAND.sub(lambda match: f"{match[1]}\\:" if match[1] is not None else "#\\", text)
 
 
 def encodable(value: Any) -> Any:
-    """Return the JSON value with lone surrogates as escapes, so that UTF-8 can encode it."""
+    """Return the JSON value, lone surrogates escaped (in keys too), so that UTF-8 can encode it."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
@@ -163,5 +163,5 @@ def encodable(value: Any) -> Any:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text, for a table."""
+    """Return the text up to its first LF; all of it without one."""
     return text.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Result of a check: verdicts, findings, and the exceptions that end a check early."""
+"""Result of a check: verdicts, causes, findings, and the exceptions that end a check early."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ class NotApplicable(Exception):
     """Raised by a check if the target does not declare, or legally refuses, what it needs."""
 
     def __init__(self, reason: str, *, cause: Cause = "not_here") -> None:
+        """Keep the cause, by default that the case does not arise here."""
         self.cause: Cause = cause
         super().__init__(reason)
 
@@ -95,6 +96,7 @@ class Misshapen(Exception):
     """
 
     def __init__(self, reason: str, *clauses: str) -> None:
+        """Keep the clauses that the shape breaks, if any."""
         self.clauses = clauses
         super().__init__(reason)
 

@@ -191,7 +191,7 @@ class FaultyServer:
         return session is not None and self.token not in session
 
     def _location(self, to: str) -> str:
-        """Return the URL of a redirect: another server's by its id, or a path of this one."""
+        """Return the URL of a redirect: another server's, or this one's healthy or missing path."""
         if to not in (do.HEALTHY_PATH, do.MISSING_PATH):
             return self._redirect(to)
         place = _HEALTHY if to == do.HEALTHY_PATH else _MISSING

@@ -75,7 +75,10 @@ OWN, SHOWN = "SUITE.", 80
 
 
 def names(wanted: str, result: Result) -> bool:
-    """Whether a deviation's id names this result: by its check, by its case, or by both."""
+    """Whether a deviation's id names this result: by its check, by its case, or by both.
+
+    False for an id without either.
+    """
     check, case = split(wanted)
     return check in ("", result.check) and case in ("", result.case or "") and bool(check or case)
 
@@ -86,9 +89,9 @@ def is_clause(wanted: str) -> bool:
 
 
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
-    """Map each id with a case that its check does not have to the nearest id that exists.
+    """Map each id with a case that its check does not have to the nearest id of that check.
 
-    Ids of checks that are not in the run are left out.
+    Ids of clauses, and of checks that are not in the run, are left out.
 
     Args:
         wanted: Ids of deviations.
@@ -105,10 +108,10 @@ def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]])
 
 
 def why_not(wanted: str) -> str:
-    """Return why this id cannot be waived, with the repair; empty if it can.
+    """Return why this id cannot be waived, with the repair; "" if it can.
 
-    Of `check[case]` only the check is looked at: `strays` finds unknown cases, once the checks are
-    collected.
+    It is unknown, advisory only, or about the suite's own clauses. Of `check[case]` only the check
+    is looked at: `strays` finds unknown cases, once the checks are collected.
     """
     cited = _cited(wanted)
     if cited is None:
@@ -125,7 +128,7 @@ def why_not(wanted: str) -> str:
 def _cited(wanted: str) -> tuple[str, ...] | None:
     """Return the clauses that the id stands for; None if nothing has that name.
 
-    A clause stands for itself, a check or case for those that it cites.
+    A clause of a profile stands for itself, a check or case for those that it cites.
     """
     if is_clause(wanted):
         return (wanted,) if wanted in _known() else None

@@ -23,7 +23,8 @@ HEAD = """\
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
     """Map each required clause that fails, and that a deviation may waive, to its first reason.
 
-    Failures before the first check cannot be waived: nothing is known of the rest then.
+    They are in the order of `clauses`. Failures before the first check cannot be waived, nor the
+    suite's own clauses.
     """
     first: dict[str, str] = {}
     for result in results:
@@ -42,8 +43,8 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
 def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date) -> str:
     """Return a deviations file with one entry for each cause, `reason` and `issue` left empty.
 
-    An entry names the clauses that its cause breaks and that no earlier entry names. `clauses` are
-    all that may be named, each with its first reason.
+    An entry names the clauses that its cause breaks and that no earlier entry names; clauses of no
+    cause get one each. `clauses` are all that may be named, each with its first reason.
     """
     left, entries = dict(clauses), list[str]()
     for cause in causes:
@@ -56,6 +57,7 @@ def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date
 
 
 def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str:
+    """Return an entry of the file: sentence and reason as a comment, one id or a list, the date."""
     lines = dict.fromkeys(" ".join(inert(text).split())[:WIDTH] for text in (sentence, reason))
     comment = "\n".join(f"# {line}" for line in lines if line)
     quoted = ", ".join(map(_quoted, ids))

@@ -53,7 +53,10 @@ class EntryLines:
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """Return the deviations of the file; of the default file if None, () if there is none."""
+    """Return the deviations of the file that hold on that day; for None of the default file.
+
+    () if that does not exist. Raises BadDeviations.
+    """
     if file is None and not Path(FILE).exists():
         return ()
     return read(file or Path(FILE), on)
@@ -63,7 +66,8 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
     """Read the deviations of a file that hold on that day, by default today in UTC.
 
     Raises:
-        BadDeviations: Up to MANY faults of the file, each with its line and its repair.
+        BadDeviations: Up to twenty faults of the file, each with its line and its repair; expired
+            entries are among them.
     """
     text = _text(file)
     sound: list[Deviation] = []
@@ -81,7 +85,10 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a deviations file; raises BadDeviations if it cannot be read."""
+    """Return the text of a deviations file, with LF line ends.
+
+    Raises BadDeviations if it cannot be read, has more than 1 MiB, or is not UTF-8.
+    """
     try:
         raw = read_bytes(file, MOST)
     except (OSError, ValueError) as error:
@@ -100,7 +107,10 @@ def _text(file: Path) -> str:
 
 
 def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
-    """Yield every usable entry of a file's text, and every fault, with its line."""
+    """Yield every usable deviation of a file's text, and every fault, with its line.
+
+    An id named twice is a fault, as is an unknown table.
+    """
     try:
         document = toml(text)
     except (ValueError, RecursionError) as error:
@@ -131,7 +141,11 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
 def _entry(
     entry: dict[str, Any], place: EntryLines, file: str, on: date
 ) -> Iterator[Deviation | Fault]:
-    """Yield a deviation for each id of an entry or, if it cannot be used, each of its faults."""
+    """Yield a deviation for each id of an entry or, if it cannot be used, each of its faults.
+
+    They are unknown, missing and malformed members; then, by id, one that cannot be waived or has
+    expired.
+    """
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
         *(
@@ -155,17 +169,21 @@ def _entry(
 
 
 def _ids(entry: Mapping[str, Any]) -> list[Any]:
-    """Return what an entry names: its id, or each of several."""
+    """Return what an entry names, as a list: its id, or each of several; [None] without one."""
     wanted = entry.get("id")
     return list(wanted) if isinstance(wanted, list) else [wanted]
 
 
 def _is_text(value: object) -> bool:
+    """Whether the value is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 
 def _complaint(name: str, value: Any) -> str:
-    """Return what is wrong with a member of an entry, with the repair; empty if nothing is."""
+    """Return what is wrong with that member of an entry, with the repair; "" if nothing is.
+
+    None is a missing one.
+    """
     if value is None:
         return f"{name} is missing; an entry has {', '.join(MEMBERS)}"
     if name == "expires":
@@ -185,13 +203,13 @@ def _complaint(name: str, value: Any) -> str:
 
 
 def _is_reason(value: str) -> bool:
-    """Whether the text gives a reason, and is not a placeholder for one."""
+    """Whether the text has words, does not begin as a placeholder, and is not one empty word."""
     words = re.findall(r"\w+", value[:MOST_OF_REASON].lower())
     return bool(words) and words[0] not in _UNDONE and not (words[0] in _EMPTY and not words[1:])
 
 
 def _is_link(value: str) -> bool:
-    """Whether the text is an http or https URL with a host, and without blanks."""
+    """Whether the text is an http or https URL with a host, printable and without blanks."""
     try:
         parts = urlsplit(value)
     except ValueError:
@@ -201,7 +219,10 @@ def _is_link(value: str) -> bool:
 
 
 def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
-    """Return the fault of a text that is not TOML, at the parser's line, else at the last."""
+    """Return the fault of a text that is not TOML, at the parser's line, else at the last.
+
+    One that nests too deeply is at line 1.
+    """
     at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
     line = int(at[1]) if at else text.rstrip("\n").count("\n") + 1
     if isinstance(error, RecursionError):

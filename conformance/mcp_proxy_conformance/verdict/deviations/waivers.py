@@ -50,7 +50,10 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
-    """Return the result, as `waived` with their reasons if deviations excuse all of a failure."""
+    """Return the result.
+
+    A failure that deviations excuse whole as `waived`, with their reasons first.
+    """
     if result.verdict != "fail" or not (used := _covering(result, deviations)):
         return result
     reasons = "; ".join(
@@ -86,7 +89,10 @@ def waivers(
 
 
 def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str | None]]) -> str:
-    """Return the error sentence on the first deviation with an unknown case; empty if none."""
+    """Return the error sentence on the first deviation with an unknown case.
+
+    "" if there is none.
+    """
     unknown = strays((deviation.id for deviation in deviations), collected)
     first = next((deviation for deviation in deviations if deviation.id in unknown), None)
     if first is None:
@@ -105,10 +111,10 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 
 
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
-    """Return the deviations that together excuse the whole result; empty if they do not.
+    """Return the deviations that together excuse the whole result; [] if they do not.
 
     One that names the check or the case excuses it alone; those of clauses must cover every broken
-    one. Advisory results and clauses of the suite itself are never excused.
+    one. Advisory results and those with clauses of the suite itself are never excused.
     """
     if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
@@ -123,9 +129,10 @@ def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation
 
 
 def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> State:
-    """Return `used` if the deviation's failure was seen, `stale` if it is gone, else `unobserved`.
+    """Return `used` if the deviation's failure was seen in a required result.
 
-    It is only gone if nothing was left out of the run, and what it names passes.
+    `stale` if it is gone: nothing was left out of the run, and what it names passes or does not
+    apply; else `unobserved`.
     """
     meant = [
         (verdict, result) for result in results if (verdict := _of(deviation, result)) is not None
