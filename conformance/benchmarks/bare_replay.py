@@ -65,7 +65,10 @@ def reference() -> Target:
 
 
 def recorded(scratch: Path) -> list[Recorded]:
-    """Run the profile once; return its worlds, in the order in which they ended."""
+    """Run the profile once, in this process; return a record of each world that got requests.
+
+    They are in the order in which their targets were closed.
+    """
     records: list[Recorded] = []
     with _recording_on_close(records):
         prepare(scratch / "out")
@@ -75,7 +78,10 @@ def recorded(scratch: Path) -> list[Recorded]:
 
 @contextmanager
 def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
-    """Append a record of every started target that is closed during the block."""
+    """Have `Started.close` append a record of each target closed during the block.
+
+    Then restore it.
+    """
     end = Started.close
 
     def close(started: Started) -> None:
@@ -91,7 +97,7 @@ def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
 
 
 def _record(started: Started) -> Recorded:
-    """Return what was posted to a started target over HTTP, and which session ids it issued."""
+    """Return a target's world, holders by credential, HTTP requests, and issued session ids."""
     messages = [message for message in started.transcript.since(0) if message.edge == "client"]
     holders = {value: name for name, value in _credentials(started).items()}
     issued = (_header(message, SESSION) for message in messages if message.direction == "received")
@@ -108,7 +114,10 @@ def _record(started: Started) -> Recorded:
 
 
 def _credentials(started: Started) -> dict[str, str]:
-    """Map each agent's name, and "" for the administrator, to its Authorization header."""
+    """Map each agent's name, and "" for the administrator, to its Authorization header.
+
+    Those without one are left out.
+    """
     sets = {ADMIN: started.access.headers, **started.access.agents}
     return {
         name: value
@@ -119,12 +128,15 @@ def _credentials(started: Started) -> dict[str, str]:
 
 
 def _header(message: Message, name: str) -> str:
-    """Return a message's first header of that lower-case name; empty without one."""
+    """Return a message's first header of that name, given in lower case; "" without one."""
     return next((value for key, value in message.headers if key.lower() == name), "")
 
 
 def replayed(records: list[Recorded], target: Target, scratch: Path) -> Replayed:
-    """Start each recorded world, send it the recorded requests, and return the totals."""
+    """Start each recorded world, send it the recorded requests, and end it; return the totals.
+
+    Starting and ending count apart from requests.
+    """
     totals = Replayed()
     for record in records:
         began = time.monotonic()
@@ -139,7 +151,10 @@ def replayed(records: list[Recorded], target: Target, scratch: Path) -> Replayed
 
 
 def _sent(record: Recorded, started: Started) -> Iterator[int]:
-    """Send the requests over one connection and yield the status of each answer."""
+    """Send the requests again, in order over one connection, and yield the status of each answer.
+
+    Credentials and session ids are replaced by those of this target.
+    """
     place = urlsplit(started.access.url)
     credentials, sessions = _credentials(started), iter(record.sessions)
     known: dict[str, str] = {}
@@ -173,7 +188,7 @@ def run_once(out: Path) -> float:
 
 
 def main() -> None:
-    """Record a run, measure runs and replays in turn, and print the medians."""
+    """Record a run, measure runs and replays in turn, and print the medians as a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=positive, default=5)
     options = parser.parse_args()

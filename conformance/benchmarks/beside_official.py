@@ -29,7 +29,7 @@ OURS = (sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", "--pr
 
 
 def theirs(suite: Path, url: str) -> tuple[int, float]:
-    """Run their suite; return its number of checks and its seconds.
+    """Run their suite on the server at that URL; return (number of checks passed, seconds).
 
     Raises:
         SystemExit: Their suite found a fault, or printed no total.
@@ -50,7 +50,7 @@ def theirs(suite: Path, url: str) -> tuple[int, float]:
 
 
 def ours(out: Path) -> tuple[int, float]:
-    """Run our profile; return its number of checks and cases, and its seconds.
+    """Run our discovery profile on the reference; return (number of results, seconds).
 
     Raises:
         subprocess.CalledProcessError: The run was not conformant.
@@ -64,13 +64,16 @@ def ours(out: Path) -> tuple[int, float]:
 
 
 def summary(rounds: list[tuple[int, float]]) -> dict[str, float]:
-    """Return the figures of one suite: checks, median seconds, checks per second."""
+    """Return one suite's figures: checks of the last round, median seconds, checks a second."""
     checks, seconds = rounds[-1][0], statistics.median(took for _, took in rounds)
     return {"checks": checks, "s": round(seconds, 2), "per_s": round(checks / seconds, 1)}
 
 
 def main() -> None:
-    """Measure both suites in turn and print the figures."""
+    """Install their suite, measure both in turn and print the figures as a line of JSON.
+
+    It ends with an error if their suite cannot be installed.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--url", default="http://localhost:3000/mcp", help="of their server")
     parser.add_argument("--rounds", type=positive, default=5)

@@ -39,7 +39,11 @@ ROUNDS, READY_S = 20, 600
 
 
 def judged(count: int, folder: Path) -> dict[str, object]:
-    """Judge the reference with `count` locked tools in a new process; return the figures."""
+    """Judge the reference with `count` locked tools in a new process; return the figures.
+
+    They are verdicts, seconds, peak memory, messages, sizes of the report and of all written. It
+    ends the program without a report.
+    """
     folder.mkdir()
     check = folder / "test_crowd.py"
     check.write_text(CHECK.format(count=count, rounds=ROUNDS), encoding="utf-8")
@@ -76,7 +80,7 @@ def _size(folder: Path) -> int:
 
 
 def main() -> int:
-    """Judge each size and print its figures; return 1 if one is beyond its bound."""
+    """Judge each size and print its figures; return 1 if one is beyond a bound or did not fail."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     good = True

@@ -24,7 +24,10 @@ WORST = 10
 
 
 def matrix(part: str, jobs: int, folder: Path) -> Any:
-    """Run a selftest and return its JSON document; its output goes to standard error."""
+    """Run a selftest and return its JSON document; its output goes to standard error.
+
+    Without a document the program ends with the selftest's exit code, 1 for 0.
+    """
     report = folder / f"{jobs}.json"
     command = [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--part", part]
     command += ["--jobs", str(jobs), "--json", str(report)]
@@ -35,7 +38,7 @@ def matrix(part: str, jobs: int, folder: Path) -> Any:
 
 
 def figures(document: Any, jobs: int) -> dict[str, object]:
-    """Return the figures of a run: counts by kind and cell, seconds, slowest rows, rate of rows."""
+    """Return a run's figures: counts by kind and cell, seconds, ten slowest rows, rows a minute."""
     rows, seconds = document["rows"], document["timing"]["seconds"]
     slow = sorted(rows, key=lambda row: row["seconds"], reverse=True)[:WORST]
     return {
@@ -51,7 +54,10 @@ def figures(document: Any, jobs: int) -> dict[str, object]:
 
 
 def main() -> int:
-    """Run the matrix for each number of jobs and print its figures; return 1 unless all is well."""
+    """Run the matrix for each number of jobs and print its figures.
+
+    Return 1 unless all are good.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", help="every Nth row, as for the selftest")
     parser.add_argument("--jobs", type=positive, nargs="+", default=[2])

@@ -46,7 +46,7 @@ class LawVerdict:
 
 
 def judged_by_laws(trial: Trial, examples: int) -> LawVerdict:
-    """Play generated worlds on a changed proxy, and return what the laws alone found broken.
+    """Play generated worlds on a changed proxy; return the required clauses that laws found broken.
 
     On a mutant, only laws of its clauses are tried, until one finds a clause that it breaks; on a
     conforming variant, every law in every world.
@@ -70,7 +70,10 @@ def judged_by_laws(trial: Trial, examples: int) -> LawVerdict:
 
 
 def of_discovery(trial: Trial) -> bool:
-    """Whether a trial is of a mutant of required discovery clauses, or of a proxy variant."""
+    """Whether a trial is of a mutant of required discovery clauses, or of a proxy variant.
+
+    Clauses that only an option asks for do not count.
+    """
     if trial.kind == "variant":
         return not trial.loads
     known = [catalogue().clause(clause) for clause in profile("discovery").clauses]
@@ -79,7 +82,10 @@ def of_discovery(trial: Trial) -> bool:
 
 
 def main() -> int:
-    """Try the chosen mutants and variants by the laws, print the figures, return the exit code."""
+    """Try the chosen mutants and variants by the laws, print the figures, return the exit code.
+
+    It is 1 if a variant is accused, a trial broke, or too few mutants are killed.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=positive, default=6)
     parser.add_argument("--only", action="append", default=[])

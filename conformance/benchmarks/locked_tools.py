@@ -41,7 +41,7 @@ ASKED = {"query": WORD, "include_disabled": True}
 
 
 def crowd(count: int) -> World:
-    """Return a world of one server: `count` tools that the operator denies, and a callable one."""
+    """Return a world of one server: a callable tool, then `count` that the operator denies."""
     locked = tuple(Tool(name=f"delete_{n}", description=f"Delete {WORD}.") for n in range(count))
     free = Tool(name="list", description=f"List {WORD}.")
     deny = tuple(tool.name for tool in locked)
@@ -99,7 +99,8 @@ def peak_mb() -> float:
 def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
     """Start the target with `count` locked tools, measure discovery, and return the figures.
 
-    `right`: it answered with the callable tool and all locked ones up to the cap.
+    `right`: within 300 s it answered with the callable tool and all locked ones up to the cap. Both
+    clients ask in turn.
     """
     began = time.monotonic()
     started = Started(target, crowd(count), scratch)
@@ -107,7 +108,10 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
         bench = Bench(started, Armed(states={}))
 
         def observe() -> tuple[int, int]:
-            """Return the numbers of callable and of locked tools found; zeros while it is busy."""
+            """Discover; return (callable tools, locked tools) found.
+
+            (0, 0) if the target does not answer.
+            """
             try:
                 answer = bench.discover(WORD, include_disabled=True)
             except Unreachable:

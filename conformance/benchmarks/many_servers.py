@@ -38,7 +38,8 @@ SHORT_S, LONG_S = 1.0, 10.0
 def mixed(count: int) -> LoadCase:
     """Return a load of `count` servers whose scripts cycle through all faults but slowness.
 
-    A script has two faulty answers in turn, or one fault of the whole connection.
+    A script has two answers in turn, or one fault of the whole connection; two attempts are
+    allowed. It is loaded once.
     """
     exchanges = [exchange for group in GROUPS for exchange in group if exchange.do != "slow"]
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
@@ -57,7 +58,7 @@ def mixed(count: int) -> LoadCase:
 
 
 def wrong(load: Load) -> dict[str, str]:
-    """Map each server whose outcome is missing or not allowed to a description of it."""
+    """Return {server: description} for each whose outcome is missing or not allowed."""
     faults = {}
     for server in load.case.given.servers:
         outcome = load.loaded.outcome(server.server_id)
@@ -68,13 +69,16 @@ def wrong(load: Load) -> dict[str, str]:
 
 
 def peak() -> int:
-    """Return the peak memory of this process in bytes."""
+    """Return the peak memory of this process so far, in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def main() -> int:
-    """Load the servers in rounds and print the figures; return the exit code."""
+    """Load the servers in rounds and print the figures; return the exit code.
+
+    It is 1 if a server is wrong in each round, memory grew too much, or a load took over 60 s.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--servers", type=positive, default=200)
     parser.add_argument("--rounds", type=positive, default=5)

@@ -43,7 +43,7 @@ class Job:
 
 
 def jobs(part: str, only: Sequence[str]) -> list[Job]:
-    """Return the mutants of both samples, or every Nth of them, restricted to `only`."""
+    """Return the mutants of both samples: of part I/N every Nth from the Ith, of these `only`."""
     settled = tomllib.loads(SETTLED.read_text(encoding="utf-8"))
     known = {trial.changed.id: trial for trial in trials()}
     mutants_of_samples = [
@@ -61,7 +61,10 @@ def jobs(part: str, only: Sequence[str]) -> list[Job]:
 
 
 def broken(job: Job, folder: Path) -> list[str]:
-    """Run every check on the mutant; return the required clauses reported as broken."""
+    """Run every check on the mutant, writing a report.
+
+    Return the required clauses it says are broken.
+    """
     place = folder / job.trial.changed.id
     job.trial.tried(place)
     report = json.loads((place / "report.json").read_text(encoding="utf-8"))
@@ -93,7 +96,10 @@ def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[s
 
 
 def main() -> int:
-    """Run the mutants and print the figures; return 1 if a mean is too high."""
+    """Run the mutants, print the false ones and the figures; return 1 if a mean is too high.
+
+    Also if a mutant could not be judged.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", metavar="I/N")
     parser.add_argument("--only", action="append", default=[], metavar="ID")

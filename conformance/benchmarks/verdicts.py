@@ -59,7 +59,10 @@ def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[lis
 
 @contextmanager
 def stranger(name: str, folder: Path) -> Iterator[list[str]]:
-    """Start another author's proxy in front of an upstream; yield the arguments to judge it."""
+    """Install and start another author's proxy in front of an upstream.
+
+    Yield arguments to judge it. It is ended after the block.
+    """
     with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
         installed = folder if name == "fastmcp" else installing.wait()
         upstream = upstreams.add(UpstreamServer("plain", strangers.TOOLS))
@@ -71,7 +74,10 @@ def stranger(name: str, folder: Path) -> Iterator[list[str]]:
 
 @contextmanager
 def live(folder: Path) -> Iterator[list[str]]:
-    """Start the reference as a live endpoint with locks; yield the arguments to judge it."""
+    """Start the reference as a live endpoint with locks; yield the arguments to judge it.
+
+    They name expected locks, one agent, and two tools to call. It is ended after the block.
+    """
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     locks, file = folder / "locks.toml", folder / "target.toml"
     locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))
@@ -88,14 +94,17 @@ def live(folder: Path) -> Iterator[list[str]]:
 
 
 def javascript(*options: str) -> list[str]:
-    """Return the arguments to judge the JavaScript proxy."""
+    """Return the arguments to judge the JavaScript proxy, with these options of `run` added."""
     node = TESTS / "node"
     target = ["--target-file", str(node / "second-proxy.toml")]
     return ["command", *options, *target, "--", str(strangers.NODE), str(node / "second-proxy.mjs")]
 
 
 def jobs(binary: str | None) -> list[Job]:
-    """Return every target to judge, the quick ones first; the Go proxy if `binary`."""
+    """Return every target to judge, the quick ones first.
+
+    Last the Go proxy if `binary` is given.
+    """
     targets = [
         Job("reference", plain("reference")),
         Job("reference, few", plain("reference", "--capabilities", "config,user")),
@@ -111,7 +120,10 @@ def jobs(binary: str | None) -> list[Job]:
 
 
 def judged(words: list[str], seed: int, out: Path) -> Json:
-    """Run the command; return exit code, headline, and clauses with verdict and cause."""
+    """Run the command; return exit code, headline, and {clause: level, verdict and any cause}.
+
+    Without a report: exit code, last line printed, no clauses. An endpoint gets no seed.
+    """
     seeded = [] if words[0] == "endpoint" else ["--seed", str(seed)]
     at = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words[:at], *seeded]
@@ -131,7 +143,10 @@ def judged(words: list[str], seed: int, out: Path) -> Json:
 
 
 def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
-    """Judge every target (or `only`) and write the results to a file; return 0."""
+    """Judge every target (or those named in `only`), and write the results so far after each.
+
+    Return 0. One that cannot be had, or takes half an hour, is written with the reason.
+    """
     records: dict[str, Json] = {}
     for job in jobs(binary):
         if only and job.name not in only:
@@ -150,7 +165,7 @@ def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
 
 
 def _summary(record: Mapping[str, Any]) -> str:
-    """Return the exit code and the number of clauses by verdict, or why there are none."""
+    """Return the exit code and the number of clauses by verdict; without clauses the reason."""
     counts: dict[str, int] = {}
     for clause in record["clauses"].values():
         counts[clause["verdict"]] = counts.get(clause["verdict"], 0) + 1
@@ -159,7 +174,7 @@ def _summary(record: Mapping[str, Any]) -> str:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each difference between two files."""
+    """Yield a line for each target in one file only, changed exit code and changed verdict."""
     for name in sorted(set(before) | set(now)):
         if name not in before or name not in now:
             yield f"{name}: only in the {'second' if name in now else 'first'} file"
@@ -174,14 +189,14 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def _verdict(clause: Mapping[str, str] | None) -> str:
-    """Return a clause's verdict with its cause in brackets; `not there` for None."""
+    """Return a clause's verdict with any cause in brackets; `not there` for None."""
     if clause is None:
         return "not there"
     return clause["verdict"] + (f" ({clause['cause']})" if clause.get("cause") else "")
 
 
 def main() -> int:
-    """Write a file or compare two; return 1 if they differ."""
+    """Write a file or compare two, and print the differences; return 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
     writing = commands.add_parser("write", help="judge every target and write what came of it")

@@ -33,7 +33,7 @@ class HttpRequest:
 
     @property
     def keeps(self) -> bool:
-        """Whether the connection may serve another request."""
+        """Whether the connection may serve another request: no header says `Connection: close`."""
         return (self.header("connection") or "").lower() != "close"
 
 
