@@ -1,4 +1,4 @@
-"""Views of a target by its agents, and the servers within and beyond each agent's scope."""
+"""Views of a target by its agents, the servers beyond each agent's scope, and leaks of them."""
 
 from __future__ import annotations
 

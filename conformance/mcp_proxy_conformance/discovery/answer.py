@@ -1,4 +1,4 @@
-"""Discovery answers and server listings as values, with the raw bytes beside them."""
+"""Discovery answers, server listings and views of one server as values, read from raw replies."""
 
 from __future__ import annotations
 
@@ -162,10 +162,11 @@ def read_answer(
     reply: ToolReply, query: str, members: Members, known: Known, *,
     flag: Any = False, limit: Any = None,
 ) -> Answer:  # fmt: skip
-    """Read a reply of the discovery tool; raises Misshapen when it lacks the declared shape.
+    """Read a reply of the discovery tool, with breaches of its schema.
 
-    A reply that is an error is not misshapen: it becomes an answer with `error`. `flag` and `limit`
-    are those of the request, as it was sent.
+    Misshapen when it lacks the declared shape, or repeats a member of it. A reply that is an error
+    is not misshapen: it becomes an answer with `error`. `flag` and `limit` are those of the
+    request, as it was sent.
     """
     body = _body(reply)
     if body is None:
@@ -302,7 +303,7 @@ def _expect_short(*names: str) -> None:
 def _body(reply: ToolReply) -> dict[str, Any] | None:
     """Return the JSON document of an answer, further texts in it under BESIDE; None for an error.
 
-    Raises Misshapen when the text is not a JSON object, or one that nests too deeply.
+    Misshapen when the text is not a JSON object, or one that nests more than DEEPEST levels deep.
     """
     if reply.error is not None or reply.is_error:
         return None

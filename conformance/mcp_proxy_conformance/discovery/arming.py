@@ -1,4 +1,4 @@
-"""Arming: proof, before any verdict, that each lock is enforced and each query is relevant."""
+"""Arming: a world's steps taken, and proof that each lock is enforced and each query relevant."""
 
 from __future__ import annotations
 
@@ -112,9 +112,10 @@ class Prover:
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
-        """Poll until a call reaches the upstream; record and return whether one did.
+        """Poll until a call reaches the upstream; return whether one did, and record it as called.
 
-        After two tools that were never reached, further ones are called once only.
+        A tool that is not reached is only counted: after two of them, further ones are called once
+        only.
         """
         within = self._patience() if self._unreached < PATIENT else 0.0
         wait = Tools(server=key.server, within_s=within)
@@ -250,7 +251,10 @@ class Stepper:
             self._skip(step, str(refusal))
 
     def _skip(self, step: Step, reason: str) -> None:
-        """Record why a step was left out; of a refresh, undo what it would have made known."""
+        """Record why the step's tools are skipped; of a refresh, undo what it would make known.
+
+        That is, added tools have no locks then, and changed ones do not await approval.
+        """
         for tool in self._touched(step):
             self.armed.skipped.setdefault(tool, reason)
         for unseen in self._unseen.pop(step.refresh or "", []):
@@ -261,7 +265,10 @@ class Stepper:
                 self.armed.states[key] = replace(self.armed.states[key], approval=None)
 
     def _take(self, step: Step) -> None:
-        """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh."""
+        """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh.
+
+        An addition or a change is proven at the next refresh of its server.
+        """
         before = dict(self.armed.states)
         if step.changes_nothing:
             self._use(step)
@@ -289,7 +296,7 @@ class Stepper:
     def _use(self, step: Step) -> None:
         """Take a step that changes no lock: a request, a call or a restart.
 
-        After a restart, wait until the first few callable tools are reached again.
+        After a restart, wait until up to three callable tools are reached again.
         """
         if step.ask is not None:
             optional = {"include_disabled": step.include_disabled, "limit": step.limit}

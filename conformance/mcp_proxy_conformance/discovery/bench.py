@@ -201,7 +201,7 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Report breaches of its schema in a refusal to the administrator.
+        """Report breaches of its schema in a refusal to the administrator, of a tool of the world.
 
         Only if the tool's locks allow one status, which its text is then for.
         """

@@ -1,4 +1,4 @@
-"""Calibration: bytes of answers compared without the members that move by themselves."""
+"""Calibration: the members that move between equal answers, and bytes compared without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents of answers and entries: the schemas, remedies, advice and other texts in them."""
+"""Contents of answers and entries: schemas, remedies, advice, second maps; texts, names masked."""
 
 from __future__ import annotations
 

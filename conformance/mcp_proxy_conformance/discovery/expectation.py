@@ -1,4 +1,4 @@
-"""Comparison of a case's expectation with a target's answer."""
+"""Comparison of a case's expectation with a target's answer: a discovery, a listing or a call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MEMBERS = 12
 
 
 def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
-    """Send a case's request and compare the answer with what the case expects.
+    """Send a case's request, as its agent, and compare the answer with what the case expects.
 
     `way` is the number of the surface by which a call is made.
 
@@ -66,7 +66,8 @@ def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
 def _compare_discovery(case: Case, bench: Bench) -> Comparison:
     """Send a case's discovery request and compare all that the case expects of the answer.
 
-    A refused request with an odd limit is a lawful answer; any other error is inconclusive.
+    A refused request with an odd limit is a lawful answer; any other error is inconclusive. Not
+    applicable where a cap of the target or other tools explain missing entries.
     """
     when, then, compared = case.when, case.then, Comparison()
     query = when.query or ""
@@ -643,7 +644,8 @@ def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
     """Judge for which class of lock a refusal is written.
 
-    A text that equals the target's own for a user's lock convicts without being read.
+    One that equals the target's own for a user's lock convicts without being read. Where another
+    lock of a denied tool is checked first, only an act of the user is wrong.
     """
     state = bench.states.get(tool, ToolState())
     if state.config and not is_policy_first(state):

@@ -48,6 +48,8 @@ class Applied(NamedTuple):
 def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Return the schema's error messages for each of these arguments; none for one that it accepts.
 
+    A schema that may take long is applied in a child process.
+
     Raises:
         Misshapen: It is not a schema.
         Inconclusive: It refers to another document, or cannot be applied in time.

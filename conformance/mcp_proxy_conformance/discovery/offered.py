@@ -1,4 +1,4 @@
-"""The discovery tool as offered: its entry in tools/list, at each place where a target has it."""
+"""Places where a target offers its discovery tool, and its entry in tools/list at each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presence of the feature in a target, probed once before any check."""
+"""Probe of a target before any check: its surface's names, and the presence of the feature."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def _missing_tool(started: Started) -> str:
 def _misnamed_member(started: Started) -> str:
     """Return a sentence on a member that came under another name only, or "".
 
-    The callable tool has the ready time to be listed, what the lock brings the settle time.
+    The callable tool has the ready time to be listed, what the lock brings the settle time; that an
+    endpoint does not answer is ignored.
     """
     sightings = Sightings(started.target.surface.members)
     locked = bool(started.world.servers[0].deny)

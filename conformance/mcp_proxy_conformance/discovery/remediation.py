@@ -42,9 +42,10 @@ LONGEST_READ = 2_000
 def judge(
     text: str, status: str, *, pins: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> Judgement:
-    """Judge one text for the lock class `status` (one of the six status words).
+    """Judge one text for the lock class `status` (one of the six status words), and note it.
 
-    A text with a word that is not in the lists is not read: nothing is guessed.
+    A text with a word that is not in the lists is not read: nothing is guessed. Unread and pinned
+    texts are noted for the report.
 
     Args:
         text: a value of the remediation map or a rejection; names in it masked by the caller.

@@ -39,7 +39,10 @@ def expect_agreement(
 
 
 def expect_same_counts(reply: ToolReply, body: Json, names: Members) -> None:
-    """Raise Misshapen if structured content gives a server other counts than the text does."""
+    """Raise Misshapen if structured content gives a server other counts than the text does.
+
+    Servers that the text does not list are left out.
+    """
     content = _content(reply)
     counted = dict(_counts(body, names))
     for server, block in _counts(content, names):
@@ -57,7 +60,11 @@ def _content(reply: ToolReply) -> Json:
 def _of_answer(
     content: Json, body: Json, names: Members, *, flagged: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield each contradiction: what the content does, and the clause that it breaks."""
+    """Yield each contradiction: what the content does, and the clause that it breaks.
+
+    Compared are sections without the flag, the note, locked entries, the map, and locked tools that
+    are listed as callable.
+    """
     section, remedies = content.get(names.disabled), content.get(names.remediation)
     if not flagged:
         for name in (names.disabled, names.remediation):

@@ -1,4 +1,4 @@
-"""Default output compared with a recording of an earlier build: SC-001, SC-005."""
+"""Default answers and listings compared with a recording of an earlier build: SC-001, SC-005."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench)
 def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
     bench: Bench,
 ) -> None:
-    """The listing before any lock, and later the entries of unlocked servers, are as recorded."""
+    """The listing before any lock, and later the entries of unlocked servers, are as recorded.
+
+    They are compared by the byte, except members that move.
+    """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, LISTINGS)
 

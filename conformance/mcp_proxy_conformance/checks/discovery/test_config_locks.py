@@ -93,7 +93,11 @@ def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench:
 @requirement("SC-003.listing")
 @on(MIXED)
 def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The entry of a server locked only by config contains no remedy for users."""
+    """The entry of a server locked only by config contains no remedy for users.
+
+    It has no text of the target for a user lock, and none that reads like one; inconclusive if no
+    such text was seen.
+    """
     servers, users = bench.list().servers, _users_texts(bench)
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
     bench.require(
@@ -142,7 +146,10 @@ def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench)
 @requirement("SC-003.rejection~quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: Bench) -> None:
-    """The rejection of a config-denied, quarantined tool does not say to enable or approve it."""
+    """The rejection of a config-denied, quarantined tool does not say to enable or approve it.
+
+    Nor does it contain the target's own text for a user lock. Servers that are off are left out.
+    """
     states = bench.states
     denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
     bench.require(denied, "no call of a config-denied tool of a quarantined server was refused")

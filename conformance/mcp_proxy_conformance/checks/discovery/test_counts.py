@@ -98,7 +98,10 @@ def test_a_block_names_no_tool(bench: Bench) -> None:
 @requirement("FR-010.no-names~entry")
 @on(MIXED)
 def test_the_rest_of_an_entry_names_no_locked_tool(bench: Bench) -> None:
-    """Outside its counts block, a server's entry contains no name of a locked tool."""
+    """Outside its counts block, a server's entry contains no name of a locked tool.
+
+    Only the server's own tools count.
+    """
     blocks = _blocks(bench)
     entries = bench.list().servers
     counts = bench.surface.members.counts
@@ -183,7 +186,10 @@ def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> Non
 @requirement("FR-004.once")
 @on(COMBOS)
 def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
-    """On servers that are off or in quarantine, the counts add up to no more than the tools."""
+    """On servers that are off or in quarantine, the counts add up to no more than the tools.
+
+    So they do in each view; not applicable if none has counts.
+    """
     bench.needs_one_of("quarantine", "server_off")
     servers = shut(bench)
     bench.require(servers, "no server is proven to be off or in quarantine")

@@ -152,7 +152,11 @@ def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, l
 def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
     bench: Bench, flag: object
 ) -> None:
-    """A default answer with callable tools has no status or remedy of locked ones that match."""
+    """A default answer with callable tools has no status or remedy of locked ones that match.
+
+    Words that answers to other queries have as well do not count; other endpoints and agents are
+    asked, too.
+    """
     bench.expect_revealing()
     usual = words_of_section(bench, flag, beside=False)
     if not usual:

@@ -124,7 +124,10 @@ def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
-    """The flag false and absent get the same bytes at other endpoints, and without a session."""
+    """The flag false and absent get the same bytes at other endpoints, and without a session.
+
+    Not applicable if there is neither another endpoint nor the stateless revision.
+    """
     views = places(bench)
     if not views:
         raise NotApplicable("discovery is offered at one endpoint and in one kind of revision only")
@@ -143,7 +146,10 @@ def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(ALONE)
 def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
-    """An answer with the note has the same bytes with the flag false and without it."""
+    """An answer with the note has the same bytes with the flag false and without it.
+
+    Words of locked tools are asked for, one also at limit 1.
+    """
     bench.require(answered(bench, queries("debazu")), "no query finds a callable tool")
     groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
     requests = [*queries(*groups), {"query": groups[0], "limit": 1}]
@@ -179,7 +185,10 @@ def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
 @on(SCOPE, needs=("agents",))
 @pytest.mark.parametrize("agent", sorted(SCOPE.agents))
 def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
-    """The flag false and absent get an agent the same bytes, inside and outside its scope."""
+    """The flag false and absent get an agent the same bytes, inside and outside its scope.
+
+    Six queries are sent; at least two must find it a callable tool.
+    """
     eyes = bench.as_agent(agent)
     requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
     bench.require(answered(eyes, requests) >= 2, "fewer than 2 requests found a callable tool")

@@ -43,7 +43,10 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
-    """Calls of a locked tool are refused before and after it is listed, with any arguments."""
+    """Calls of a locked tool are refused before and after it is listed, with any arguments.
+
+    A callable tool is reached before and afterwards, as a control.
+    """
     keys = _known_locked(bench)
     bench.expect_revealing()
     free = _free_tool(bench)
@@ -189,7 +192,10 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
 @requirement("FR-011.not-unlocked")
 @on(APPROVED, needs=("approval", "refresh"))
 def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
-    """A tool that changed after its approval, listed as pending, is refused at each of 5 calls."""
+    """A tool that changed after its approval, listed as pending, is refused at each of 5 calls.
+
+    Inconclusive unless it is listed as `pending_approval`.
+    """
     bench.operator.change_upstream(CHANGE)
     bench.operator.refresh("forge")
     status = bench.settled(lambda: _status_by_name(bench, SEEN), "pending_approval")

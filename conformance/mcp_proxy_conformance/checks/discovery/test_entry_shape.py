@@ -1,4 +1,4 @@
-"""The shape of a locked entry: its members: FR-003."""
+"""The shape of a locked entry: its members, name, server and description: FR-003."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench)
 @requirement("FR-003.members~extras")
 @on(MIXED)
 def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
-    """The members of all locked entries are name, server, description and status."""
+    """The members of all locked entries are name, server, description and status.
+
+    So they are whatever locks their tools.
+    """
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
 
@@ -56,7 +59,10 @@ def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
 @requirement("FR-003.name")
 @on(MIXED)
 def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: Bench) -> None:
-    """Every locked entry's name has the form of callable entries, or is the bare tool name."""
+    """Every locked entry's name has the form of callable entries, or is the bare tool name.
+
+    Callable entries are those seen before the locks.
+    """
     shown = {entry.name for entry in bench.armed.entries.values()}
     forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
     known = shown | {_spelled(form, key) for form in forms for key in bench.tools}
@@ -105,7 +111,10 @@ def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> Non
 @requirement("FR-003.server")
 @on(SCOPE)
 def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
-    """If tools of two servers match a query, each entry names the server that owns its tool."""
+    """If tools of two servers match a query, each entry names the server that owns its tool.
+
+    An entry without a server counts as wrong.
+    """
     entries = every_entry(bench, bench.armed.refused)
     bench.require(
         len({key.server for key, _ in entries}) > 1, "the flag revealed tools of one server only"
@@ -191,7 +200,10 @@ def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
 
 
 def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """Map each tool to the servers that its entries name wrongly; without tools that have none."""
+    """Map each tool to the distinct servers that its entries name wrongly, None for a missing one.
+
+    Tools whose entries are all right are left out.
+    """
     owners = {(key, entry.members.get("server")) for key, entry in entries}
     others = [(str(key), server) for key, server in owners if server != key.server]
     return _by_place(sorted(others, key=str))

@@ -173,7 +173,10 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 @requirement("FR-009.note", "SC-006.every-kind")
 @on(COMBOS)
 def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> None:
-    """The note names the flag for each tool that the flag reveals, whatever locks it."""
+    """The note names the flag for each tool that the flag reveals, asked for by name.
+
+    So it is whatever combination of locks it has, if no callable tool is listed.
+    """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
 
     lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}

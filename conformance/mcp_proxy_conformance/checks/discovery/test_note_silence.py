@@ -83,7 +83,10 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
 @requirement("FR-009.silent~under-flag")
 @on(ALONE)
 def test_no_note_stands_beside_the_locked_entries(bench: Bench) -> None:
-    """An answer with the flag that lists locked tools has no note beside them."""
+    """An answer with the flag that lists locked tools has no note beside them.
+
+    That there are notes without the flag is the control.
+    """
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {q: bench.discover(q, include_disabled=True) for q in queries_of(ALONE)}

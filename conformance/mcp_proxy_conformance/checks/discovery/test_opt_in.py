@@ -207,7 +207,10 @@ def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> Non
 @requirement("FR-001.by-description")
 @on(MIXED)
 def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
-    """A word from the description finds a tool that config or the user locks, as before."""
+    """A word from the description finds a tool that config or the user alone locks, as before.
+
+    It is any word shared by tools that found it while it was callable.
+    """
     pure = {"config": bench.locked(config=True), "user": bench.locked(user=True)}
     places = {
         kind: [(k, g) for k in keys for g in bench.tools[k].groups if bench.relevant(k, g)]
@@ -228,7 +231,10 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
 @requirement("FR-001.declared")
 @on(MIXED)
 def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
-    """The schema accepts the flag true, false and absent, and does not turn it on by default."""
+    """The schema accepts the flag true, false and absent, and does not turn it on by default.
+
+    So it does at every endpoint, revision and transport that offers the tool.
+    """
     tools = offered_anywhere(bench)
     schemas = {place: tool.get("inputSchema") or {} for place, tool in tools.items()}
     usual = {bench.surface.query: "zorvik", bench.surface.limit: 5}
@@ -272,7 +278,7 @@ def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench
 @requirement("FR-001.declared~property")
 @on(MIXED)
 def test_the_published_schema_names_the_flag(bench: Bench) -> None:
-    """The flag is a property of the input schema."""
+    """The flag is a property of the discovery tool's input schema at every endpoint."""
     tools = offered(bench)
 
     properties = {
@@ -330,7 +336,10 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
 @requirement("FR-014.described~one-sentence")
 @on(MIXED)
 def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
-    """Exactly one sentence of the tool's description contains the flag's name."""
+    """Exactly one sentence of the tool's description contains the flag's name.
+
+    So it is at every endpoint that offers the tool.
+    """
     tools = offered(bench)
 
     sentences = {p: re.split(r"[.!?]\s|\n", t.get("description") or "") for p, t in tools.items()}

@@ -39,7 +39,7 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
 
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
-    """Return those of the tools that the flag reveals to their query.
+    """Return those of the tools that the flag reveals to their query, in their order.
 
     Inconclusive if an entry has a name that is not that of a tool of this world.
     """
@@ -92,7 +92,7 @@ def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("refresh",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
-    """After a refresh of its server, the flag still reveals a user-locked tool."""
+    """After a refresh of its server, the flag still reveals a user-locked tool, and no other."""
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.refresh("forge")
@@ -105,7 +105,10 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("restart",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
-    """If a user lock still refuses calls after a restart, the flag still reveals the tool."""
+    """If a user lock still refuses calls after a restart, the flag still reveals the tool.
+
+    Not applicable if the lock is gone; no other tool is revealed.
+    """
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.restart()
@@ -120,7 +123,7 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
 @requirement("FR-001.reveals-pending")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists a new, unapproved tool when the query is its name."""
+    """The flag lists every new, unapproved tool when the query is its name."""
     waiting = {key: key.tool for key in bench.locked(approval="pending")}
     bench.require(waiting, "no call of a pending tool was refused")
 
@@ -132,7 +135,7 @@ def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-changed")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists a changed tool when the query is its name."""
+    """The flag lists every changed tool when the query is its name."""
     changed = {key: key.tool for key in bench.locked(approval="changed")}
     bench.require(changed, "no call of a changed tool was refused")
 
@@ -170,7 +173,10 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
 @requirement("FR-001.reveals-quarantined~first-contact")
 @on(TWO, needs=("quarantine", "restart"))
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
-    """The flag lists a tool that its server added during quarantine, when queried by name."""
+    """The flag lists a tool that its server added during quarantine, when queried by name.
+
+    The target is restarted in between.
+    """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.change_upstream(LATE)

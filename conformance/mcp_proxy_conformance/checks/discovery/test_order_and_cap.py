@@ -1,4 +1,4 @@
-"""Order, cap and window of a discovery answer: FR-006, SC-004."""
+"""Order, cap, window, bytes and length of a discovery answer: FR-006, SC-004."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ Named = tuple[Listed, ...]
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, 9, 10, 11, 50, 100, ABSENT])
 def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
-    """However many locked tools match, at most min(limit, 10) of them are listed."""
+    """However many locked tools match, at most min(limit, 10) of them are listed.
+
+    Without a limit that is ten; every word of the stage is asked for.
+    """
     large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
     unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
     bench.require(not unshown, f"fewer than 11 tools matched while callable: {', '.join(unshown)}")
@@ -89,7 +92,11 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
 @requirement("FR-006.callables")
 @on(PLAIN)
 def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None:
-    """Answers with and without the flag list the same callable tools in the same order."""
+    """Answers with and without the flag list the same callable tools in the same order.
+
+    Their names are the same, too. Some answer must have callable and locked tools, and some two
+    callable ones.
+    """
     default, answers = _both_forms(bench, REQUESTS)
 
     bench.require(
@@ -176,7 +183,10 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
 @requirement("FR-006.callables~bytes")
 @on(PLAIN)
 def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
-    """The member with the callable tools has the same bytes with and without the flag."""
+    """The member with the callable tools has the same bytes with and without the flag.
+
+    Inconclusive if equal default requests get different ones.
+    """
     queries = REQUESTS[::3]
     default = {query: _callable_part(bench, bench.discover(query)) for query in queries}
     again = {query: _callable_part(bench, bench.discover(query)) for query in queries}
@@ -208,7 +218,7 @@ def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit
 @requirement("FR-006.section-order")
 @on(CROWD)
 def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None:
-    """In the answer's JSON, callable tools come before locked tools."""
+    """In the JSON of flagged answers, callable tools come before locked tools."""
     answers = [bench.discover(word, include_disabled=True) for word in _shared(bench)]
     both = [answer for answer in answers if answer.tools and answer.disabled]
     bench.require(both, "no answer had both callable and locked tools")

@@ -1,4 +1,4 @@
-"""Rejections: the texts of refused calls: FR-008."""
+"""Rejections, the texts of refused calls: policy, difference, and a pointer: FR-008."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
 @requirement("FR-008.config")
 @on(MIXED)
 def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
-    """Every working call surface refuses a config-denied tool as operator policy."""
+    """Every working call surface refuses a config-denied tool as operator policy.
+
+    A surface works if it reaches a callable tool of the same server.
+    """
     denied = bench.locked(config=True)[:1]
     bench.require(denied, "no call of a config-locked tool was refused")
     beside = next(k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied[0]))
@@ -94,7 +97,10 @@ def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> Non
 @requirement("FR-008.config~quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
-    """The refusal of a config-denied tool on a quarantined server says operator policy."""
+    """The refusal of a config-denied tool on a quarantined server says operator policy.
+
+    Servers that are off are left out.
+    """
     denied = [key for key in _config_denied(bench) if bench.states[key].quarantined]
     bench.require(denied, "no call of a config-locked tool of a quarantined server was refused")
 
@@ -127,7 +133,10 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
 @requirement("FR-008.distinct")
 @on(COMBOS)
 def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench) -> None:
-    """Refusals of tools under several locks, of which none is config's, differ from config's."""
+    """Refusals of tools under several locks, of which none is config's, differ from config's.
+
+    Servers that are off are left out.
+    """
     config = bench.locked(config=True)
     states = {key: bench.states[key] for key in bench.armed.refused}
     others = [key for key, state in states.items() if not (state.config or state.server_off)]
@@ -144,7 +153,10 @@ def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench)
 @requirement("FR-008.distinct~no-policy")
 @on(MIXED)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
-    """Refusals of tools that config does not deny do not claim operator policy."""
+    """Refusals of tools that config does not deny do not claim operator policy.
+
+    They are tools with one other lock: user-locked, pending, changed or quarantined.
+    """
     bench.require(
         _locked_otherwise(bench), "no call of a tool with a lock other than config was refused"
     )

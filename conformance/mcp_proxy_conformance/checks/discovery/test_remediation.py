@@ -1,4 +1,4 @@
-"""The remediation map, one text per status: FR-005."""
+"""The remediation map: its keys, and one text per status, found nowhere else: FR-005."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
 @requirement("FR-005.once~elsewhere")
 @on(MIXED)
 def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
-    """No text of the map occurs elsewhere in the answer."""
+    """No text of the map occurs elsewhere in the answer, its locked entries aside."""
     answers = [answer for answer in _sweep(bench) if answer.remediation]
     bench.require(answers, "no answer had a remediation text")
 
@@ -122,7 +122,7 @@ def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
-    """Each value of the map is a string that is not blank."""
+    """Each value of the map, in all answers, is a string that is not blank."""
     texts = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
     bench.require(texts, "no answer had a remediation text")
 
@@ -187,7 +187,7 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
 def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: Bench) -> None:
     """A status that has several texts has none that is the only text of another status.
 
-    Only answers count in which the tools of the status have one lock each.
+    Names are masked. Only answers count in which the tools of the status have one lock each.
     """
     texts = _texts_of_single_locks(bench)
     bench.require(len(texts) > 1, "fewer than 2 statuses had a text")

@@ -100,7 +100,10 @@ def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, age
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """A status that only tools beyond the scope have is not a key of the remediation map."""
+    """A status that only tools beyond the scope have is not a key of the remediation map.
+
+    That is one that the flag reveals for this query to the administrator alone.
+    """
     view = scoped(bench, agent)
     caused = {q: statuses_beyond(bench, agent, q) for q in telling_queries(bench, agent)}
 

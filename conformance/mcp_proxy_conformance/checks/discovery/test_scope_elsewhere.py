@@ -41,7 +41,11 @@ each_agent = pytest.mark.parametrize(
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
-    """The listing does not name the hidden server and counts none of its locked tools."""
+    """The listing does not name the hidden server and counts none of its locked tools.
+
+    Outside entries no number by status exceeds the agent's own; not applicable if it shows such a
+    server.
+    """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
@@ -85,7 +89,10 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
 def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
     bench: Bench, agent: str
 ) -> None:
-    """The agent's view of a server that its listing leaves out has no counts and names no tool."""
+    """The agent's view of a server that its listing leaves out has no counts and names no tool.
+
+    So it is at other endpoints, too. The administrator's view has counts, as a control.
+    """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
     hidden = beyond(SCOPE, agent)

@@ -151,7 +151,7 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str)
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
     """Compare forge's counts while it is out of reach: each tool counts as allowed, or not at all.
 
-    Nothing is compared if there are none, or if a lock is not proven.
+    Nothing is compared if there are none, or if a lock of the world is not proven.
     """
     if not counts or bench.armed.unproven:
         return

@@ -71,7 +71,10 @@ UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
 @requirement("FR-006.callables")
 @on(NAMESAKES)
 def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
-    """A tool stays callable beside a locked tool of the same name on another server."""
+    """A tool stays callable beside a locked tool of the same name on another server.
+
+    That is in the flagged answer to their word, within the settle time.
+    """
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(
         bench.relevant(FREE, "mobel"), "the query did not find the tool while it was callable"
@@ -122,7 +125,10 @@ def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> N
 @requirement("FR-001.reveals-quarantined", "FR-001.reveals-changed", "FR-001.reveals-config")
 @on(WITHHELD)
 def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> None:
-    """A quarantined and a changed tool are revealed beside a config-locked one of the same name."""
+    """A quarantined and a changed tool are revealed beside a config-locked one of the same name.
+
+    They are asked for by that name, and each must have its own status.
+    """
     bench.needs_one_of("approval", "quarantine")
     locked = [key for key in bench.armed.refused if key.tool == DROP]
     bench.require(len(locked) > 1, "fewer than 2 of the namesakes were locked", "no_effect")
@@ -153,7 +159,10 @@ def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> 
 @requirement("FR-001.reveals-config")
 @on(EMPTIED, needs=("allow_list",))
 def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) -> None:
-    """Every tool of a server whose allow list is empty is revealed as locked."""
+    """Every tool of a server whose allow list is empty is revealed as locked.
+
+    Not applicable if the target does not refuse calls of both.
+    """
     locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
     if not set(locked) <= set(bench.armed.refused):
         raise NotApplicable("the target treats an empty allow list as no allow list")

@@ -76,7 +76,10 @@ def test_a_log_of_all_calls_does_not_tell_those_with_the_flag(bench: Bench) -> N
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter",))
 def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
-    """Each call with the flag adds one to the counter, whatever it reveals; no other call does."""
+    """Each call with the flag adds one to the counter, whatever it reveals; no other call does.
+
+    A call with the flag false does not, either.
+    """
     read = bench.operator.adapter.counter
     flags = (ABSENT, True, False, True, True, ABSENT)
     requests = [*(("tarnix", flag) for flag in flags), (NOTHING, ABSENT), (NOTHING, True)]
@@ -107,7 +110,10 @@ def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter", "restart"))
 def test_a_restart_forgets_the_count(bench: Bench) -> None:
-    """After a restart, the counter is 0, whatever the operator did since the last opt-in."""
+    """After a restart, the counter is 0, whatever the operator did since the last opt-in.
+
+    It must have grown with that.
+    """
     bench.require(
         _counted(bench, flag=True) > 0, "the counter did not grow with a call that has the flag"
     )
@@ -151,7 +157,10 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
 
 
 def _still_there(bench: Bench, names: set[str]) -> set[str]:
-    """Watch the state folder for a while; return those of the names that were there each time."""
+    """Watch the state folder for a while; return those of the names that were there each time.
+
+    It ends at once when all of them are gone.
+    """
     left = set(names)
 
     def look() -> set[str]:

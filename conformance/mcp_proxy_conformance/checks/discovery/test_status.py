@@ -1,4 +1,4 @@
-"""Statuses of locked tools: FR-004 and the first two edge cases."""
+"""Statuses of locked tools: six words, in order of locks, once, and always the same: FR-004."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ WORDS = frozenset({*STATUSES, CALLABLE})
 @requirement("FR-004.enum")
 @on(MIXED)
 def test_every_status_is_one_of_six_words(bench: Bench) -> None:
-    """On a stage with every lock kind, no query returns a status outside the six."""
+    """On a stage with every lock kind, no query returns a status outside the six.
+
+    Other endpoints and agents of every server are asked, too.
+    """
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     bench.expect_revealing()
 
@@ -82,7 +85,11 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
 @requirement("FR-004.precedence")
 @on(MIXED)
 def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
-    """Every refused tool has a status that its lock allows, config before the user's."""
+    """Every refused tool has a status that its lock allows, config before the user's.
+
+    Answers to its own query and from other views count; that a tool under one lock is absent does
+    not.
+    """
     bench.expect_revealing()
 
     shown = {
@@ -119,7 +126,10 @@ def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
 @requirement("FR-004.once")
 @on(MIXED)
 def test_a_shared_word_lists_each_of_its_tools_once(bench: Bench) -> None:
-    """An answer with callable and locked entries lists no tool twice."""
+    """An answer with callable and locked entries lists no tool twice.
+
+    Words that found two tools or more are asked for.
+    """
     queries = [word for word, shown in bench.armed.shown.items() if len(shown) > 1]
     answers = [bench.asked(query, include_disabled=True, limit=100) for query in queries]
     bench.require(
@@ -159,7 +169,10 @@ def test_a_tool_with_several_locks_is_counted_once(bench: Bench) -> None:
 @requirement("FR-004.config-skips-quarantine")
 @on(COMBOS, needs=ALL_LOCKS)
 def test_a_config_denied_tool_never_waits_for_approval(bench: Bench) -> None:
-    """A config-denied tool is never listed as pending or quarantined, even if it also is."""
+    """A config-denied tool is never listed as pending or quarantined, even if it also is.
+
+    A pending tool that is so listed is the control.
+    """
     states = bench.states
     denied = [k for k in bench.armed.refused if states[k].config and is_withheld(states[k])]
     waiting = [key for key in bench.locked(approval="pending") if places(bench, key) & BY_APPROVAL]
@@ -189,7 +202,10 @@ def test_equal_calls_tell_equal_statuses(bench: Bench) -> None:
 @requirement("FR-004.deterministic")
 @on(SCOPE)
 def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
-    """Eight threads with mixed flags and agents get the same status for each tool."""
+    """Eight threads with mixed flags and agents get the same status for each tool.
+
+    Up to six locked tools are asked for.
+    """
     eyes = [bench]
     if "agents" in bench.started.target.capabilities:
         eyes += [bench.as_agent(name) for name in bench.world.agents]

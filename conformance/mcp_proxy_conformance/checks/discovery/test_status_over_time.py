@@ -77,7 +77,10 @@ Tallies = dict[str, dict[str, Any] | None]
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
-    """Within the settle time, locks and unlocks move tools to and from the locked entries."""
+    """Within the settle time, locks and unlocks move tools to and from the locked entries.
+
+    Locks are the user's and config's and, if declared, quarantine and a server switched off.
+    """
     kinds: dict[LockKind, tuple[ToolKey, ToolState]] = {
         USER: (DROP, ToolState(user=True)),
         CONFIG: (DROP, ToolState(config=True)),
@@ -151,7 +154,7 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
 @requirement("FR-004.follows-state")
 @on(LOCKED, needs=("restart",))
 def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
-    """A lock that is lifted after a restart is no longer listed."""
+    """A lock, of config or the user, that is lifted after a restart is no longer listed."""
     locks: dict[LockKind, ToolKey] = {CONFIG: DROP, USER: WIPE}
     bench.require(
         set(locks.values()) <= set(bench.armed.refused), "a lock had no effect", "no_effect"
@@ -220,7 +223,10 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
 @requirement("FR-004.follows-state~without-refresh")
 @on(OPEN)
 def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:
-    """Once calls reach an unlocked tool, discovery lists it as callable, without a refresh."""
+    """Once calls reach an unlocked tool, discovery lists it as callable, without a refresh.
+
+    The locks are the user's and config's, in turn.
+    """
     stale: dict[tuple[str, str], object] = {}
     for kind in (USER, CONFIG):
         bench.operator.lock(kind, "forge", [DROP.tool])
@@ -356,7 +362,8 @@ def _compare_note(bench: Bench, compared: Comparison) -> None:
 def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:
     """Compare calls and places of a locked tool that is listed again; return whether it is refused.
 
-    A tool that the user disabled may be callable again if no answer lists it as locked.
+    It may have one entry at most. A tool that the user disabled may be callable again if no answer
+    lists it as locked.
     """
     is_refused = bench.refused(key)
     now = _settled_places(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)

@@ -48,7 +48,10 @@ def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("approval",))
 def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
-    """A pending or changed tool's entry contains no word of the new description or schema."""
+    """A pending or changed tool's entry contains no word of the new description or schema.
+
+    The words are its planted canaries.
+    """
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     entries = every_entry(bench, waiting)
     bench.require(entries, "the flag revealed no pending or changed tool")
@@ -77,7 +80,10 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
 @requirement("FR-004.unsearched")
 @on(MIXED)
 def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
-    """Words of withheld texts reveal their tool only if a word that stands nowhere does, too."""
+    """Words of withheld texts reveal their tool only if a word that stands nowhere does, too.
+
+    The words are planted canaries, asked for at limit 100.
+    """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     unasked = {*bench.revealed(NOWHERE, limit=100)}
@@ -105,7 +111,7 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @requirement("FR-003.canary~listing")
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """The listing contains no text of a withheld tool."""
+    """The listing contains no canary of a withheld tool."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
@@ -117,7 +123,7 @@ def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> Non
 @requirement("FR-003.canary~rejection")
 @on(MIXED)
 def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
-    """Answers to calls of withheld tools contain none of their text."""
+    """Answers to calls of withheld tools contain none of their canaries."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 

@@ -88,7 +88,10 @@ def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench)
 @requirement("FR-003.withheld~approved-text")
 @on(APPROVED, needs=("approval", "refresh"))
 def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench) -> None:
-    """A changed tool does not show its approved description, whether that or its schema changed."""
+    """A changed tool does not show its approved description, whether that or its schema changed.
+
+    Not applicable if the target refuses no changed tool.
+    """
     before = {step.change: bench.armed.entries.get(ToolKey("forge", step.change or ""))
               for step in CHANGES}  # fmt: skip
     for step in CHANGES:

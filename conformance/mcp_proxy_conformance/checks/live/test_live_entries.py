@@ -75,7 +75,10 @@ def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
 @requirement("FR-003.withheld")
 @on(ANSWER)
 def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) -> None:
-    """A quarantined entry has an absent or empty description and no schema."""
+    """A quarantined entry has an absent or empty description and no schema.
+
+    Not applicable if none was seen.
+    """
     withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
     if not withheld:
         raise NotApplicable(
@@ -145,7 +148,10 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
 @requirement("FR-005.text")
 @on(ANSWER)
 def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
-    """The texts for config and user locks differ after names are masked."""
+    """The texts for config and user locks differ after names are masked.
+
+    Not applicable unless both were seen.
+    """
     texts = _texts(bench)
     if not (texts.get(CONFIG) and texts.get(USER)):
         raise NotApplicable(

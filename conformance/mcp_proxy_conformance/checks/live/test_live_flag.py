@@ -32,7 +32,10 @@ def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.declared")
 @on(ANSWER)
 def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
-    """The schema accepts the flag true, false and absent, and does not turn it on by default."""
+    """The schema accepts the flag true, false and absent, and does not turn it on by default.
+
+    Inconclusive if it refuses all three.
+    """
     schema = bench.tool.get("inputSchema") or {}
     forms: dict[str, dict[str, Any]] = {
         "flag left out": {}, "flag true": {FLAG: True}, "flag false": {FLAG: False},
@@ -146,7 +149,10 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
 @requirement("FR-006.callables")
 @on(ANSWERS)
 def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> None:
-    """With the flag, callable tools have the same names in the same order as without it."""
+    """With the flag, callable tools have the same names in the same order as without it.
+
+    Only queries whose repeated answers agree are judged.
+    """
     judged, changed, unchanged = 0, {}, {}
     for look, usual, _, flagged in bench.rounds():
         before, after = _callables(bench, usual), _callables(bench, flagged)

@@ -86,7 +86,8 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
     """A narrower credential sees only locked tools that the main one sees, on its own servers.
 
-    At least one locked tool must be hidden from it.
+    At least one locked tool must be hidden from it. Answers with ten locked tools to the main one
+    are not judged.
     """
     more, judged = {}, 0
     servers = {name for listing in bench.survey.listings for name in listing.servers}

@@ -93,7 +93,7 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 @requirement("FR-009.one-line")
 @on(ANSWER)
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
-    """The note contains no line break."""
+    """The note of an answer without the flag contains no line break."""
     list(_due(bench))
     notes = {look.label: note for look, answer in bench.usual() if (note := bench.note(answer))}
     bench.require(notes, "no note was seen")

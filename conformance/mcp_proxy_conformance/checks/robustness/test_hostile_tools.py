@@ -33,7 +33,7 @@ LONG = 1000
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     """Beside strange tools, ordinary ones are still found, called and listed as locked.
 
-    What goes wrong without strange tools, too, is not charged to them.
+    What goes wrong in a second world without strange tools, too, is not charged to them.
     """
     bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}

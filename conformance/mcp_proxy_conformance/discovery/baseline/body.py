@@ -1,4 +1,4 @@
-"""An answer as it is stored: its request, its exact bytes, and the members that move in them."""
+"""An answer as stored: request, exact bytes, moving members; written, parsed and compared."""
 
 from __future__ import annotations
 

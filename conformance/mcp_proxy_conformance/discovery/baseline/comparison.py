@@ -1,4 +1,4 @@
-"""Comparison of two recordings, of an old and a new build: FR-002, SC-001, SC-005."""
+"""Comparison of an old and a new recording: answers and server entries changed, or missing."""
 
 from __future__ import annotations
 

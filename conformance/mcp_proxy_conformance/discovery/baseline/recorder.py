@@ -1,4 +1,4 @@
-"""Recorder of a build's answers to fixed requests, before and after locks, as exact bytes."""
+"""Recorder of answers before and after locks, as exact bytes without addresses and tokens."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
 
 
 def lock(started: Started) -> None:
-    """Lock the target as the plain stage does, between the two recorded phases.
+    """Take the plain stage's steps on the target, between the two recorded phases.
 
     Raises:
         Inconclusive: A lock is not enforced.
@@ -209,7 +209,10 @@ def _phase(
 
 
 def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
-    """Send a request to be recorded, a listing or a discovery, as its agent; return the reply."""
+    """Send a request to be recorded, a listing or a discovery, as its agent; return the reply.
+
+    A discovery is sent without the flag.
+    """
     names, agent = started.target.surface, request.get("agent")
     if "list" in request:
         tool, filled = names.listing.filled(ToolKey("", ""), {})

@@ -1,4 +1,4 @@
-"""Laws of a discovery answer as a whole: its form, its cap, its callable part, its map's keys."""
+"""Laws of a discovery answer as a whole: form, cap, no repeats, callable part, map keys, bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of a locked entry: its members, its texts, and the texts that it withholds."""
+"""Laws of a locked entry and the remediation map: members, names, texts, and texts withheld."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look at a target between two steps: the requests of the laws, each answer shared by all."""
+"""One look at a target between two steps: the laws' requests, their shared answers, findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan of a world's steps, and its builder; acts that would prove nothing are left out."""
+"""Plan of a world's steps and looks, and its builder, which leaves out acts that prove nothing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def is_sensible(world: World) -> bool:
 
 
 def _is_fit(world: World, states: States, step: Step) -> bool:
-    """Whether a step is legal on these locks, has an effect, and can be proven."""
+    """Whether a step is legal on these locks, has an effect, and can be proven.
+
+    A request or refresh always is; a restart needs a callable tool.
+    """
     if step.restart is not None:
         return any(state.callable for state in states.values())
     if step.ask is not None or step.refresh is not None or step.call is not None:
@@ -180,7 +183,11 @@ class Builder:
         return Plan(world, tuple(sorted({*looks, len(steps)})))
 
     def act(self, act: WorldAct) -> bool:
-        """Take an act, as one step or several that belong together; return whether it was taken."""
+        """Take an act, as one step or several that belong together; return whether it was taken.
+
+        Numbers of servers and tools beyond the last count on from the first. A restart needs a
+        callable tool.
+        """
         server = self.world.servers[act.server % len(self.world.servers)]
         keys = [key for key in self.states if key.server == server.name]
         chosen = list(dict.fromkeys(keys[number % len(keys)] for number in act.tools))

@@ -1,4 +1,4 @@
-"""Laws of a tool's status: a word that the oracle allows for its locks, in every answer."""
+"""Laws of a tool's status: allowed by its locks, the same each time, unknown if its reason is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated worlds: servers, tools, agents and requests, with locks in any sequence."""
+"""Generated worlds: recipes of servers, tools, agents, requests and acts, and the plans of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Recipe(NamedTuple):
 
 
 def recipes() -> st.SearchStrategy[Recipe]:
-    """Return the strategy that generates recipes of worlds."""
+    """Return the strategy that generates recipes: up to six servers with one to eight tools each.
+
+    They have 5 to 12 acts, up to two agents' scopes, and one to three requests.
+    """
     groups = st.lists(st.integers(0, 3), max_size=2)
     tools = st.tuples(st.integers(0, len(VERBS) - 1), st.integers(0, len(TEXTS) - 1), groups)
     servers = st.builds(

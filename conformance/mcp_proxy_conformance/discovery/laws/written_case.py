@@ -1,4 +1,4 @@
-"""Writer of a law's breach as a JSON case and its stage, ready for fixtures/, and in words."""
+"""Writer of a law's breach as a JSON case and its stage, tried on a fresh target, and in words."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ States = Mapping[ToolKey, ToolState]
 
 
 def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -> Path | None:
-    """Write a case and its stage that repeat this request in this plan's world.
+    """Write a case and its stage, named by a digest, that repeat this request in this plan's world.
 
     Returns:
         The path of the case, whose stage is beside it; None where a case cannot express it.
@@ -138,7 +138,10 @@ def _step(step: Step) -> str:
 
 
 def _then(world: World, request: When) -> Then | None:
-    """Return what a case of this request must expect after all steps; None if nothing."""
+    """Return what a case of this request must expect after all steps: counts, refusal or answer.
+
+    None for an agent's listing, one without counts, or a call of a tool that the world lacks.
+    """
     start = initial(world)
     states = after(world, world.steps, start)
     if request.do == "list":

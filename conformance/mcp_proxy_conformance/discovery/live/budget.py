@@ -1,4 +1,4 @@
-"""Budget of requests to an endpoint: their number, their rate, and a deadline."""
+"""Budget of an endpoint's requests (number, rate, deadline, memory), and the transcript on it."""
 
 from __future__ import annotations
 

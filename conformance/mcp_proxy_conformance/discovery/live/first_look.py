@@ -1,4 +1,4 @@
-"""The first look at an endpoint: whether it speaks MCP, and whether it knows the flag."""
+"""The first look at an endpoint: whether it speaks MCP, has the discovery tool, knows the flag."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def first_look(talk: Talk) -> Offered | Outcome:
 
 
 def _no_discovery_tool(name: str, tools: list[dict[str, Any]]) -> str:
-    """Return the message for an endpoint without that tool; it proposes another, if one fits."""
+    """Return the message for an endpoint without that tool; it proposes others that may be it."""
     likely = [cut(each, LONGEST_NAME) for each in discovery_tools(name, tools)]
     if likely:
         repair = f"if {likely[0]!r} finds tools, give --tool {likely[0]}"
@@ -139,7 +139,10 @@ def _is_old(talk: Talk) -> bool:
 
 
 def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
-    """Return a sentence that explains a failed handshake, with its repair."""
+    """Return a sentence that explains a failed handshake by its status or fault, with its repair.
+
+    Whether the old transport is spoken is only tried if a POST is not taken.
+    """
     status = fault.status
     if status in FORBIDDEN:
         return (

@@ -81,8 +81,8 @@ class LiveBench:
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
         """Yield, for each query with a whole round, one flagged call and the answers of all forms.
 
-        These are the answers with the flag absent, false and true. Inconclusive without a whole
-        round.
+        These are three answers with the flag absent, two with it false and two with it true.
+        Inconclusive without a whole round.
         """
         whole = 0
         for looks in self.survey.rounds.values():

@@ -1,4 +1,4 @@
-"""Survey of an endpoint: the itinerary of its requests, and all answers."""
+"""Survey of an endpoint: its requests, all answers to them, and the itinerary to repeat it."""
 
 from __future__ import annotations
 

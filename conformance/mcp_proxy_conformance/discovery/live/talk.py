@@ -1,4 +1,4 @@
-"""Conversation with an endpoint within a budget, which waits when the endpoint is busy."""
+"""Conversation with an endpoint within a budget: discovery calls, and calls of locked tools."""
 
 from __future__ import annotations
 

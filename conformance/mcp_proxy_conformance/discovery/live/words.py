@@ -1,4 +1,4 @@
-"""Words to ask a discovery tool for, taken from all earlier answers of an endpoint."""
+"""Words to ask a discovery tool for, and an endpoint's spelling of tool names, by its answers."""
 
 from __future__ import annotations
 
