@@ -160,7 +160,10 @@ def _entry(server: Json) -> Json:
 
 
 def answer(target: Target, request: Json) -> Json:
-    """Carry out any request but `start` and return the answer; `unsupported` for an unknown one."""
+    """Carry out any request but `start` and return the answer; `unsupported` if unknown.
+
+    It is `ok`, with the access after a restart and the count for the counter.
+    """
     op = request["op"]
     if op in ("lock", "unlock"):
         target.switch(request, locked=op == "lock")

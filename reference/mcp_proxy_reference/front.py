@@ -35,7 +35,10 @@ class Request(NamedTuple):
     receive: Receive
 
     async def body(self) -> bytes:
-        """Return the whole body; HttpError if it is longer than MAX_BODY or ends early."""
+        """Return the whole body.
+
+        HttpError 413 if it is longer than MAX_BODY, 400 if it ends early.
+        """
         body, more = b"", True
         while more:
             event = await self.receive()

@@ -26,7 +26,10 @@ class Gateway:
     """State that all fronts and built-in tools share; upstreams load in the background."""
 
     def __init__(self, path: Path, data_dir: Path, policy: Policy) -> None:
-        """Read the config, open the store, and begin to load every enabled server."""
+        """Read the config, open the store, and begin to load every enabled server.
+
+        The data folder is made if missing; raises ConfigError.
+        """
         self._path = path
         self._signature: tuple[int, int, int] | None = None
         self.config = configuration.read(path)
@@ -115,7 +118,10 @@ class Gateway:
         )
 
     def _facts_of(self, tool: Tool, records: Records | None) -> Facts:
-        """Return the facts about a tool, by config and approval records (None: unreadable)."""
+        """Return the facts about a tool, by config and approval records.
+
+        With None for unreadable records the approval is None, and no user lock is known.
+        """
         server = self.config.servers[tool.server]
         record = records.get((tool.server, tool.name)) if records else None
         return Facts(

@@ -62,7 +62,10 @@ class HttpSession(RpcSession):
     """Session over HTTP with its own client, so that cookies never cross between servers."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the HTTP client and its standing headers; nothing is sent yet."""
+        """Make the HTTP client and its standing headers, which override the connection's.
+
+        Nothing is sent yet; environment proxies are ignored.
+        """
         super().__init__(connection)
         self._url = connection.url or ""
         self._headers = {
@@ -177,7 +180,7 @@ class StdioSession(RpcSession):
         await self._process.wait()
 
     async def _exchange(self, message: Json) -> Json:
-        """Write a message; return its answer if it is a request, else {}."""
+        """Write a message; return its answer once the reader has it if it is a request, else {}."""
         if "id" not in message or "method" not in message:
             await self._write(message)
             return {}

@@ -23,7 +23,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     endpoint: str = ""
 
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the tool name and the arguments of a call to `target`, all holes filled."""
+        """Return (tool name, arguments) of a call to `target`, all holes filled."""
         holes = {
             "{server}": target.server,
             "{tool}": target.tool,

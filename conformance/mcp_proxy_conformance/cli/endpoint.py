@@ -130,7 +130,10 @@ def endpoint(outer: dict[str, Any], /, **inner: Any) -> None:
 
 
 def _refuse(outer: dict[str, Any]) -> None:
-    """Exit with 2 if an option is set that does not apply to an endpoint; print which."""
+    """Exit with 2 if an option is set that does not apply to an endpoint; print which.
+
+    -n and --shard come first.
+    """
     needless = sorted(n for n, value in outer.items() if value is not None and n not in TAKEN)
     if set(needless) & set(ONE_BUDGET):
         click.echo(
@@ -209,7 +212,10 @@ def _endpoint(
 
 
 def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
-    """Return the surface with the names that the options give in place of its own."""
+    """Return the surface with the names that the options give in place of its own.
+
+    Raises BadEndpoint for an unusable --listing or --inspect.
+    """
     names: dict[str, Any] = {}
     if inner["tool"] is not None:
         names["discovery_tool"] = inner["tool"]

@@ -103,7 +103,10 @@ def _kind(inputs: Inputs) -> str | None:
 
 
 def _agree(inputs: Inputs, kind: str | None) -> None:
-    """Raise BadInput for an input that this kind of target does not take."""
+    """Raise BadInput for an input that this kind of target does not take.
+
+    Url, headers, binary and command are looked at; None is the kind of a target file.
+    """
     allowed = {
         "url": ("endpoint",),
         "headers": ("endpoint",),

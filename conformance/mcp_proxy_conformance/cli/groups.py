@@ -109,7 +109,10 @@ class Complaining(LazyGroup):
 
 @contextmanager
 def _in_one_sentence() -> Iterator[None]:
-    """Turn a usage error in the block into a Complaint with the command's help page."""
+    """Turn a usage error in the block into a Complaint that names the command's help page.
+
+    The error of click that is a help page itself passes.
+    """
     try:
         yield
     except click.UsageError as error:

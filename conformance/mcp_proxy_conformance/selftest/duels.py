@@ -21,7 +21,10 @@ class Duel:
 
 
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
-    """Run each check alone on its mutants; yield (its name, the first mutant killed or "")."""
+    """Run each check alone on its mutants, until it kills one, in forked processes.
+
+    Yield (its name, the first mutant killed or ""), as they end.
+    """
 
     def work(duel: Duel) -> str:
         """Return the id of the first mutant that the check kills; "" if it kills none."""

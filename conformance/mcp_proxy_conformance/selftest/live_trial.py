@@ -1,4 +1,4 @@
-"""Trials of the live checks, which judge a running endpoint, on a target with each kind of lock."""
+"""Trials of the live checks, which judge a running endpoint, on a target with several locks."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ EXPECTED = {
 
 @contextmanager
 def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """Start a target with locks of every kind that it declares; end it after the block.
+    """Start a target with locks by config and user; end it after the block.
 
-    The block begins when the flag reveals the expected locked tools, or a few seconds later.
+    If it declares approval or quarantine, a tool waits for approval or a server is quarantined,
+    too. The block begins when the flag reveals the expected locked tools, or a few seconds later.
     """
     started = Started(target, SEEDED, scratch)
     try:
@@ -73,7 +74,10 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
 
 
 def endpoint_of(started: Started, **members: Any) -> Endpoint:
-    """Return a started target as an Endpoint with every option set, `members` overriding."""
+    """Return a started target as an Endpoint for fast runs, with expected locks and calls.
+
+    `members` override.
+    """
     access, surface = started.access, started.target.surface
     whole = Endpoint(
         url=access.url,

@@ -85,10 +85,11 @@ class Trial:
         return replace(made, capabilities=capabilities, pins=pins, surface=surface)
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
-        """Run the selected checks on the target; return their verdicts.
+        """Run the selected checks on the target, without those that fail on its base.
 
-        `narrow`: few checks are selected, so that only one target is started ahead; stages are kept
-        for a short while if one of them needs a soak.
+        Return verdicts. `narrow`: few checks are selected, so that only one target is started
+        ahead; stages are kept for a short while if one of them needs a soak. Failures are confirmed
+        only behind a base, and of variants of loaders.
         """
         target = self.target()
         if narrow:

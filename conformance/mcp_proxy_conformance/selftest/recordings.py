@@ -59,7 +59,10 @@ def _kind(trial: Trial) -> Kind | None:
 
 
 def _recording(kind: Kind, scratch: Path) -> Any:
-    """Record the unchanged reference or, for `pre_feature`, one without the flag; return that."""
+    """Record the unchanged reference or, for `pre_feature`, one without the flag.
+
+    Return the recording; the target is closed.
+    """
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
     from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415
 

@@ -93,7 +93,10 @@ def same(world: World) -> World:
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
-    """Return a changed reference that runs in another world and ignores these kinds of locks."""
+    """Return a reference, with a changed policy, in another world, that ignores locks of `kinds`.
+
+    The suite does not know of these.
+    """
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(

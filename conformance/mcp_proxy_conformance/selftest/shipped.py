@@ -81,7 +81,10 @@ class Shipped:
 
 
 def shipped() -> Shipped:
-    """Return the installed catalogue with its checks, cases, mutants, variants and proofs."""
+    """Return the installed catalogue with its checks, cases, mutants, variants and proofs.
+
+    The newest versions of the profiles in JUDGING need proofs.
+    """
     return shipped_with(
         clauses=catalogue().clauses,
         proven=tuple(map(profile, JUDGING)),
@@ -109,7 +112,7 @@ def shipped_with(**data: Any) -> Shipped:
 
 
 def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Yield each clause that has no check and does not say why."""
+    """Yield a Gap for each clause that no check cites and that does not say why."""
     cited = {clause for check in data.checks for clause in check.clauses}
     for clause in data.clauses.values():
         if clause.id not in cited and clause.untested is None:
@@ -118,7 +121,7 @@ def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Yield each check, and each case, that cites no clause of any profile."""
+    """Yield a Gap for each check, and each case, that cites no clause of any profile."""
     known = {clause for version in data.profiles for clause in version.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
@@ -159,7 +162,7 @@ def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Yield each mutant that breaks no required clause of a proven profile."""
+    """Yield a Gap for each mutant that breaks no required clause of a proven profile."""
     known = {clause.id for clause in data.firm(asked=True)}
     for name, breaks in data.breaks().items():
         if not known.intersection(breaks):
@@ -187,7 +190,7 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Yield each entry of proofs.toml, live ones too, for a check that does not exist."""
+    """Yield a Gap for each entry of proofs.toml, live ones too, for a check that does not exist."""
     known = {check.name for check in data.checks}
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
@@ -212,7 +215,7 @@ def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Yield each unknown clause or interpretation that a variant claims to differ on."""
+    """Yield a Gap for each unknown clause or interpretation that a variant claims to differ on."""
     known = {row.id for row in data.interpretations} | set(data.clauses)
     for variant in data.variants:
         for name in variant.takes:
@@ -262,5 +265,5 @@ RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
 
 
 def gaps(data: Shipped) -> list[Gap]:
-    """Return every breach of the rules in these data."""
+    """Return every breach of the rules in these data, in order of the rules."""
     return [gap for rule in RULES for gap in rule(data)]

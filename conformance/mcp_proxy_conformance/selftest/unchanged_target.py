@@ -44,7 +44,10 @@ class Standing:
 
     @property
     def row(self) -> MatrixRow:
-        """The matrix row of the target itself, which is good whatever the target violates."""
+        """The matrix row of the target itself, which is good whatever the target violates.
+
+        It is acquitted, violated (with the failing required checks) or incomplete.
+        """
         failed = dict.fromkeys(result["check"] for result in self.found.failed())
         return MatrixRow(
             id=UNCHANGED.id,

@@ -82,7 +82,7 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Replace the two decisions that discovery finds tools by."""
+        """Change the gateway: tools that `dropped` selects are neither searched nor listed."""
         decide(
             gateway,
             indexed=lambda facts: std.indexed(facts) and not dropped(facts),
@@ -159,7 +159,7 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
-        """Replace the decisions of the gateway that discovery and listing ask."""
+        """Change the gateway: discovery, listing and statuses take `read` for the denial."""
 
         def view(facts: Facts) -> Facts:
             """Return the facts with what `read` says in place of the operator's denial."""
@@ -216,7 +216,7 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
-        """Replace the decisions of the gateway that search asks."""
+        """Change the gateway: locked tools leave the search index, and `relevance` finds them."""
 
         def apart(facts: Facts) -> bool:
             """Whether config, the user or a server that is off locks the tool."""
@@ -252,7 +252,7 @@ def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply; tools/list with or without a published default of the limit."""
+        """Return the usual reply; tools/list publishes five as the limit's default, or none."""
         answer = await respond()
         if message["method"] == "tools/list":
             search = answer["result"]["tools"][0]["inputSchema"]["properties"]["limit"]

@@ -65,12 +65,15 @@ def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway's replies so."""
+        """Change the gateway: results that are documents get the members that `change` returns."""
 
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply; a tool's result with the members that `change` returns."""
+            """Return the usual reply; a tool's result gets the members that `change` returns.
+
+            `_meta` is merged; errors and texts that are not JSON stay.
+            """
             answer = await respond()
             result = answer.get("result", {})
             if message["method"] != "tools/call" or result.get("isError"):
@@ -110,7 +113,7 @@ def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Note the revision of each request, and replace the decisions by ones that heed it."""
+        """Change the gateway: requests of the stateless revision are decided by `members`."""
 
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]

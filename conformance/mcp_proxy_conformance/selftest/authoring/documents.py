@@ -127,7 +127,10 @@ def _doubled(root: Node) -> tuple[str, int] | None:
 
 
 def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
-    """Parse TOML; return (data, lines), or a finding at the line of the fault."""
+    """Parse TOML; return (data, lines), or a finding at the line of the fault.
+
+    Without a line in the error, it is at the end.
+    """
     try:
         text = raw.decode("utf-8")
         return toml(text), TomlLines(text)

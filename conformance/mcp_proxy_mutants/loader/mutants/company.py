@@ -102,11 +102,11 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
     """Return a fresh hook `attempt`: once a server failed, all with its `key` fail unasked.
 
-    That lasts over loads; their failure is a cut connection.
+    That lasts over loads and retries; their failure is a cut connection.
     """
 
     def make() -> Any:
-        """Return the hook, with no key lost yet."""
+        """Return a hook `attempt`: from a failure on, all servers with its key fail."""
         lost: set[str] = set()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

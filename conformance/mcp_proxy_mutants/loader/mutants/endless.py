@@ -124,7 +124,7 @@ def _asleep_after(method: str, *kinds: str) -> Attempt:
     """Return a hook `attempt` that sleeps for an hour after a signal of `kinds` at `method`."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; sleep for an hour before such a failure is raised."""
+        """Attempt as usual; sleep for an hour before a failure of `kinds` at `method` is raised."""
         came: list[Signal] = []
 
         def hear(sent: str, signal: Signal) -> Signal:

@@ -32,7 +32,7 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
     """
 
     def make() -> Any:
-        """Return the hook, with nothing kept yet."""
+        """Return a hook `tell` that repeats, for each server, the first outcome `keeps` accepts."""
         kept: dict[Key, OutcomeEntry] = {}
 
         def tell(answer: Json, request: Json) -> Json:
@@ -117,7 +117,7 @@ def _quota(most: int) -> Any:
     """
 
     def make() -> Any:
-        """Return the hook, with no attempt counted yet."""
+        """Return a hook `attempt` that fails those beyond `most` for a server over all loads."""
         made: Counter[Key] = Counter()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

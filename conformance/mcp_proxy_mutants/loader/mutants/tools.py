@@ -118,7 +118,10 @@ def _available_after(*kinds: str) -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; a signal of these kinds yields no tools and a session."""
+        """Attempt as usual.
+
+        A signal of these kinds yields no tools and the session, or one to nowhere.
+        """
         opened: list[Session] = []
 
         async def connected(to: Connection) -> Session:
@@ -179,7 +182,11 @@ def _first_pages() -> Any:
     pages: dict[str, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; if that fails, return the pages of the attempt before."""
+        """Attempt as usual.
+
+        If that fails, return the pages of the attempt before and a new session. Keep the pages of
+        this one; without pages of the one before, fail.
+        """
         key = f"{connection.server_id} {connection.url}"
         session = await connect(connection)
 

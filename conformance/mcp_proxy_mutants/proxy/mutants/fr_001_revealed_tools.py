@@ -83,7 +83,10 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
 
 
 def _refresh_forgets(gateway: Gateway) -> None:
-    """Hide user-locked tools once their server is refreshed."""
+    """Hide user-locked tools once their server is refreshed, as long as they are locked.
+
+    Those that are locked by the user at that time are meant.
+    """
     forgotten: set[str] = set()
     real = gateway.refresh
 
@@ -158,7 +161,10 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer without those entries, and without texts that only they needed."""
+        """Return the answer without entries of these statuses that the query does not name.
+
+        Texts and sections that are not needed any more go, too.
+        """
         wanted = set(terms(request.query))
         kept = [
             entry
@@ -191,7 +197,10 @@ def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _dropped_when_listed(gateway: Gateway) -> None:
-    """Hide from discovery a user-locked tool that was so when its server's list was last read."""
+    """Hide from discovery a user-locked tool that was so when its server's list was last read.
+
+    One that was locked after that is still found.
+    """
     dropped: dict[str, set[str]] = {}
     record = own(gateway, "_record")
 

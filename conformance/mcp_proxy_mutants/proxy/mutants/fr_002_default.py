@@ -104,7 +104,7 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway so that it notes the locked hits of a search and names them."""
+        """Change the gateway: unflagged answers name the search's locked hits, by `pick`."""
         leaked: list[str] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
@@ -141,7 +141,10 @@ def _neighbours(gateway: Gateway) -> None:
     """With the flag, list also the denied tools of a hit's server that the query did not find."""
 
     def wide(matches: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual; add the denied tools of their servers to the locked ones."""
+        """Split the hits as usual.
+
+        Add to the locked ones the unfound denied tools of their servers.
+        """
         callables, rest = std.window(matches, limit)
         hits = {hit.facts.tool.key for hit in matches}
         known = gateway.known()
@@ -215,7 +218,7 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway so that it notes the locked hits of a search, and applies `change`."""
+        """Change the gateway: unflagged answers pass through `change` beside locked hits."""
         locked: list[Match] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:

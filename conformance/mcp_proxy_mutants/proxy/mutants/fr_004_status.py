@@ -359,7 +359,10 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _until_refresh(gateway: Gateway) -> None:
-    """Let discovery decide by the locks as they were when the tool's server was last read."""
+    """Let discovery decide by the locks as they were when the tool's server was last read.
+
+    Calls and listings decide by the present ones.
+    """
     view: dict[str, Facts] = {}
     record = own(gateway, "_record")
 
@@ -380,7 +383,10 @@ def _until_refresh(gateway: Gateway) -> None:
 
 
 def _gone_stay_listed(gateway: Gateway) -> None:
-    """Keep listing tools locked by config or user after their server dropped them."""
+    """Keep showing tools locked by config or user after their server dropped them.
+
+    Their locks are those that were last seen.
+    """
     remembered: dict[str, Facts] = {}
 
     def shown() -> dict[str, list[Facts]]:
@@ -399,7 +405,10 @@ def _gone_stay_listed(gateway: Gateway) -> None:
 
 
 def _named_by_the_records(gateway: Gateway) -> None:
-    """With the flag, list a user-locked tool that its server dropped, if the query is its name."""
+    """With the flag, list a user-locked tool that its server dropped, if the query is its name.
+
+    The store's records name it; its description is empty.
+    """
 
     def answer(document: Json, request: Request) -> Json:
         """Return a flagged answer with the user-locked tools of that name that are gone.

@@ -161,7 +161,7 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway so that an absent limit is five, and lifts the cap to ten."""
+        """Change the gateway: an absent limit gives five callable tools, up to ten locked."""
         default_of_five(gateway, publishes=publishes)
         absent, read = [False], gateway.policy.limit
 

@@ -31,7 +31,10 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
     """
 
     def make() -> Callable[[Json, Request], Json]:
-        """Return the change, with nothing kept yet."""
+        """Return an `answer` change that gives agents `member` of the administrator's last answer.
+
+        It is kept by query.
+        """
         kept: dict[str, Any] = {}
 
         def answer(document: Json, request: Request) -> Json:
@@ -115,7 +118,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway's index to note the ten, and its window to keep only these."""
+        """Change the gateway: only the first ten locked hits of all servers can be listed."""
         everything = gateway.index
         ten: list[set[str]] = [set()]
 
@@ -356,12 +359,15 @@ def _inspected(
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway's replies so."""
+        """Change the gateway: a refused inspection of a known server is answered by `view`."""
 
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply; `view` answers a refused inspection of a server."""
+            """Return the usual reply; `view` answers a refused inspection of a server.
+
+            An unknown server is refused as usual.
+            """
             answer = await respond()
             arguments = (message.get("params") or {}).get("arguments") or {}
             listed = gateway.known().get(str(arguments.get("name")))
@@ -414,7 +420,10 @@ def _address_opens(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with that tool as the last locked entry."""
+        """Return a flagged answer with the withheld tool whose address is the query, listed last.
+
+        Any other answer, or one that lists it, stays.
+        """
         server, _, name = request.query.partition(":")
         facts = gateway.facts(server, name)
         if not request.flag or facts is None or std.withheld_status(facts) is None:

@@ -41,7 +41,7 @@ def _beside_another_call(gateway: Gateway) -> None:
 
     class Way:
         def __init__(self, name: str) -> None:
-            """Keep the server's name."""
+            """Keep the name of the server whose calls this upstream makes."""
             self._name = name
 
         async def call(self, tool: str, arguments: Json) -> Json:
@@ -222,7 +222,10 @@ def _after_discovery(
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway to note listed tools, and to let their calls pass."""
+        """Change the gateway: note when tools are listed as locked.
+
+        Let their calls pass in time.
+        """
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -249,7 +252,7 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change that decision of the gateway."""
+        """Change the gateway so that `change` is applied with the decision `by`."""
 
         def stored(facts: Facts) -> None:
             """Apply `change` to the tool; ignore errors of the store."""
@@ -327,7 +330,10 @@ def _lifted_by_search(gateway: Gateway) -> None:
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
-        """Note the query, and return the answer as it is."""
+        """Note the query, after which calls of a tool of that name pass.
+
+        Return the answer as it is.
+        """
         wanted.add(request.query)
         return document
 
@@ -357,7 +363,10 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
 
 
 def _undenied_is_turned_on(gateway: Gateway) -> None:
-    """Lift the user's lock of each tool that a new configuration no longer denies."""
+    """Lift the user's lock of each tool that a new configuration no longer denies.
+
+    Those that it still denies stay locked.
+    """
     real = own(gateway, "_apply")
 
     def apply(config: Config) -> None:
@@ -373,7 +382,10 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
 
 
 def _met_again(gateway: Gateway) -> None:
-    """Approve all tools of a server when it is first contacted after being switched on."""
+    """Approve all tools of a server when it is first contacted after being switched on.
+
+    Switching on one that is on counts, too.
+    """
     real, store = gateway.switch, gateway.store
     contact = store.contact
     switched: set[str] = set()

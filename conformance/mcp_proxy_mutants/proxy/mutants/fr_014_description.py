@@ -16,7 +16,7 @@ def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], 
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway's replies so."""
+        """Change the gateway: tools/list lacks the sentence on the flag where `when` is true."""
 
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]

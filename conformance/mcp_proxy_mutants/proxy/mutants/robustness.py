@@ -127,7 +127,7 @@ def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change that hides all tools of a server if `strange` is true of one."""
 
     def swap(gateway: Gateway) -> None:
-        """Change the known tools of the gateway so."""
+        """Change the gateway: a server with a strange tool has no known tools."""
         known = own(gateway, "known")
 
         def without() -> dict[str, list[Facts]]:

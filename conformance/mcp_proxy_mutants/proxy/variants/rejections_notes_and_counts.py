@@ -88,7 +88,10 @@ def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[st
 
 
 def lock_first(gateway: Gateway) -> None:
-    """Reject a call of a locked tool beyond the scope for its lock, an unlocked one as unknown."""
+    """Reject a call of a locked tool beyond the scope for its lock, an unlocked one as unknown.
+
+    Calls within the scope are as usual.
+    """
 
     def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
         """Return the decisions for calls, given a function that returns the agent."""
@@ -221,7 +224,10 @@ def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
 
 
 def tell_changes(gateway: Gateway) -> None:
-    """Add to each server's entry how often its tools were locked, approved, switched or loaded."""
+    """Add to each server's entry how often its tools were locked, approved, switched or loaded.
+
+    It is the member `changes`; each approved tool counts.
+    """
     changed: dict[str, int] = {}
     lock, approve, switch = gateway.store.lock, gateway.store.approve, gateway.switch
     record = own(gateway, "_record")

@@ -28,7 +28,7 @@ def log_of_calls(gateway: Gateway) -> None:
 
 
 def log_of_arguments(gateway: Gateway) -> None:
-    """Keep the arguments of every discovery; write all to a file at every third one."""
+    """Keep the arguments of every discovery; write all so far to a file at every third one."""
     path = gateway.store.path.with_name("calls.json")
     calls: list[Json] = []
 
@@ -43,7 +43,10 @@ def log_of_arguments(gateway: Gateway) -> None:
 
 
 def heartbeat(gateway: Gateway) -> None:
-    """From the first discovery on, replace a file every 0.1 s by a temporary one beside it."""
+    """Create a file; from the first discovery on, replace it every 0.13 s.
+
+    A temporary file beside it is written and, 0.03 s later, moved over it.
+    """
     path = gateway.store.path.with_name("heartbeat.json")
     path.write_text("{}", encoding="utf-8")
     running: list[asyncio.Task[None]] = []
