@@ -108,10 +108,7 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
         bench = Bench(started, Armed(states={}))
 
         def observe() -> tuple[int, int]:
-            """Discover; return (callable tools, locked tools) found.
-
-            (0, 0) if the target does not answer.
-            """
+            """Discover; return (callable tools, locked tools) found, (0, 0) without an answer."""
             try:
                 answer = bench.discover(WORD, include_disabled=True)
             except Unreachable:

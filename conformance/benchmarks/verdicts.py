@@ -53,15 +53,15 @@ class Job:
 
 
 def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[list[str]]]:
-    """Return a `Job.words` that yields these arguments, for a target that `run` itself starts."""
+    """Return a `Job.words` that yields these arguments; `run` itself starts the target."""
     return lambda _folder: contextlib.nullcontext(list(words))
 
 
 @contextmanager
 def stranger(name: str, folder: Path) -> Iterator[list[str]]:
-    """Install and start another author's proxy in front of an upstream.
+    """Install and start another author's proxy in front of an upstream; yield how to judge it.
 
-    Yield arguments to judge it. It is ended after the block.
+    That is the arguments of `run`. Everything is ended after the block.
     """
     with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
         installed = folder if name == "fastmcp" else installing.wait()
@@ -143,9 +143,9 @@ def judged(words: list[str], seed: int, out: Path) -> Json:
 
 
 def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
-    """Judge every target (or those named in `only`), and write the results so far after each.
+    """Judge every target, or those named in `only`, and write the results so far after each.
 
-    Return 0. One that cannot be had, or takes half an hour, is written with the reason.
+    One that cannot be had, or takes half an hour, is written with the reason. 0 is returned.
     """
     records: dict[str, Json] = {}
     for job in jobs(binary):

@@ -55,7 +55,7 @@ def cases() -> list[ListedRow]:
 def profiles() -> list[ListedRow]:
     """Return a row for each profile: id@version, number of clauses, text.
 
-    Its members also the floor.
+    Its JSON members have its clauses, interpretations and floor too.
     """
     return [
         ListedRow(
@@ -98,10 +98,10 @@ def interpretations() -> list[ListedRow]:
 
 
 def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> ListedRow:
-    """Return a clause's row: level, id, text and why it is untested.
+    """Return a clause's row: level, id, text and why it is untested, if it is.
 
-    Its source, else its requirement's. Its members also name capabilities and the profiles that
-    have it.
+    The source is its own, else its requirement's; its JSON members name profiles and capabilities
+    too.
     """
     note = f"  (untested: {clause.untested})" if clause.untested else ""
     source = clause.source or owner.source

@@ -59,10 +59,10 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
 def _fitted(
     forms: Sequence[Forms], failed: Sequence[bool], left: int, width: int
 ) -> list[Line]:  # fmt: skip
-    """Return each cause in one of its forms, together in at most `left` lines.
+    """Return each cause in one of its forms, of at least a line, together in at most `left` lines.
 
-    At least one line each. Failures are made fuller first, all of them to the second form before
-    any to the third. Causes beyond the lines are counted in the last one.
+    Failures are made fuller first, all of them to the second form before any to the third. Causes
+    beyond the lines are counted in the last one.
     """
     heights = [[height(form, width) for form in each] for each in forms]
     shown = len(forms) if len(forms) <= left else max(0, left - 1)
@@ -143,7 +143,7 @@ def _evidence(result: Result, clause: str) -> str:
 def _wrapped(text: str, width: int, indent: str) -> list[Line]:
     """Return a text in at most three lines of that width, all but the first indented.
 
-    Cut with " ...".
+    A text that is cut ends with " ...".
     """
     lines = textwrap.wrap(
         text, width, subsequent_indent=indent, break_on_hyphens=False,

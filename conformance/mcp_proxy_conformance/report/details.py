@@ -14,7 +14,7 @@ WIDTH = len("not_applicable")
 def worlds(report: Report) -> list[Line]:
     """Return a titled line for each world set up: time; locks proven, skipped, unproven.
 
-    Empty without worlds.
+    Without worlds nothing is returned.
     """
     seconds = report.timing.get("stages", {})
     return _under("Worlds", [_world(stage, seconds.get(stage.place)) for stage in report.stages])
@@ -38,9 +38,9 @@ def checks(report: Report) -> list[Line]:
 
 
 def clauses(report: Report) -> list[Line]:
-    """Return a titled line for each clause with verdict and reason.
+    """Return a titled line for each clause with verdict and reason, but none that was not reached.
 
-    Not those left out or never reached.
+    Clauses left out of the run have none either.
     """
     judged = [
         clause for clause in report.clauses if not (is_left_out(clause) or is_after_the_end(clause))
@@ -49,9 +49,9 @@ def clauses(report: Report) -> list[Line]:
 
 
 def advisories(report: Report) -> list[Line]:
-    """Return failing and inconclusive advisory results, with their clauses and evidence.
+    """Return, titled, the failing and inconclusive advisory results, which never count.
 
-    Never counted.
+    Each has its clauses and at most six lines of reason and evidence.
     """
     lines: list[Line] = []
     for result in report.results:

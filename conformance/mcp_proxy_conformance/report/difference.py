@@ -155,7 +155,7 @@ def _side(value: Any) -> Any:
 def _texts(value: Any) -> tuple[str, ...]:
     """Return the strings in a plain value: itself, or those in its lists at any depth.
 
-    Not in dicts.
+    Objects are not looked into.
     """
     if isinstance(value, list):
         return tuple(text for inner in value for text in _texts(inner))

@@ -75,10 +75,7 @@ def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
 
 
 def _legend(shown: Picture, columns: int) -> list[Line]:
-    """Return the meaning of each word but ok, FAIL and open, wrapped.
-
-    Nothing if there is no other.
-    """
+    """Return the meaning of each word but ok, FAIL and open, wrapped; [] if no other occurs."""
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
     text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
     return [Line(line) for line in textwrap.wrap(f"({text})", columns - 1)] if text else []

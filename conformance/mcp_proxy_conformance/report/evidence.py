@@ -58,10 +58,7 @@ class Evidence:
 
     @property
     def first(self) -> str:
-        """The first place, observed and allowed value of the first fact on one line.
-
-        "" without a fact.
-        """
+        """The first fact on one line: first place, observed and allowed value; "" without facts."""
         if not self.facts:
             return ""
         fact = self.facts[0]
@@ -98,10 +95,10 @@ def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
 
 
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
-    """Return the answers that findings name, else those that hold what was observed.
+    """Return a failure's answers that findings name, else those that hold what was observed.
 
-    Of failures only. If neither is known, the last of the answers to calls that fit the first
-    finding best, else the last message of the target. Empty for a result neither failed nor waived.
+    If neither is known, the last of the answers to calls that fit the first finding best, else the
+    last message of the target. A result neither failed nor waived has none.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -161,9 +158,9 @@ def is_of_target(message: ReportedMessage) -> bool:
 
 
 def _forms(text: str) -> list[str]:
-    """Return the distinct spellings of a text in a body: plain, in JSON, in JSON within JSON.
+    """Return a text's distinct spellings in a body: plain, in JSON, in JSON within JSON.
 
-    [] if empty.
+    An empty text has none.
     """
     once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
     twice = [

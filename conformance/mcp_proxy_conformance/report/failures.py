@@ -63,7 +63,7 @@ def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
 def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) -> list[Line]:
     """Return the first failure whole, the next two in brief, each with its command.
 
-    Others by name.
+    The others are named in one line.
     """
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
@@ -96,19 +96,16 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """Return the places of two messages: the guilty answer and the one before.
-
-    Else the last two.
-    """
+    """Return the places of the guilty answer and the message before; else of the last two."""
     about = [culprit.place for culprit in guilty(result, report.messages)]
     end = result.messages.index(about[0]) + 1 if about else len(result.messages)
     return result.messages[max(0, end - MESSAGES) : end]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:
-    """Return the reason, at most two lines and unless repeated, and the evidence.
+    """Return the reason, unless repeated (two lines), and the evidence: eight lines in all.
 
-    Eight lines in all. Without evidence it is the reason. The last line counts those left out.
+    Without evidence the reason has them all. The last line counts those left out.
     """
     evidence = "\n".join(result.evidence)
     if not evidence:

@@ -123,7 +123,7 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
     """Return the state of each deviation; none is stale in a run that is incomplete or had a fault.
 
-    Nor if a clause was observed by no check.
+    So it is if some clause was observed by no check.
     """
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults

@@ -106,9 +106,9 @@ def _file(folder: str, file: str) -> str:
 
 
 def _run(report: Report) -> str:
-    """Return an annotation on the run's end: headline and reason.
+    """Return an annotation with headline and reason of the run's end.
 
-    A notice, a warning if incomplete. Otherwise it is an error.
+    It is a notice if conformant, a warning if incomplete, otherwise an error.
     """
     levels = {CONFORMANT: "notice", INCOMPLETE: "warning"}
     level = levels.get(report.exit, "error")

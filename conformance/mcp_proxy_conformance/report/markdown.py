@@ -136,10 +136,7 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as inline code on one line, escaped, in enough backticks.
-
-    "" for a blank text.
-    """
+    """Return a text as inline code on one line, escaped, in enough backticks; "" if it is blank."""
     line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""

@@ -86,9 +86,9 @@ class Matrix:
         return changes(self.pictures) if len(kinds) == 1 else ()
 
     def link(self, column: int, cell: PictureCell) -> str:
-        """Return the anchor, in column number `column`, of a cell's first clause with a row.
+        """Return the anchor, in column number `column`, of a cell's first clause that has a row.
 
-        "" if none has one.
+        It is "" if none has.
         """
         anchors = {row.clause: row.cells[column - 1].anchor for row in self.rows}
         return next((anchors[clause] for clause in cell.clauses if clause in anchors), "")

@@ -118,7 +118,7 @@ def interpretations_of(clause_id: str) -> list[Interpretation]:
 def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
     """Return the deviations in use that name a waived result or its clauses.
 
-    [] if it is not waived.
+    A result that is not waived has none.
     """
     if result.verdict != "waived":
         return []

@@ -1,7 +1,4 @@
-"""The picture of a report: a verdict for each cell of its profile's grid.
-
-Changes between pictures.
-"""
+"""The picture of a report: verdicts of the cells in its profile's grid; changed cells."""
 
 from __future__ import annotations
 
@@ -213,10 +210,7 @@ def _verdict(result: Result, clause: str) -> CellVerdict | None:
 
 @cache
 def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
-    """Return the set of lock states of the locked tools a case is about.
-
-    Empty for an unknown case.
-    """
+    """Return the set of lock states of the locked tools a case is about; it is empty if unknown."""
     case = next((case for case in cases() if case.id == case_id), None)
     if case is None:
         return frozenset()

@@ -123,10 +123,7 @@ def _contradiction(report: Report) -> str:
 
 
 def _fault(document: Any) -> str:
-    """Return the first breach of the schema, or a message that is cited but missing.
-
-    "" if sound.
-    """
+    """Return the first breach of the schema, else a cited message that is missing; "" if sound."""
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:

@@ -63,7 +63,7 @@ def render(report: Report) -> str:
 def _rule(clause_id: str, level: str) -> dict[str, Any]:
     """Return the SARIF rule of a clause: text, source, help.
 
-    Level `error` if required, else `note`.
+    Its level is `error` if the clause is required, else `note`.
     """
     wording = sentence(clause_id)
     return {

@@ -1,4 +1,4 @@
-"""Summary of a selftest, in lines."""
+"""Summary of a selftest's document: lines for the terminal."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _summed(document: dict[str, Any]) -> str:
-    """Return, in words, whether the selftest proved the suite.
-
-    Or that no mutant can be observed.
-    """
+    """Return in words that the suite is proven or not, or that no mutant can be observed."""
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}

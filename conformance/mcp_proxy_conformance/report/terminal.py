@@ -1,4 +1,4 @@
-"""The report on a terminal: failures, a picture, a summary, and one last line."""
+"""The report on a terminal: failures or causes, errors, open results, picture, summary."""
 
 from __future__ import annotations
 
@@ -124,10 +124,7 @@ def _occurrences(affected: list[Result], report: Report) -> list[Line]:
 
 
 def _further_reasons(reasons: int) -> list[Line]:
-    """Return a line that counts the reasons beyond twelve, and a blank one.
-
-    [] if there are none.
-    """
+    """Return a line that counts the reasons beyond twelve, and a blank one; else []."""
     rest = reasons - MOST
     return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
 

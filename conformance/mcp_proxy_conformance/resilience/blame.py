@@ -200,7 +200,7 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 def _ends_at(server: LoadServer, most: int) -> int:
     """Return the first attempt before the last that is surely not transient and must end the load.
 
-    Else 0. 0 too if that attempt may succeed or be transient, or cannot be counted.
+    0 if there is none, or if that attempt may succeed or be transient, or cannot be counted.
     """
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)

@@ -358,10 +358,10 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
 def _tools(
     compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
 ) -> None:
-    """Compare the tools of an outcome: none of a failed server.
+    """Compare the tools of an outcome: a failed server has none, an available one exactly its own.
 
-    If available, all of its own, no others. The error of an available one must be empty. Tools of a
-    server that should have failed break S2.no-tools too.
+    The error of an available one must be empty. Tools of a server that should have failed break
+    S2.no-tools too.
     """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)

@@ -85,10 +85,7 @@ def are_tools_of(
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
-    """Return the listed name that a name ends with after the whole prefix.
-
-    Else the name as it is.
-    """
+    """Return the listed name that a name ends with after the whole prefix; else the name itself."""
     ends = [end for end in listed if name.endswith(end)]
     return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 

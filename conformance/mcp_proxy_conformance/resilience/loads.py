@@ -376,7 +376,7 @@ def _longest(case: LoadCase) -> float:
 def _script(server: LoadServer) -> dict[str, Any]:
     """Return the server in the form that `read_scripts` of the fault servers takes.
 
-    Without None.
+    Members that are None are left out.
     """
     members = msgspec.to_builtins(server)
     script = [

@@ -108,10 +108,7 @@ def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
 
 
 def _missing(numbers: Sequence[int], of: int) -> str:
-    """Return a sentence that names the parts 1 to `of` not among `numbers`.
-
-    Empty if all are there.
-    """
+    """Return a sentence that names the missing parts of 1 to `of`; "" if `numbers` has them all."""
     lost = [f"{number}/{of}" for number in range(1, of + 1) if number not in numbers]
     return f"missing parts: {', '.join(lost)}" if lost else ""
 

@@ -88,10 +88,7 @@ class Progress:
         self._clear()
 
     def complaint(self) -> str:
-        """Return the last error message of pytest in the log.
-
-        Without one, the log's last five lines.
-        """
+        """Return pytest's last error message in the log; if none, the log's last five lines."""
         return self._sink.complaint()
 
     def remark(self, text: str) -> None:
@@ -116,10 +113,7 @@ class Progress:
         self._running[nodeid] = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a check that failed in its set-up or its call, by its verdict.
-
-        "error" if it has none.
-        """
+        """Count a check that failed in its set-up or its call by its verdict, or as "error"."""
         if report.failed and report.when != "teardown":
             self._ended[str(dict(report.user_properties).get("verdict", "error"))] += 1
 
@@ -191,9 +185,9 @@ class Progress:
                 self._drawn = 0
 
     def _up(self, columns: int) -> str:
-        """Return codes that clear the extra rows into which a narrowed terminal broke the line.
+        """Return codes that clear the rows into which a narrowed terminal broke the line.
 
-        Else "".
+        It is "" if there are none.
         """
         rows = max(0, self._drawn - 1) // max(1, columns + 1)
         return f"\x1b[{rows}A\r\x1b[J" if rows else ""

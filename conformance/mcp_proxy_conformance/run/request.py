@@ -1,4 +1,4 @@
-"""Request of a run: subject, profile and options; made once, passed as a value."""
+"""Request of a run: subject, profile, selection and options; pytest's options that make one."""
 
 from __future__ import annotations
 

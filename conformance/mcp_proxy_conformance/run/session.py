@@ -87,19 +87,16 @@ class RunSession:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left before the run's time limit (may be negative), which soaking extends.
+        """Seconds left before the run's time limit, which soaking extends; None without a limit.
 
-        None without.
+        They are negative once it is over.
         """
         if (whole := self.request.within_s) is None:
             return None
         return self.began + whole + self.request.soak_s - time.monotonic()
 
     def overdue(self) -> OutOfTime:
-        """Return the exception to raise at the run's time limit.
-
-        Meanwhile the subject is hurried.
-        """
+        """Return the exception to raise at the time limit; when raised, it hurries the subject."""
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
@@ -125,9 +122,9 @@ class RunSession:
         return Outcome("incomplete", INCOMPLETE, why)
 
     def plan(self, places: Sequence[Place]) -> None:
-        """Have the subject start ahead the targets of these checks, in order.
+        """Have the subject start ahead the targets of these checks, in their order.
 
-        Say if the run is partial.
+        It is told whether the run is partial.
         """
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
@@ -299,10 +296,7 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding with its message's full name in the report.
-
-    Empty if the report lacks it.
-    """
+    """Return the finding with its message's full name in the report, "" if the report lacks it."""
     names = {place.rpartition("/")[2]: place for place in messages}
     return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 

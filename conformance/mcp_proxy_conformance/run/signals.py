@@ -1,4 +1,4 @@
-"""Signals that end a run: an interruption that was swallowed is raised again."""
+"""Signals that end a run by KeyboardInterrupt, which is raised again if it was swallowed."""
 
 from __future__ import annotations
 

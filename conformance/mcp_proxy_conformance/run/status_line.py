@@ -92,9 +92,9 @@ def _times(status: Status) -> str:
 
 
 def _rounded(seconds: float) -> float:
-    """Return the seconds rounded to a multiple of their step in STEPS, at least one.
+    """Return the seconds rounded to a multiple of their step in STEPS, and at least one step.
 
-    Minutes beyond.
+    Beyond the table the step is a minute.
     """
     step = next((step for below, step in STEPS if seconds < below), MINUTE)
     return max(step, round(seconds / step) * step)
@@ -200,9 +200,6 @@ def _timed(waiting: Waiting, what: str, *, is_brief: bool) -> str:
 
 
 def target_of(place: str) -> str:
-    """Return the target of a place in words, for a stage or check.
-
-    "a second" if the name has a #.
-    """
+    """Return a place's target in words: "the target of NAME", "a second" if the place has a #."""
     name, again, _ = place.rpartition("::")[2].partition("#")
     return f"{'a second' if again else 'the'} target of {name}"

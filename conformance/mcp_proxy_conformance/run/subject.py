@@ -89,7 +89,7 @@ class Subject:
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """Return a NotApplicable that names an undeclared capability of these.
+        """Return a NotApplicable that names an undeclared one of these capabilities.
 
         None if all are declared.
         """
@@ -109,10 +109,7 @@ class Subject:
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with what the result of a check rests on.
-
-        By default no messages or lines.
-        """
+        """Return the ending with what a check's result rests on: here no messages, no lines."""
         del place
         return Rests(ending=ending)
 

@@ -70,7 +70,7 @@ class TimeLeft:
     def part(self) -> float:
         """The part of the run that is done, from 0 to 1, by the weight of its checks.
 
-        0.0 without any.
+        It is 0.0 for a run without checks.
         """
         whole = sum(WEIGHTS[kind] for kind in self._checks)
         return self._weight / whole if whole else 0.0

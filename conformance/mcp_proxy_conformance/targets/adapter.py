@@ -43,9 +43,9 @@ class TargetNotStarted(AdapterError):
 
 
 def without_frames(error: E) -> E:
-    """Strip the error itself of its traceback, context and cause, which keep answers in memory.
+    """Return the error itself, stripped of its traceback, context and cause.
 
-    Return it.
+    These keep answers in memory.
     """
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error

@@ -212,10 +212,7 @@ class CommandAdapter:
         return self._moved(self._ask("indeterminate", **members))
 
     def alive(self) -> bool:
-        """Whether the adapter program runs.
-
-        False before `start`. It reports a target's end itself.
-        """
+        """Whether the adapter program was started and runs; it reports a target's end itself."""
         return self._program is not None and self._program.alive()
 
     def log(self) -> str:
@@ -232,10 +229,10 @@ class CommandAdapter:
             self._program.finish(0.0 if self._broken else END_S)
 
     def _ask(self, op: str, within_s: float | None = None, **members: Any) -> AdapterOk:
-        """Send one request and return its answer's `ok`, within 30 s by default.
+        """Send a request and return its answer's `ok`, within 30 s by default; one at a time.
 
-        One request at a time. Raises Refused, Unsupported (of an optional operation), and
-        AdapterError, at once after an earlier breach of the protocol.
+        Raises Refused, Unsupported (of an optional operation), and AdapterError, at once after an
+        earlier breach of the protocol.
         """
         with self._talk:
             if self._broken:
@@ -318,10 +315,10 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: AdapterOk) -> Access | None:
-        """Store the access in an answer.
+        """Store the access in an answer; return the new one, None if nothing changed.
 
-        Return it, None if unchanged. Members left out stay as they were. Headers of agents that the
-        world does not have are ignored.
+        Members left out stay as they were. Headers of agents that the world does not have are
+        ignored.
         """
         old, stdio = self._access, accepted.stdio
         agents = {n: held for n, held in (accepted.agents or {}).items() if n in self._agents}
@@ -336,9 +333,9 @@ class CommandAdapter:
 
 
 def _server(world: World, name: str, place: UpstreamAddress) -> dict[str, Any]:
-    """Return a server as the request `start` has it: name, trust, address, and any list.
+    """Return a server as the request `start` has it: name, trust, address and a list.
 
-    An allow list goes before a deny list.
+    The list is its allow list or, without one, its deny list unless that is empty.
     """
     server = world.server(name)
     members: dict[str, Any] = {"name": name, "trusted": server.trusted}

@@ -90,10 +90,7 @@ class LineProgram(Process):
             raise ProgramEnded(self._exit())
 
     def stray(self) -> bytes | None:
-        """Return a line that has arrived, without waiting.
-
-        None if there is none or the output ended.
-        """
+        """Return a line that has arrived, without waiting; None without one, also at the end."""
         try:
             line = self._lines.get_nowait()
         except queue.Empty:

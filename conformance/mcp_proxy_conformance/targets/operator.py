@@ -39,10 +39,7 @@ class OperatorConfig:
         upstreams: Mapping[str, UpstreamAddress],
         base: dict[str, Any],
     ) -> None:
-        """Make the config of `base` and the world's servers at their addresses.
-
-        Write nothing yet.
-        """
+        """Make the config of `base` and the world's servers, at their addresses, unwritten."""
         self._path = path
         self._base = base
         self._servers = {
@@ -249,9 +246,9 @@ class OperatorAdapter:
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
-        """Request that a server's tools are listed again.
+        """Request that a server's tools are listed again; a listing in progress may swallow that.
 
-        Return None. One in progress may swallow that.
+        None is returned: access does not change.
         """
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")

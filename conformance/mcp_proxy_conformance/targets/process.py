@@ -145,8 +145,8 @@ def spawned(
 ) -> subprocess.Popen[bytes]:
     """Start a program in a session and group of its own, with pipes for output.
 
-    `env` None inherits. Three more attempts are made if a resource is exhausted; then
-    TargetNotStarted is raised.
+    Without `env` it inherits this process's. Three more attempts are made if a resource is
+    exhausted; then TargetNotStarted is raised.
     """
     expect_groups()
     for pause_s in (*PAUSES_S, None):

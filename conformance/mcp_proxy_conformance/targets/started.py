@@ -1,7 +1,4 @@
-"""One started target in its world: operator actions, clients, upstream changes; polling.
-
-Its end.
-"""
+"""One started target in its world: operator actions, clients, upstream changes, and its end."""
 
 from __future__ import annotations
 
@@ -174,9 +171,9 @@ class Started:
             ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
-        """Keep an answer's breaches of schemas until a check takes them.
+        """Keep an answer's breaches of schemas, the request in their paths, for a check to take.
 
-        Their path gets the request. Once 500 are kept, those of further answers are dropped.
+        Once 500 are kept, those of further answers are dropped.
         """
         if findings and len(self.findings) < MOST_FINDINGS:
             self.findings += [
@@ -308,7 +305,7 @@ class Started:
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
         """Make the target unable to determine these tools' lock reasons during the block.
 
-        Then restore. Both count as operator actions.
+        It is restored afterwards; both count as operator actions.
         """
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
@@ -320,7 +317,8 @@ class Started:
     def out_of_reach(self, server: str) -> Iterator[None]:
         """Have an upstream refuse every connection during the block, after a refresh.
 
-        Then serve again. A refresh that fails is ignored. Both changes count as operator actions.
+        It serves again afterwards. A refresh that fails is ignored. Both changes count as operator
+        actions.
         """
         upstream = self.servers[server]
         self.upstreams.remove(upstream)

@@ -117,10 +117,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def _tables(path: Path) -> list[str]:
-    """Return the names of a database's tables and indexes.
-
-    [] if the file is not one, or unreadable.
-    """
+    """Return the names of a database's tables and indexes; [] for another or unreadable file."""
     with contextlib.suppress(OSError, sqlite3.Error):
         with path.open("rb") as file:
             if file.read(len(SQLITE)) != SQLITE:

@@ -143,7 +143,7 @@ def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
 def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes]]:
     """Yield (`table.column`, its sorted cells joined by NUL) for each column of a table.
 
-    Of at most 50,000 rows.
+    At most 50,000 rows are read.
     """
     quoted = '"' + table.replace('"', '""') + '"'
     found = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name

@@ -357,9 +357,9 @@ def same_text(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _text_key(group: _Group) -> object:
-    """Return the one text that all of a group's findings observed, if it has 12 characters.
+    """Return the one text, of 12 characters or more, that all of a group's findings observed.
 
-    Else None.
+    None if they observed several, or other values.
     """
     texts = {_text(item.finding.observed) for item in group.items}
     text = texts.pop() if len(texts) == 1 else ""
@@ -520,10 +520,7 @@ def _of_group(
 
 
 def _wrong(clause: str, result: Result) -> str:
-    """Return the clause's `broken` phrase as a sentence.
-
-    Without one, the result's reason or the id.
-    """
+    """Return the clause's `broken` phrase as a sentence; if none, the result's reason or the id."""
     try:
         words = catalogue().clause(clause).broken
     except UnknownClause:

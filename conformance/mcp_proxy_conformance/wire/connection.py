@@ -97,7 +97,7 @@ class Dialing:
     def _context(self) -> ssl.SSLContext:
         """Return the TLS settings: trust certificates of `ca`, else the system's.
 
-        Any if `insecure`.
+        With `insecure` every certificate is accepted.
         """
         context = ssl.create_default_context(cafile=self.ca)
         if self.insecure:

@@ -101,9 +101,9 @@ class Conversation:
         return self
 
     def close(self) -> None:
-        """End the session, if there is one, and its carrier.
+        """End the session, if there is one, and its carrier; `opening` becomes None.
 
-        Never raises. `opening` becomes None.
+        It never raises.
         """
         self._carrier.end(self.timeout)
         self.opening = None

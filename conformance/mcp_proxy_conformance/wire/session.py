@@ -167,7 +167,7 @@ class Session:
     def end(self, timeout: float) -> None:
         """Delete the session, if there is one, in at most 1 s, and close the connection.
 
-        Never raises. Revision and id are cleared.
+        It never raises. Revision and id are cleared.
         """
         if self.id is not None:
             headers = self._headers("", None)

@@ -53,10 +53,7 @@ def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]
 
 
 def _simpler(script: tuple[Behaviour, ...]) -> Iterator[tuple[Behaviour, ...]]:
-    """Yield the script without one behaviour, if it has several.
-
-    Then with a healthy one for each.
-    """
+    """Yield the script without one behaviour, if several, then with one made healthy."""
     if len(script) > 1:
         for at in range(len(script)):
             yield script[:at] + script[at + 1 :]

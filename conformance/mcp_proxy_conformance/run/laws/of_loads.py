@@ -1,4 +1,4 @@
-"""Examples of laws for a loader target: generated loads, each of servers with scripted faults."""
+"""Examples of laws for a loader target: fixed and generated loads, tried, repeated, written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples of laws for a proxy target: generated worlds, each on its own target, many at once."""
+"""Examples of laws for a proxy target: fixed and generated worlds, played many at once."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class GeneratedWorlds(Examples[Plan]):
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
         """Start a target for the plan, take its steps and judge.
 
-        Try once more if the adapter fails.
+        It is done once more if the adapter fails.
         """
         try:
             return play(self._target, plan, self._scratch, laws, self._register)

@@ -34,10 +34,7 @@ class Alone:
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start the first targets ahead and probe the target.
-
-        Nothing if the run is stopped already.
-        """
+        """Unless the run is stopped already, start the first targets ahead and probe the target."""
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
@@ -83,10 +80,7 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
 
 
 def scratch_of(config: pytest.Config) -> str | None:
-    """Return the name of an xdist worker's scratch folder, with its id.
-
-    None for other processes.
-    """
+    """Return the name, with its id, of a worker's scratch folder; None in other processes."""
     workerinput = getattr(config, "workerinput", None)
     return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 

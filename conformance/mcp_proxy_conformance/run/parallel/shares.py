@@ -190,10 +190,7 @@ class _Names:
         self._stages[key] = msgspec.structs.replace(stage, place=self._places[key])
 
     def message(self, number: int, name: str) -> str:
-        """Return a message's name under its stage's unique name.
-
-        Unchanged if that stage is not known.
-        """
+        """Return a message's name under its stage's unique name; unchanged for an unknown one."""
         place, slash, rest = name.rpartition("/")
         return f"{self._places.get((number, place), place)}{slash}{rest}"
 

@@ -100,10 +100,7 @@ class Worker:
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
     def _changed(self, place: Place | None) -> tuple[CitedStage, ...]:
-        """Return (stage,) if the record of the place's stage was not yet written in this state.
-
-        Else ().
-        """
+        """Return (stage,) if the stage's record is new or changed since last written; else ()."""
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:
             return ()

@@ -184,10 +184,7 @@ class RunningEndpoint(Subject):
         return bench
 
     def _await_tools(self) -> None:
-        """Wait until a server over stdio finds the same tools twice.
-
-        End quietly if the budget is over.
-        """
+        """Wait until a server over stdio lists the same tools twice, or the budget is over."""
         assert self._offered is not None
         with suppress(OverBudget):  # the survey reports it as well
             main = self._talks[""]
@@ -276,10 +273,7 @@ class RunningEndpoint(Subject):
         return tuple(sorted(ids)[:SHOWN])
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with, for a failure, the messages that the last `judge` cited.
-
-        Else none.
-        """
+        """Return the ending; a failure comes with the messages that the last `judge` cited."""
         del place
         assert self._ledger is not None
         cited = self._cited if ending.verdict == "fail" else ()

@@ -33,7 +33,7 @@ class Port:
     async def open(self) -> None:
         """Bind a loopback port, and listen unless not listening is the fault.
 
-        Tell its servers the port. A full queue is filled too.
+        Its servers are told the port. A full queue is filled too.
         """
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:

@@ -96,7 +96,7 @@ class FaultServers:
         return self
 
     def close(self) -> None:
-        """Close every port, and a hub of its own. The logs stay available.
+        """Close every port, and a hub of its own; the logs stay available.
 
         A second call is harmless.
         """

@@ -89,10 +89,7 @@ def waivers(
 
 
 def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str | None]]) -> str:
-    """Return the error sentence on the first deviation with an unknown case.
-
-    "" if there is none.
-    """
+    """Return the error sentence on the first deviation with an unknown case, "" if none has one."""
     unknown = strays((deviation.id for deviation in deviations), collected)
     first = next((deviation for deviation in deviations if deviation.id in unknown), None)
     if first is None:
