@@ -1,4 +1,4 @@
-"""Loader of one upstream MCP server's tools, and the classification of its outcome.
+"""Loader of one upstream MCP server's tools: attempts, retries, and the classified outcome.
 
 Errors become typed signals first; one table turns a signal into a status. Nothing is classified
 by a URL, a server name or an exception's text, and no outcome carries a secret.

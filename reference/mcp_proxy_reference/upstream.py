@@ -1,4 +1,4 @@
-"""One upstream server: loaded, refreshed and called over whichever session is open."""
+"""Upstream servers: one loaded, refreshed and called over its session, or several loaded once."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Resources of the package: where fixtures and schemas lie, installed or in a checkout."""
+"""Resources of the package: where fixtures, schemas and checks lie, installed or in a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of every kind of target, before or after the kind.
+"""Options of `run` and its like: their decorators, defaults, merging, and the target file meant.
 
 --help alone builds all commands, so readers of target files are imported only where one is read.
 """

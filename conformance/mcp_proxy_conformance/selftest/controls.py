@@ -1,4 +1,4 @@
-"""Controls of the selftest: targets that are not proxies must pass nothing, the reference all."""
+"""Controls of the selftest: fake targets, which must pass nothing, and the reference, which all."""
 
 from __future__ import annotations
 

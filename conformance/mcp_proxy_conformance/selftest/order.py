@@ -1,4 +1,4 @@
-"""Order trials: checks of the reference run backwards and alone must give the same verdicts."""
+"""Order trials: checks of the reference run backwards or alone must give the same verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaps in the proofs as lint findings, at the lines of files that they concern."""
+"""Gaps in the proofs as lint findings, at the lines of files that define what they concern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line numbers of a JSON document, by places in its data."""
+"""Line numbers of a JSON document by places in its data, and JSON pointers to the places."""
 
 from __future__ import annotations
 

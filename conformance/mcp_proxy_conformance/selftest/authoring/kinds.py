@@ -1,4 +1,4 @@
-"""Kinds of data files that authors write, told apart by members that only one kind has."""
+"""Kinds of data files that authors write, each with its schema, type and distinctive members."""
 
 from __future__ import annotations
 

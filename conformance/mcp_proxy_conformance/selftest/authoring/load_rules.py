@@ -1,4 +1,4 @@
-"""Lint rules for load cases: their parts fit together, and the source allows what they expect."""
+"""Lint rules for load cases: parts that fit together, outcomes that the source allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Package of loader mutants: each is wrong in one way, and named for it."""
+"""Package of loader mutants, each wrong in one way and named for it, and their collection."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant
 from mcp_proxy_mutants.members import gathered

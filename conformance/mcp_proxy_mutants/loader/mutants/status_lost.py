@@ -1,4 +1,4 @@
-"""Loader mutants that lose a status or signal, or treat it so at one request (method) only."""
+"""Loader mutants that take a failure for one of another kind, always or at one request only."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken

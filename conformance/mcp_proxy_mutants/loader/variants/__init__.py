@@ -1,4 +1,4 @@
-"""Package of loader variants: conforming loaders that differ and must never be accused."""
+"""Package of loader variants, which conform and must never be accused, and their collection."""
 
 from mcp_proxy_mutants.loader.variant import LoadVariant
 from mcp_proxy_mutants.members import gathered

@@ -1,4 +1,4 @@
-"""Proxy mutants: each is wrong in one way, and named for it."""
+"""Package of proxy mutants, each wrong in one way and named for it, and their collection."""
 
 from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.proxy.mutant import Mutant

@@ -1,4 +1,4 @@
-"""Mutants of a locked entry's status: wrong precedence, stale or unsteady, or listed twice."""
+"""Mutants of a locked entry's status (wrong, stale, unsteady), of doubled entries, of search."""
 
 import json
 from collections import Counter

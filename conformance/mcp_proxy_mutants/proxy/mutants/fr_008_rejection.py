@@ -18,7 +18,7 @@ def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts,
 
 
 def _as_pending(facts: Facts, texts: Texts) -> str:
-    """Reject a tool that was never approved as pending, even if config denies it."""
+    """Reject a tool that was never approved as usual, but as if config did not deny it."""
     denied = facts.denied and facts.approval != "pending"
     return std.rejection(replace(facts, denied=denied), texts)
 

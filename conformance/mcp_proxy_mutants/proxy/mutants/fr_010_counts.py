@@ -89,7 +89,10 @@ def _lingering() -> Block:
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
-        """Return the usual counts, noting the server; if there are none, those of a noted one."""
+        """Return the usual counts.
+
+        Without any, only `callable` for a server that had counts before.
+        """
         counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if counts:
             blocked.update(servers)

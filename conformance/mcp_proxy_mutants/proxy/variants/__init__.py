@@ -1,4 +1,4 @@
-"""Proxy variants: conforming proxies that differ and must never be accused."""
+"""Package of proxy variants, which conform and must never be accused, and their collection."""
 
 from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.proxy.variant import Variant
