@@ -125,7 +125,7 @@ def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
 
 
 def _pointer(path: list[str]) -> str:
-    """Return a JSON pointer (RFC 6901)."""
+    """Return the path as a JSON pointer (RFC 6901)."""
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
 
 
@@ -142,7 +142,7 @@ def _in_words(keyword: str, value: Any) -> str:
 
 @cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    """Compile a schema once in each process; it contains all that it refers to."""
+    """Compile the schema of that kind, once in each process; it contains all that it refers to."""
     schema = msgspec.json.decode((schemas_dir() / f"{kind}.schema.json").read_bytes())
     registry: Registry[Any] = Registry().with_resource(
         schema["$id"], Resource.from_contents(schema)

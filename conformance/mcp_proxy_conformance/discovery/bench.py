@@ -86,7 +86,7 @@ class Bench:
         return Bench(self.started, self.armed, self.agent, endpoint, self.wire)
 
     def over(self, wire: Way) -> Bench:
-        """Return a view of the same target in the stateless revision, or over stdio."""
+        """Return a view of the same target over that wire: the stateless revision, or stdio."""
         return Bench(self.started, self.armed, self.agent, self.endpoint, wire)
 
     @property
@@ -358,7 +358,10 @@ class Bench:
     def require(
         self, condition: object, reason: str, cause: Cause = "control", needs: Iterable[str] = ()
     ) -> None:
-        """Raise Inconclusive with this reason unless the condition, a control, is met."""
+        """Raise Inconclusive with this reason unless the condition, a control, is met.
+
+        `cause` says of what kind the reason is, `needs` which clauses must hold for the condition.
+        """
         if not condition:
             raise Inconclusive(reason, cause=cause, needs=needs)
 

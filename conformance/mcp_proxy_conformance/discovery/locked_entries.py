@@ -85,7 +85,10 @@ def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, En
 
 
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
-    """Return the remediations that answers give for these tools, by status, names masked."""
+    """Return the remediations that all answers give for these tools, by status, names masked.
+
+    Answers are those of `every_answer`; what is no text is left out.
+    """
     texts: dict[str, set[str]] = {}
     for key, answer in every_answer(bench, keys):
         status = answer.status(key)

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
 def queries_of(world: World) -> tuple[str, ...]:
-    """Return queries for the note in this world, where what they match is locked.
+    """Return queries for the note in this world, each once, where what they match is locked.
 
     They are words shared by tools, and the names of tools that only their exact name must find:
     tools that are added or changed, or whose server is quarantined.
@@ -128,7 +128,10 @@ def most_matches(bench: Bench, query: str) -> int | None:
 
 
 def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: bool) -> bool:
-    """Whether one numeral of the note is right; `full` if more tools may match than are shown."""
+    """Whether one numeral of the note is among the numbers, or, if `full`, within the bounds.
+
+    `full`: more tools may match than are shown.
+    """
     return any(bounds.holds(number) if full else number in numbers for number in numbers_in(note))
 
 

@@ -24,7 +24,7 @@ _ARTICLE = re.compile(r"\ban? (?:[a-z-]+ ){0,2}(?:tool|match|result|hit|entry)\b
 
 
 def numbers_in(text: str) -> tuple[int, ...]:
-    """Return every number in a text; those in digits first, then those in words.
+    """Return every number in a text: those in digits first, then those in words, then articles.
 
     `1,200` and `twenty-one` are one number each; digits inside a name (`tool2`) or a version
     (`1.5`) are none; `a locked tool` contains the number one.

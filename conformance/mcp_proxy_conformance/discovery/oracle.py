@@ -76,12 +76,18 @@ def counted_as(state: ToolState) -> frozenset[str]:
 
 
 def is_withheld(state: ToolState) -> bool:
-    """Whether the server's current description of the tool is not vouched for (FR-003, FR-004)."""
+    """Whether the server's description of the tool is not vouched for (FR-003, FR-004).
+
+    That is so in quarantine and without approval, whatever else locks the tool.
+    """
     return state.quarantined or state.approval is not None
 
 
 def is_hidden(state: ToolState) -> bool:
-    """Whether the server's current description of the tool must not be shown (section 3)."""
+    """Whether the server's current description of the tool must not be shown (section 3).
+
+    That is so without approval, and in a quarantine beside no lock by config or user.
+    """
     return state.approval is not None or (state.quarantined and not state.config and not state.user)
 
 

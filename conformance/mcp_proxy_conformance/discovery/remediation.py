@@ -74,7 +74,8 @@ def expect_read(outcomes: Mapping[str, Judgement]) -> None:
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock.
 
-    Of a text above LONGEST_READ characters only the beginning is read, here and below.
+    One that also denies it, or has an `if`, does not. Of a text above LONGEST_READ characters only
+    the beginning is read, here and below.
     """
     read = Reading(text[:LONGEST_READ])
     return read.says(_CLAIMED) and not read.says(_DISCLAIMED, r"\bif\b")
@@ -195,7 +196,11 @@ def _of_user(read: Reading) -> bool:
 
 
 def _of_pending(read: Reading) -> bool:
-    """Whether the text conveys a pending approval: it orders just that, or no act and names one."""
+    """Whether the text conveys a pending approval: it orders just that, or no act and names one.
+
+    It is for the user, or nobody is named; it is not denied, and no other class of lock is
+    described.
+    """
     prescribed = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
     awaited = prescribed or (not read.ordered and read.says(_APPROVAL))
     return awaited and not read.denies(f"{APPROVE}|{REVIEW}") and _is_no_other(read)

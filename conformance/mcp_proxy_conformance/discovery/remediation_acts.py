@@ -181,7 +181,10 @@ def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
 
 
 def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether one negation directly precedes the act, or follows it where it is a gerund."""
+    """Whether one negation directly precedes the act, or follows it where it is a gerund.
+
+    An act after `lock/ed in` is denied as well.
+    """
     if ahead.endswith("lock/ed in "):
         return True
     negations = len(re.findall(r"\b(?:not|stop)\b", ahead))

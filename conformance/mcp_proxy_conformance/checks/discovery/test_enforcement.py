@@ -236,7 +236,10 @@ def _free_tools(bench: Bench) -> list[ToolKey]:
 
 
 def _free_tool(bench: Bench) -> ToolKey:
-    """Return a callable tool, to call as a control; on the server with the most refused tools."""
+    """Return a callable tool, to call as a control; on the server with the most refused tools.
+
+    Inconclusive if no callable tool was called before.
+    """
     servers = [key.server for key in bench.armed.refused]
     free = sorted(_free_tools(bench), key=lambda key: servers.count(key.server), reverse=True)
     bench.require(free, "no call of a callable tool reached its upstream before the checks")
@@ -244,7 +247,10 @@ def _free_tool(bench: Bench) -> ToolKey:
 
 
 def _counts(bench: Bench) -> dict[str, Any]:
-    """Map each listed server to the number that it counts as callable; 0 if it gives none."""
+    """Map each listed server to the number that it counts as callable; 0 if it gives none.
+
+    Counts that are no object are returned as they are.
+    """
     listing = bench.list()
     blocks = {name: listing.counts(name) for name in listing.servers}
     return {

@@ -338,7 +338,10 @@ def _compare_counts(
 
 
 def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
-    """Compare the places of tools that their server no longer lists: they must be absent."""
+    """Compare the places of tools that their server no longer lists: each must be absent.
+
+    They have the settle time for that.
+    """
     for key in gone:
         for place in sorted(_settled_places(bench, key, {"absent"})):
             compared.one_of(f"place of {key}, which its server no longer lists", place,
@@ -401,7 +404,10 @@ def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def _change_until_refused(bench: Bench, key: ToolKey) -> bool:
-    """Change the tool upstream, and refresh until calls are refused; return whether they are."""
+    """Change the tool upstream, and refresh until calls are refused; return whether they are.
+
+    It is refreshed at most five times.
+    """
     text = f"{bench.tools[key].description} anew"
     bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))
     return any(_refused_after_refresh(bench, key) for _ in range(ASKED_AGAIN))

@@ -148,7 +148,7 @@ def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench)
 
 
 def _withheld(bench: Bench) -> list[ToolKey]:
-    """Return the refused tools whose texts are withheld."""
+    """Return the refused tools whose texts are withheld: quarantined, pending or changed."""
     return [key for key in bench.armed.refused if is_withheld(bench.states[key])]
 
 

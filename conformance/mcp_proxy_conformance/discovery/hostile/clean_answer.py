@@ -57,7 +57,7 @@ def uncleanly(
 
 
 def finds(bench: Bench, key: ToolKey, query: str) -> bool:
-    """Whether an ordinary discovery call lists that callable tool."""
+    """Whether an ordinary discovery call, without the flag, lists that tool as callable."""
     return key in bench.discover(query).callables()
 
 

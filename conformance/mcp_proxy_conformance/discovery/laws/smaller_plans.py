@@ -85,7 +85,7 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
 
 
 def replaced_plan(plan: Plan, **members: object) -> Plan:
-    """Return the plan with these fields of its world replaced, but as many steps."""
+    """Return the plan with these fields of its world replaced, and with the same looks."""
     return Plan(replaced(plan.world, **members), plan.looks)
 
 

@@ -101,7 +101,7 @@ class Ledger(Transcript):
     """
 
     def __init__(self, budget: Budget) -> None:
-        """Keep the budget that messages will spend."""
+        """Keep the budget that messages will spend; nothing is `hurried` yet."""
         super().__init__()
         self._budget = budget
         self.hurried: list[Callable[[], None]] = []

@@ -254,7 +254,7 @@ def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
 
 
 def _listed(main: Talk) -> Listing:
-    """Call the listing tool and return the servers; raises Misshapen."""
+    """Call the listing tool and return the servers; raises Misshapen or ProtocolFault."""
     surface = main.endpoint.surface
     tool, arguments = surface.listing.filled(ToolKey("", ""), {})
     return read_listing(main.call(tool, arguments), surface.members)

@@ -141,11 +141,17 @@ class Talk:
         self._hurry()
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return all tools; an empty list if the server does not have the method tools/list."""
+        """Return all tools, asked for again while the endpoint is busy.
+
+        An empty list if the server does not have the method tools/list.
+        """
         return self._patiently(self._tools)
 
     def _tools(self) -> list[dict[str, Any]]:
-        """Open the session and return all tools; none if tools/list is an unknown method."""
+        """Open the session and return all tools; none if tools/list is an unknown method.
+
+        That is tried first where the handshake declares no tools.
+        """
         offered = self.conversation.open().opening
         declared = offered.value().get("capabilities") if offered is not None else None
         if not (isinstance(declared, dict) and "tools" in declared):

@@ -46,7 +46,7 @@ class WordQueue:
                 self._heard |= dict.fromkeys(kept)
 
     def next(self) -> str | None:
-        """Return the next word, None when there is none left."""
+        """Return the next word, named ones first and none twice; None when there is none left."""
         for word in (*self._named, *self._heard):
             if word not in self._given:
                 self._given.add(word)
