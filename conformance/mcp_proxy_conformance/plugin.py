@@ -250,7 +250,11 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Record a check's result, release its target; stop the run if this failure or time ends it."""
+    """Record a check's result, release its target; stop the run if this failure or time ends it.
+
+    The verdict and the clauses join pytest's report as properties. A user's own check only has its
+    target released.
+    """
     report = yield
     run = item.config.stash.get(RUN, None)
     place = place_of(item)

@@ -197,7 +197,8 @@ def _item_key(item: Node, index: int) -> Step:
 def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
     """Yield the paths of scalars that differ between two answers that should be equal.
 
-    Inconclusive where anything else differs, or a `name` or `server`, or the whole document.
+    Inconclusive where a kind, a list of members or items, a `name` or `server`, or a document that
+    is one scalar differs.
     """
     if node.raw == other.raw:
         return

@@ -252,7 +252,8 @@ def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
 def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     """Without locks, the flag changes no callable tool or its order, and lists no locked tool.
 
-    So it is at limit 1, too. A lock laid afterwards is the control that the flag works.
+    Nor is a locked tool listed at limit 1. A lock laid afterwards is the control that the flag
+    works.
     """
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")

@@ -67,7 +67,10 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDiffer
 
 
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Return how the entry after lock and unlock differs from that after the same calls without."""
+    """Return how the entry before a lock and after its unlock differs from the one without a lock.
+
+    The same calls are made in both cases.
+    """
     usual = _entries_around_lock(bench, name, locked, lock=False)
     return differences(usual, _entries_around_lock(bench, name, locked, lock=True)[::2], bench.cut)
 

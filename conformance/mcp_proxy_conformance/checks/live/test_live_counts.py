@@ -59,7 +59,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 @requirement("FR-010.no-names")
 @on(ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
-    """No text of a block is the name of one of its server's tools; nor is a key with a colon."""
+    """No text of a block, and no key with a colon, is the name of one of its server's tools."""
     known: dict[str, set[str]] = {}
     for look in bench.survey.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():

@@ -45,8 +45,8 @@ def entries_changed(
 ) -> Differences:
     """Return the server listings that differ between the old and the new build (SC-005).
 
-    Keys are requests, and servers in the locked phase, where only servers without a lock are
-    compared; values are the first difference.
+    Keys are requests, in the locked phase with the server, where only entries of servers without a
+    lock are compared; values are the first difference. Listings of one build only are left out.
     """
     differences: Differences = {}
     for body, other in _paired(old, new):

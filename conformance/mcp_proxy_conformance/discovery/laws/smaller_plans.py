@@ -97,7 +97,7 @@ def _without_agents(world: World) -> tuple[dict[str, object], ...]:
 def _kept(plan: Plan, names: Collection[str]) -> Plan:
     """Return the plan with only those servers and the agents, requests and steps about them.
 
-    Agents that see none of them are left out.
+    Agents' scopes lose the others; agents that see none of them are left out.
     """
     world = plan.world
     agents = {
