@@ -176,7 +176,7 @@ def _sent(record: Recorded, started: Started) -> Iterator[int]:
 
 
 def run_once(out: Path) -> float:
-    """Return the seconds that the command takes, its start included.
+    """Run the profile by the command line; return its seconds, its start included.
 
     Raises:
         subprocess.CalledProcessError: It was not conformant.

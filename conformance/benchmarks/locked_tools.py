@@ -71,7 +71,7 @@ class Bare:
         self._post("tools/call", {"name": "retrieve_tools", "arguments": ASKED})
 
     def _post(self, method: str, params: Mapping[str, object]) -> http.client.HTTPResponse:
-        """Send a request; return its response, whose body has been read and discarded."""
+        """Send a JSON-RPC request by POST; return the response, its body read and discarded."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         self._connection.request("POST", self._path, json.dumps(message), self._headers)
         answer = self._connection.getresponse()

@@ -76,7 +76,7 @@ def broken(job: Job, folder: Path) -> list[str]:
 
 
 def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
-    """Return the figures of one sample, by name.
+    """Return the figures of one sample of mutants, by name.
 
     `broken` and `beside` are means of a mutant: clauses reported as broken, and those of them that
     it does not break. `missed` counts mutants of which no broken clause was found.

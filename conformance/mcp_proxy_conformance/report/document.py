@@ -112,7 +112,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(report: Report) -> dict[str, Any]:
-    """Return the report as JSON values, valid under its schema; results lose their `timing`."""
+    """Return the report as JSON values, valid under its schema; results lose their `timing`.
+
+    The report's own `timing` stays.
+    """
     document: dict[str, Any] = msgspec.to_builtins(report)
     for result in document["results"]:
         del result["timing"]

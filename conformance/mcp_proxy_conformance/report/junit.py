@@ -84,7 +84,7 @@ def _case(result: Result, report: Report) -> ET.Element:
 
 
 def _unfinished(report: Report) -> ET.Element:
-    """Return an error case for a run that is not green though no result shows it."""
+    """Return an error case, named `run`, with the reason of a run that no result explains."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
     attributes = {"message": inert(report.why), "type": inert(report.headline)}
     ET.SubElement(case, "error", attributes)

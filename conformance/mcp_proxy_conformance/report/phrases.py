@@ -63,7 +63,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _octal(text: str) -> str:
-    """Escape the text for printf(1): every byte that is not harmless there in octal."""
+    """Escape the text for printf(1): bytes other than harmless ASCII as three octal digits."""
     plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
         character
@@ -107,7 +107,7 @@ def needs_capability(clause_id: str) -> bool:
 
 
 def interpretations_of(clause_id: str) -> list[Interpretation]:
-    """Return the interpretations that the clause rests on; most clauses have none."""
+    """Return the interpretations that the clause rests on, in order; most clauses have none."""
     return [
         interpretation
         for interpretation in interpretations()

@@ -40,11 +40,10 @@ class Basis:
 def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     """Return the load that a case is judged by: its own, or one without the controls.
 
-    A load whose healthy control is available and whose failing one is not is trusted; other cases
-    judge the class of that failure. If the healthy control was lost, the loader must load healthy
-    servers by themselves, and the case is loaded again without its controls, provided that no
-    server can then be failed by another: one server, only healthy ones, or only faulty ones. A case
-    about isolation is judged unchanged, if the loader loads at all.
+    Its own is trusted if the healthy control is available and the failing one is not, and for a
+    case about isolation if the loader loads at all. If the healthy control was lost, but the loader
+    loads healthy servers by themselves, the case is loaded again without controls, as far as no
+    server can then fail another; an unanswered load may be replaced by one of control servers.
 
     Raises:
         Inconclusive: Nothing shows that the loader loads, or no failing server was contacted.

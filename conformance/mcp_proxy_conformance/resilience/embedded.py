@@ -73,7 +73,8 @@ class EmbeddedLoader:
     ) -> Loaded:
         """Load these servers; the answer is encoded as a line and read again, as a program's is.
 
-        `hung` if it exceeds the scaled deadline; `broke` if it raises.
+        `hung` if it exceeds the scaled deadline, after which a new loader is started; `broke` if it
+        raises.
 
         Raises:
             AdapterError: It raised although there were no servers.

@@ -90,6 +90,8 @@ def introduced(
 def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
     """Start the program, send it `hello`, and end it; return the line that it answers with.
 
+    Its log goes into `folder`, which is made.
+
     Raises:
         AdapterError: It does not start, ends before it answers, or does not answer in time.
     """

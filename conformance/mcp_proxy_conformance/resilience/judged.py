@@ -101,10 +101,11 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
 
 
 def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
-    """Compare all of a load with what its case allows.
+    """Compare all of a load with what its case allows; if it was not answered, only that.
 
     `apart`: whether each server's outcome depends on its own behaviour only; attempts and some
-    statuses are not compared otherwise.
+    statuses are not compared otherwise. Warnings are compared if declared, a second load if the
+    case has one.
     """
     case, compared = load.case, Comparison()
     faulty = any("available" not in each.status for each in case.then.values())

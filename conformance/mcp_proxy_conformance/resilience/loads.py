@@ -145,7 +145,10 @@ class Loads:
         wait(self._done.values())
 
     def close(self) -> None:
-        """End every loader, drop loads that have not begun, and wait for the others to end."""
+        """End every loader, drop loads that have not begun, and wait for the others to end.
+
+        No load is made from then on.
+        """
         self._closed.set()
         self._crew.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
@@ -184,7 +187,10 @@ class Loads:
             hung = True
 
     def _give_up(self) -> None:
-        """End the loaders that are loading servers by which they are known to be stopped."""
+        """End the loaders that load cases by which, as is known by now, they would be stopped.
+
+        They are noted as given up.
+        """
         with self._lock:
             playing = [*self._playing.items()]
         for loader, case in playing:
@@ -336,7 +342,10 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
     over, began = threading.Event(), time.monotonic()
 
     def open_later() -> None:
-        """Wait until all other servers got a request, and longer; then open the closed ports."""
+        """Wait until all other servers got a request, and longer; then open the closed ports.
+
+        End at once, opening none, if the block is over.
+        """
         while not all(map(servers.log, others)):
             if over.wait(LOOK_S):
                 return

@@ -159,7 +159,10 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
 
 
 def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
-    """Return how an attempt that meets this behaviour may be classified, on any request."""
+    """Return how an attempt that meets this behaviour may be classified, on any request.
+
+    A failure that the source does not name may have any class of failure.
+    """
     match behaviour.do:
         case "healthy" | "stream" | "set_cookie" | "session" | "guarded":
             return Signal(classes=AVAILABLE)

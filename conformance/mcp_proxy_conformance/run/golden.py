@@ -51,7 +51,10 @@ class Golden:
     """
 
     def __init__(self, snapshot: SnapshotAssertion) -> None:
-        """Made by the plugin, once for each check; `snapshot` has the extension AnswerFile."""
+        """Begin without a bench or name; `snapshot` has the extension AnswerFile.
+
+        The plugin makes one for each check.
+        """
         self.difference: ByteDifference | None = None
         self._place = ""
         self._snapshot = snapshot

@@ -179,7 +179,10 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
-    """Return the subject of the run: an endpoint if there is no target, a loader, or a proxy."""
+    """Return the subject of the run: an endpoint if there is no target, a loader, or a proxy.
+
+    A proxy gets the case of the request, which is read here.
+    """
     if target is None:
         assert isinstance(request.subject, Endpoint)
         return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")

@@ -200,7 +200,10 @@ class CommandAdapter:
         return self._moved(self._ask("refresh", server=server))
 
     def counter(self) -> int:
-        """Ask the program for the target's opt-in counter; AdapterError if it gives none."""
+        """Ask the program for the target's opt-in counter.
+
+        If its answer has no count, end it and raise AdapterError.
+        """
         count = self._ask("counter").count
         if count is None:
             raise self._break("its answer to counter has no count")

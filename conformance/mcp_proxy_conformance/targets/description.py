@@ -65,6 +65,8 @@ def describe(
 ) -> Description:
     """Return the target's description from options, environment and file, in that precedence.
 
+    Without a kind it is `command` with a file, else `reference`.
+
     Args:
         kind: The kind named on the command line, if any; it must agree with the file's.
         file: The target file; None is no file.
@@ -244,7 +246,7 @@ def _readable(complaint: str) -> str:
 
 
 def _fields_at(path: str) -> tuple[str, ...]:
-    """Return the names that are known at a dotted path of a target file."""
+    """Return the names of members that a target file can have at a dotted path; "" is its top."""
     kind: Any = Description
     for step in re.findall(r"[a-z_]+", path):
         inner = get_type_hints(kind)[step]

@@ -63,7 +63,10 @@ class Embedded(Process):
         return json.dumps({"url": self._url})
 
     def end(self, patience_s: float = END_S) -> None:
-        """Stop the proxy and close its connections; a second call does nothing."""
+        """Stop the proxy and close its connections; a second call does nothing.
+
+        `patience_s` is ignored.
+        """
         del patience_s
         if self._running:
             self._running = False
@@ -108,7 +111,10 @@ class EmbeddedHost:
     async def _serve(
         self, config: Path, data: Path, opened: Future[str], over: asyncio.Event
     ) -> None:
-        """Run a proxy until `over` is set; put its URL or the error of its start into `opened`."""
+        """Run a proxy until `over` is set; put its URL or the error of its start into `opened`.
+
+        A later error is raised.
+        """
         try:
             async with self._changed.open(config, data) as proxy:
                 opened.set_result(proxy.url)

@@ -167,7 +167,7 @@ def _command(command: tuple[str, ...]) -> Target:
 
 
 def operator_surface() -> Surface:
-    """Return the tool and endpoint names that the reference and the real Go proxy share."""
+    """Return what the reference and the real Go proxy share: calls, endpoints, the inspect tool."""
     arguments = {"name": "{server}:{tool}", "args_json": "{arguments}"}
     return Surface(
         calls=tuple(

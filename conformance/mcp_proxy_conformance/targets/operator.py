@@ -47,7 +47,7 @@ class OperatorConfig:
         }
 
     def write(self) -> None:
-        """Write the config file in one move, so that no reader sees half of it."""
+        """Write the file, `base` with all servers, in one move: no reader sees half of it."""
         text = json.dumps(self._base | {"mcpServers": list(self._servers.values())}, indent=1)
         fresh = self._path.with_suffix(".new")
         fresh.write_text(text, encoding="utf-8")
@@ -255,7 +255,7 @@ class OperatorAdapter:
         return None
 
     def counter(self) -> int:
-        """Return the opt-in counter from the REST API; raises Unsupported if there is none."""
+        """Return the opt-in counter from the REST API; Unsupported if the program has none."""
         if not self._launch.has_counter:
             raise Unsupported("counter")
         return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
@@ -312,7 +312,7 @@ class OperatorAdapter:
         )
 
     def _serve(self, config: Path, data: Path, listen: str) -> list[str]:
-        """Return the command line that serves that config and data at an address."""
+        """Return the command line that serves that config and data folder at that address."""
         return [
             *self._launch.command, "serve", f"--config={config}", f"--data-dir={data}",
             f"--listen={listen}", "--enable-socket=false", "--log-level=warn",

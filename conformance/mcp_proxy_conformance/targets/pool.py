@@ -73,7 +73,10 @@ class Pool(Generic[P]):
         *,
         keep: bool = False,
     ) -> None:
-        """Start nothing until `plan` lists the wanted targets; `keep` keeps scratch folders."""
+        """Make threads to start `target.ahead` targets at once; `plan` and `get` start them.
+
+        `prepare` is called on each started target; `keep` keeps scratch folders.
+        """
         self._prepare = prepare
         self._target = target
         self._scratch = scratch
@@ -206,7 +209,10 @@ class Pool(Generic[P]):
                 self._enders.submit(started.close)
 
     def close(self) -> None:
-        """End every target, those still being started included, and wait until all have ended."""
+        """End every target, those still being started included, and wait until all have ended.
+
+        From now on none is started.
+        """
         with self._lock:
             self._closed = True
         self._queue = []

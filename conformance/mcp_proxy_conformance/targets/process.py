@@ -69,7 +69,7 @@ class Process:
             time.sleep(0.005)
 
     def check(self, deadline: float, complaint: str) -> None:
-        """Raise TargetNotStarted if the program has ended or the deadline has passed."""
+        """Raise TargetNotStarted, with the log's end, if the program ended or the time is over."""
         if not self.alive():
             raise TargetNotStarted(f"the target {self._exit()}; {self._log_end()}")
         if time.monotonic() > deadline:

@@ -100,10 +100,10 @@ class Started:
         keep: bool = False,
         register: Callable[[Started], None] = lambda _: None,
     ) -> None:
-        """Start the upstreams, then the target; raises AdapterError after cleaning up.
+        """Start the upstreams, then the target, in a new scratch folder.
 
-        With `keep` its scratch folder is kept, also if it does not start. `register` gets the
-        object before any wait, so that another thread can close it.
+        AdapterError is raised after cleaning up, with the log kept. `keep` keeps the folder.
+        `register` gets the object before any wait, so that another thread can close it.
         """
         self.target = target
         self.world = declared_part(world, target)

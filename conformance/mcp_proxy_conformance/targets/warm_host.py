@@ -68,7 +68,10 @@ class WarmHost:
             child.communicate()
 
     def _spawn(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
-        """Start the host process with pipes; TargetNotStarted without process groups."""
+        """Start the host process with exactly `env`, pipes, and a session of its own.
+
+        Raises TargetNotStarted without process groups.
+        """
         expect_groups()
         return subprocess.Popen(  # noqa: S603 - our own reference
             self._command,

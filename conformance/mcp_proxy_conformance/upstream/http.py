@@ -46,7 +46,7 @@ class _Bodies:
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Reserve bytes; raises ValueError beyond the limit of all bodies."""
+        """Reserve bytes; ValueError, reserving none, beyond the limit of all bodies."""
         with self._lock:
             if self._bytes + size > MOST_BODIES:
                 raise ValueError(f"bodies of {self._bytes + size} bytes at one time")

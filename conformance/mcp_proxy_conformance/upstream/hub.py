@@ -51,7 +51,7 @@ class Upstreams:
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Start the background thread and its loop, unless they run."""
+        """Start the background thread and its loop, unless they run; return self."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(

@@ -73,7 +73,8 @@ class Script:
         """Return the answer to one message; `revision` is that of the HTTP header, if any.
 
         One in `_meta` replaces it. A message without a method or id gets 202 and no body; text that
-        is not a JSON object gets an error with 400.
+        is not a JSON object gets an error with 400, an unknown method or tool one with 200, 400 or
+        404.
         """
         try:
             message = json.loads(raw)
@@ -242,7 +243,10 @@ class LineServer:
             self._sessions.discard(writer)
 
     def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> None:
-        """Record and answer one line; after `notifications/initialized` the session is notified."""
+        """Record and answer one line, if an answer is due.
+
+        After `notifications/initialized` the session gets notifications of changed tools.
+        """
         answer = self._script.answer(line)
         self._record("received", line, f"stdio {answer.method}".rstrip())
         if answer.method == "notifications/initialized":

@@ -142,7 +142,7 @@ class ServerState:
             return self._pages.get(cursor)
 
     def unasked_page(self, tool: str) -> int:
-        """Return the page, from 2, that lists a tool and was not requested; 0 if none.
+        """Return the page, from 2, that lists a tool, if it was not requested; 0 otherwise.
 
         It is 0, too, if no page at all was requested.
         """

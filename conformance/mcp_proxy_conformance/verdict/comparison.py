@@ -76,8 +76,8 @@ class Comparison:
     ) -> None:  # fmt: skip
         """Record a finding if the condition does not hold, else that its clauses were observed.
 
-        `breaks`: the clauses that it breaks if it does not; `shows`: those that are observed if it
-        does, the same unless others are named.
+        Either way it counts as looked at. `breaks`: the clauses that it breaks if it does not;
+        `shows`: those that are observed if it does, the same unless others are named.
         """
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))

@@ -28,9 +28,8 @@ def outcome(
     """Return the outcome by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0 of exit codes.
 
     Advisory clauses never count. A part of a run in which something passes and nothing is broken or
-    open ends with 0, but its headline is `partial`. A waived clause counts for the floor, which
-    then is not passed but excused: the headline of a run with deviations never says that the target
-    is conformant.
+    open ends with 0, but is `partial`. A waived clause counts for the floor, and a run with one
+    `passes with N deviations`.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     errors = [
@@ -115,7 +114,10 @@ def _of_one(run: RunRecord) -> str:
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
-    """Return the verdicts of the required clauses that have results, counted in words."""
+    """Return the verdicts of the required clauses that have results, counted in words.
+
+    Without any it says "only advisory ones" or "none".
+    """
     judged = [clause for clause in clauses if clause.results]
     counts = Counter(clause.verdict for clause in judged if clause.level == "required")
     summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())

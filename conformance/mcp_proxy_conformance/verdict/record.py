@@ -111,7 +111,7 @@ class RunRecord:
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
-    """Return the first of these capabilities that is undeclared, as a reason; None without one."""
+    """Return a NotApplicable that names the first of these capabilities not declared; else None."""
     for word in needs:
         if word not in capabilities:
             return NotApplicable(f"{word} is not declared", cause="not_declared")
@@ -119,7 +119,7 @@ def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotAppli
 
 
 def beyond(profile: Profile, capabilities: frozenset[str]) -> dict[str, NotApplicable]:
-    """Map each clause that needs an undeclared capability to the reason why it does not apply."""
+    """Return {clause: reason} of the profile's clauses that need an undeclared capability."""
     needs = {clause: catalogue().clause(clause).capability for clause in profile.clauses}
     reasons = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
     return {clause: why for clause, why in reasons.items() if why is not None}

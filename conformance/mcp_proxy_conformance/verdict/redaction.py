@@ -41,7 +41,10 @@ class Redactor:
     """Replaces secrets, and every long fragment of one, in texts and in JSON values."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        """Keep the secrets of at least four characters; shorter ones are not redacted."""
+        """Keep the secrets of at least four characters, in all their encodings.
+
+        Shorter ones are not redacted.
+        """
         secrets = [secret for secret in secrets if len(secret) >= LEAST]
         forms = {form for secret in secrets for form in _forms(secret)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))

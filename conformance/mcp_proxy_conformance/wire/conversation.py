@@ -197,9 +197,10 @@ class Conversation:
         self._shake_hands()
 
     def _shake_hands(self) -> None:
-        """Send `initialize` and `notifications/initialized`; keep the answer as `opening`.
+        """Send `initialize` with the latest revision, then `notifications/initialized`.
 
-        Raises ProtocolFault if the target refuses, or chooses a revision that is unknown here.
+        Keep the answer as `opening`. Raises ProtocolFault if the target refuses, or chooses a
+        revision that is unknown here.
         """
         info = revisions.client_info(self._carrier.name)
         params = {

@@ -181,6 +181,7 @@ class Http:
         """Send one request, recorded, and return the response; redirects are not followed.
 
         It is sent again if a kept connection turns out to be closed before a byte of the answer.
+        Any failure closes the connection; Unreachable or ProtocolFault is raised.
         """
         all_headers = (("Host", self._authority), *headers)
         if self._sock is not None and self._sock.stale():

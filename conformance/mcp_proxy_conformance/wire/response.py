@@ -205,7 +205,7 @@ class Response:
     # -- callbacks of the parser -----------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Start a response; if one is complete already, the connection is not kept."""
+        """Start a response without fields; after a complete one the connection is not kept."""
         if self._done:
             self._kept = False
         self._fields.clear()

@@ -226,7 +226,10 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
 
 
 def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
-    """Raise Malformed for a string with a lone surrogate or a number that is too long."""
+    """Raise Malformed for a string with a lone surrogate, or a number of over 4000 characters.
+
+    Strings are looked at only if the document has escapes of surrogates.
+    """
     if group == _STRING and surrogates:
         decode_string(raw[span.start : span.end], span.start)
     elif group == _NUMBER and span.end - span.start > MAX_DIGITS:

@@ -84,7 +84,7 @@ class Lines:
         )
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification, which is not acknowledged."""
+        """Send a notification, which is not acknowledged, and wait until it is written."""
         deadline = Deadline(timeout)
         program = self._running()
         program.write(jsonrpc.request(method, params, None), method)

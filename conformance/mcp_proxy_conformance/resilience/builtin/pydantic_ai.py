@@ -21,9 +21,9 @@ from pydantic_ai.usage import RunUsage
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers as one agent's toolsets; return tools' names, or the error, by server id.
+    """Load all servers as one agent's toolsets; return {server id: names of its tools}.
 
-    An error is that of every server.
+    Prefixes are removed. An error of the library is that of every server.
     """
     tools_by_server: dict[str, list[str]] = {
         server["server_id"]: [] for server in request["servers"]

@@ -69,7 +69,10 @@ class RunningEndpoint(Subject):
     is_redacted = True
 
     def __init__(self, endpoint: Endpoint, profile: str) -> None:
-        """Send nothing yet; `profile` is named in the headline of a run that finds nothing."""
+        """Describe the target; nothing is sent yet.
+
+        `profile` is named in the headline of a run that finds nothing.
+        """
         self.endpoint, self._profile = endpoint, profile
         self.target = live_target(endpoint)
         self._talks: dict[str, Talk] = {}
@@ -119,8 +122,9 @@ class RunningEndpoint(Subject):
     def probe(self) -> Probed:
         """Open the endpoint and make the first survey, by which every check judges.
 
-        The run is stopped if the endpoint cannot be read or declares other names, or, as violated,
-        if its discovery tool neither documents the flag nor reveals a locked tool by it.
+        The run is stopped if the endpoint cannot be read, options cannot be sent, or it declares
+        other names; as violated, if its discovery tool neither documents the flag nor reveals a
+        locked tool by it. Its name, wire and query's name are noted.
         """
         endpoint = self.endpoint
         self._budget = Budget(

@@ -43,7 +43,7 @@ class LoadBench:
     def __init__(
         self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
     ) -> None:
-        """Keep the loads and laws; only the run makes benches."""
+        """Keep loads, target and laws (for checks of laws only); only the run makes benches."""
         self._loads = loads
         self._laws = laws
         self._target = target
@@ -72,7 +72,7 @@ class LoadBench:
         """Return the comparison of a case's load with what the case allows.
 
         A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once for each
-        signature that the loader declares.
+        signature that the loader declares. What cannot be judged in a load is left open in it.
 
         Raises:
             NotApplicable: It declares none, or declares one that this case's server sends; or it

@@ -81,7 +81,7 @@ def whole(status: int, body: bytes, headers: Headers = ()) -> ScriptedReply:
 
 
 def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> ScriptedReply:
-    """Return the reply that a behaviour makes of the right answer.
+    """Return the reply that a behaviour makes of the right answer: its bytes, and what follows.
 
     Args:
         played: A behaviour of requests; one of connections is answered healthy.

@@ -56,7 +56,7 @@ msgspec.convert([], tuple[ServerScript, ...])
 
 
 def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, ...]:
-    """Return the servers of one load from plain data.
+    """Return the servers of one load from plain data, after checking that they can be played.
 
     Raises:
         BadScript: The place of the defect, and the defect.

@@ -156,7 +156,10 @@ class FaultServers:
         return self._server(server_id).token
 
     def unmet(self, server_id: str) -> str | None:
-        """Return why this machine cannot play a server's fault; None if it can."""
+        """Return why this machine cannot play a server's fault; None if it can.
+
+        A full backlog needs Linux, an unknown name a resolver that does not know it.
+        """
         match self._server(server_id).whole:
             case Backlog() if not LINUX:
                 return "a full backlog is reliable on Linux only"

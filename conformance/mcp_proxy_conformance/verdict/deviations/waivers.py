@@ -99,7 +99,7 @@ def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str 
 
 
 def stale(known: Sequence[Waiver]) -> list[str]:
-    """Return a sentence on each waiver whose failure is gone: FILE:LINE, and the repair."""
+    """Return a sentence on each stale waiver, whose failure is gone: FILE:LINE, and the repair."""
     return [
         f"{waiver.file}:{waiver.line}: {waiver.id} passes now; take the entry out"
         for waiver in known
