@@ -483,18 +483,25 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
 
     That load is run by `load_of`; nothing is compared if no connection of the case is malformed.
     """
-    case = load.case
-    others = tuple(server for server in case.given.servers if server.script[0].do != "malformed")
-    if len(others) == len(case.given.servers):
+    if (without := without_malformed(load.case)) is None:
         return
-    given = msgspec.structs.replace(case.given, servers=others)
-    twin = load_of(_case_to_compare(case, "without the malformed", given))
+    twin = load_of(without)
     for name, attempts in load.attempts.items():
         usual = twin.attempts.get(name)
         if attempts is not None and usual is not None:
             compared.truth(f"attempts at {name} beside a malformed connection", attempts,
                            holds=attempts <= usual, allowed=f"at most {usual}, as without it",
                            breaks=["P4.no-traffic"])  # fmt: skip
+
+
+def without_malformed(case: LoadCase) -> LoadCase | None:
+    """Return the case without its malformed connections, for comparison; None if it has none."""
+    servers = case.given.servers
+    others = tuple(server for server in servers if server.script[0].do != "malformed")
+    if len(others) == len(servers):
+        return None
+    given = msgspec.structs.replace(case.given, servers=others)
+    return _case_to_compare(case, "without the malformed", given)
 
 
 def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:

@@ -23,12 +23,16 @@ from mcp_proxy_conformance.catalogue.load_case import (
     LoadServer,
 )
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
-from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait
+from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait, reached
 from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
-AT_ONCE = 12
+AT_ONCE, MOST_AT_ONCE = 12, 16
+"""Loads at a time: by default, and of a loader whose programs start quickly."""
+QUICK_S = 0.5
+"""Seconds within which a program starts quickly; more slow ones would cost more than the waits that
+they share."""
 PATIENCE = 3
 """The factor of a load's deadline over the longest that a correct loader may need (I4)."""
 GRACE_S = 3.0
@@ -85,11 +89,12 @@ class Loads:
         *,
         confirm: bool = True,
         learns: bool = True,
+        at_once: int = AT_ONCE,
     ) -> None:
         """Start no load yet; `make` makes a loader that keeps its log in a folder.
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads that would
-        not be answered are left out.
+        not be answered are left out; `at_once`: the most loads at a time.
         """
         self._make = make
         self._folder = folder
@@ -99,7 +104,7 @@ class Loads:
         self._playing: dict[Loader, LoadCase] = {}
         self._given_up: set[Loader] = set()
         self._closed = threading.Event()
-        self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="load")
+        self._crew = ThreadPoolExecutor(at_once, thread_name_prefix="load")
         self._idle: list[Loader] = []
         self._all: list[Loader] = []
         self._lock = threading.Lock()
@@ -108,11 +113,11 @@ class Loads:
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
         """Begin the loads of these cases in the background, twelve at once, unless begun before.
 
-        The one with the longest deadline begins first, or, without `slowest_first`, in the given
-        order.
+        The one in which a correct loader waits longest begins first, or, without `slowest_first`,
+        in the given order.
         """
         new = {case.id: case for case in cases if case.id not in self._done}
-        order = sorted(new.values(), key=_deadline, reverse=True)
+        order = sorted(new.values(), key=_waits, reverse=True)
         for case in order if slowest_first else new.values():
             self._done[case.id] = self._crew.submit(self._load, case)
 
@@ -369,6 +374,17 @@ def _deadline(case: LoadCase) -> float:
     return PATIENCE * _longest(case)
 
 
+def _waits(case: LoadCase) -> float:
+    """Return the seconds that a loader waits if it loads all servers of the load side by side."""
+    tries, pause_s = case.given.max_attempts, case.given.base_backoff_s
+    waits = [0.0]
+    for server in case.servers():
+        met = reached(server, tries)
+        pauses = pause_s * (2 ** (len(met) - 1) - 1)
+        waits.append(server.timeout_s * sum(map(may_wait, met)) + pauses)
+    return max(waits)
+
+
 def _longest(case: LoadCase) -> float:
     """Return the longest that a correct loader may need for a load, in seconds.
 
@@ -378,7 +394,7 @@ def _longest(case: LoadCase) -> float:
     tries = case.given.max_attempts
     pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
     servers = (*case.given.servers, CONTROL_DOWN)
-    waits = sum(server.timeout_s * tries for server in servers if may_wait(server))
+    waits = sum(server.timeout_s * tries for server in servers if any(map(may_wait, server.script)))
     return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
 
 

@@ -37,13 +37,13 @@ def kind_of(behaviour: Behaviour) -> Kind:
     return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
 
 
-def _reached(server: LoadServer, most: int) -> list[Behaviour]:
-    """Return the behaviours that the loader may meet: until one that forbids another attempt.
+def reached(server: LoadServer, most: int) -> list[Behaviour]:
+    """Return the behaviour of each attempt that a loader may make, until one that forbids another.
 
-    At most as many as its script has.
+    `most`: the bound of attempts.
     """
     met: list[Behaviour] = []
-    for number in range(1, min(most, len(server.script)) + 1):
+    for number in range(1, most + 1):
         met.append(server.behaviour(number))
         if not signal_of(met[-1], server.timeout_s).classes & TRANSIENT:
             break
@@ -95,7 +95,7 @@ class Stoppers:
         In a case about I4.bounded only kinds that were tried count.
         """
         for server in case.servers():
-            for behaviour in _reached(server, case.given.max_attempts):
+            for behaviour in reached(server, case.given.max_attempts):
                 kind = kind_of(behaviour)
                 if ends := self._ends_at(kind, alike="I4.bounded" not in case.clauses):
                     return ends
@@ -128,9 +128,9 @@ def _words(kind: Kind) -> str:
     return " ".join(str(part) for part in (word, code, "on", on) if part is not None)
 
 
-def may_wait(server: LoadServer) -> bool:
-    """Whether a behaviour of this server may keep a loader waiting for the timeout."""
-    return any(_group(kind_of(behaviour)) == WAITS for behaviour in server.script)
+def may_wait(behaviour: Behaviour) -> bool:
+    """Whether a loader may have to wait for the timeout at this behaviour."""
+    return _group(kind_of(behaviour)) == WAITS
 
 
 def _group(kind: Kind) -> str:

@@ -37,7 +37,7 @@ from mcp_proxy_reference.loader import MEANING, Outcome
 
 Told = dict[str, Any]
 FEW = 6
-MODULE = "resilience/test_laws.py"
+MODULE = "resilience/test_load_laws.py"
 OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,18 @@ from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.load_case import STDIO, LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.resilience.judged import Says, judged
+from mcp_proxy_conformance.resilience.judged import Says, judged, without_malformed
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
-from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, CONTROL_LOADS, Load, Loads
+from mcp_proxy_conformance.resilience.loads import (
+    AT_ONCE,
+    BOTH_CONTROLS,
+    CONTROL_LOADS,
+    MOST_AT_ONCE,
+    QUICK_S,
+    Load,
+    Loads,
+)
 from mcp_proxy_conformance.resilience.met import unasked
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
@@ -48,12 +57,13 @@ class LoadBench:
         self._laws = laws
         self._target = target
 
-    def load(self, case: LoadCase) -> Load:
-        """Return the load of that case, waiting until it has ended.
+    def load(self, case: LoadCase, *, beside: Sequence[LoadCase] = ()) -> Load:
+        """Return the load of that case, waiting until it has ended; `beside` begin with it.
 
         Raises:
             Inconclusive: The loader did not answer it, or it was not tried.
         """
+        self._loads.plan([case, *beside])
         load = self._loads.of(case)
         if not load.is_answered:
             reason = load.untried or f"the loader did not answer the load; see {SEE}"
@@ -132,6 +142,7 @@ class DrivenLoader(Subject):
         self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
         self.remarks = target.remarks
         self._out, self._scratch, self._confirm = out, scratch, confirm
+        self._at_once = AT_ONCE
         self._cases: list[LoadCase] = []
         self._loads: Loads | None = None
         self._again: Loads | None = None
@@ -142,7 +153,9 @@ class DrivenLoader(Subject):
     def loads(self) -> Loads:
         """The maker of this run's loads, which is itself made at first use."""
         if self._loads is None:
-            self._loads = Loads(self.target.loader, self._scratch, confirm=self._confirm)
+            self._loads = Loads(
+                self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once
+            )
         return self._loads
 
     @property
@@ -172,13 +185,16 @@ class DrivenLoader(Subject):
     def probe(self) -> Probed:
         """Start the loader with no servers to load, then stop it.
 
-        Stop the run if it does not answer.
+        Stop the run if it does not answer. One that starts quickly makes more loads at a time.
         """
-        loader = self.target.loader(self._scratch / "first")
+        loader, began = self.target.loader(self._scratch / "first"), time.monotonic()
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         except AdapterError as error:
             return Probed(stopped=broke(str(error)))
+        else:
+            is_quick = time.monotonic() - began < QUICK_S
+            self._at_once = MOST_AT_ONCE if is_quick else AT_ONCE
         finally:
             loader.stop(1.0)
         return Probed()
@@ -194,7 +210,7 @@ class DrivenLoader(Subject):
         by_place = {_world(case).id: case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]
         self._cases = chosen
-        due = [form for case in chosen for form in self._forms(case)]
+        due = [load for case in chosen for load in self._loads_of(case)]
         if not partial_run:
             self.loads.plan(CONTROL_LOADS)
         self.loads.plan(due, slowest_first=not partial_run)
@@ -217,6 +233,7 @@ class DrivenLoader(Subject):
             return ending
         if {finding.clauses for finding in ending.findings(())} == {("I4.bounded",)}:
             return ending  # a load that hung was tried twice
+        self.loads.settle()
         self._confirm_ahead()
         second = attempt(partial(check, LoadBench(self._second_loads, self.target, None)))
         return confirmed(ending, second, "the loader")
@@ -228,18 +245,24 @@ class DrivenLoader(Subject):
         """
         bench = LoadBench(self.loads, self.target, None)
         ended = {
-            case.id: forms
+            case.id: several
             for case in self._cases
-            if all(map(self.loads.has_ended, forms := self._forms(case)))
+            if all(map(self.loads.has_ended, several := self._loads_of(case)))
         }
         for case in self._cases:
             if case.id in ended and attempt(partial(_concluded, bench, case)).verdict == "fail":
                 self._second_loads.plan(ended[case.id])
         self._cases = [case for case in self._cases if case.id not in ended]
 
-    def _forms(self, case: LoadCase) -> list[LoadCase]:
-        """Return the forms of a case that are loaded: one for each timeout signature, or itself."""
-        return [*signed(case, self.target.timeout_signatures).values()]
+    def _loads_of(self, case: LoadCase) -> list[LoadCase]:
+        """Return the loads by which a case is judged.
+
+        It is loaded once for each declared signature, or as it is; a load that it is compared with
+        follows.
+        """
+        forms = [*signed(case, self.target.timeout_signatures).values()]
+        twins = [twin for form in forms if (twin := without_malformed(form)) is not None]
+        return [*forms, *twins]
 
     @property
     def _second_loads(self) -> Loads:
