@@ -30,7 +30,11 @@ def repeated(halves: tuple[str, str], name: str = NAME) -> str:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Replace runs by nothing; return the list of commands that they would print, with options."""
+    """Replace every run by one that only records; return the list of records.
+
+    A record is the command that would reproduce the check NAME, and the run's kind and options (for
+    an endpoint its options only).
+    """
     commands: list[tuple[str, Any]] = []
 
     def judge(kind: str | None, options: dict[str, Any]) -> int:
@@ -74,7 +78,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 def test_a_command_is_told_again(
     given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """A command is repeated with its target and options, quoted for a shell, and one check."""
+    """The command to repeat keeps the target and its own options, quoted for a shell.
+
+    Options `-v`, `--only`, `--fail-fast` and an earlier `--check` are dropped, a credential is
+    redacted, and `--check` names the one check.
+    """
     monkeypatch.chdir(tmp_path)
 
     done = CliRunner().invoke(main, shlex.split(given))
@@ -84,7 +92,7 @@ def test_a_command_is_told_again(
 
 
 def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: Any) -> None:
-    """A result that is not of a check is repeated by the same command, without --check."""
+    """A result that is not of a check is repeated by the same command with no --check added."""
     lines = []
     monkeypatch.chdir(tmp_path)
 
@@ -109,7 +117,10 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
 def test_what_is_told_again_means_the_same(
     given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """Run by a shell, the repeated command yields the first one's options, and the check."""
+    """The repeated command, split as a shell does, has the first one's kind and options.
+
+    Only the check is added.
+    """
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, shlex.split(given))
     program, *words = shlex.split(told[0][0])

@@ -24,19 +24,25 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
 
 
 def invoke(*arguments: str) -> Result:
-    """Run the command line in this process and return its result."""
+    """Run the command line with these words in this process, and return its result."""
     return CliRunner().invoke(main, arguments)
 
 
 def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process in that folder and return its result."""
+    """Run the command line as a process in that folder, at most 110 s.
+
+    Return its output and exit code.
+    """
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=110
     )
 
 
 def test_the_reference_is_conformant(tmp_path: Path) -> None:
-    """A run on the reference exits with 0, no required clause open, and a valid report."""
+    """A run on the reference, as a process, exits with 0 and the headline `conformant`.
+
+    Its report fits the schema, no required clause is open, and no scratch folder is left.
+    """
     done = run_process("run", cwd=tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
@@ -56,7 +62,10 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
 def test_a_target_that_does_not_start_is_told_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run whose target crashes at its start exits with 3 and prints the target's output."""
+    """A run of one check on a target that crashes at its start exits with 3.
+
+    It prints the target's traceback.
+    """
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
@@ -90,7 +99,10 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     ],
 )
 def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """Each unusable command line exits with 2 and one line on standard error, nothing else."""
+    """Each unusable command line exits with 2 and one line on standard error, nothing else.
+
+    That line has no escape of the terminal, even if a word of the command has.
+    """
     done = run_process(*arguments, cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -111,7 +123,7 @@ def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
 def test_a_check_that_breaks_is_a_fault_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of checks that cannot be imported ends the run with 70 and its error."""
+    """A file of checks that cannot be imported ends the run with 70, and its error is printed."""
     checks = tmp_path / "checks" / "discovery"
     checks.mkdir(parents=True)
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
@@ -128,7 +140,10 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
 def test_an_interrupted_run_ends_its_targets_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """A signal during a run ends it with 130, a partial report, and no process left."""
+    """SIGINT or SIGTERM, once a check has passed, ends a run with 130.
+
+    It prints `interrupted`, writes a partial report, and leaves no process.
+    """
     run = subprocess.Popen(
         [*COMMAND, "run"],
         cwd=tmp_path,
@@ -151,7 +166,10 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
 
 
 def test_list_and_explain_tell_what_there_is() -> None:
-    """`list` names clauses, checks and cases; `explain` gives a clause's source and check."""
+    """`list` names a clause and a check, and has cases.
+
+    `explain` gives source, check and observation.
+    """
     listed = {what: invoke("list", what).output for what in ("clauses", "checks", "cases")}
     explained = invoke("explain", "FR-006.cap").output
 

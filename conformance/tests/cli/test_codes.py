@@ -31,7 +31,10 @@ AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
 def started(
     *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """Start the command line as a process in a session and process group of its own."""
+    """Start the command line as a process in a session of its own.
+
+    Its output is piped by default.
+    """
     command = [*PROGRAM, *words]
     return subprocess.Popen(
         command, cwd=folder, text=True, start_new_session=True, stdout=stdout, stderr=stderr
@@ -39,7 +42,10 @@ def started(
 
 
 def left_of(group: int) -> list[str]:
-    """Return the processes of a session that still run; wait up to five seconds for none."""
+    """Return the processes of a session that still run, zombies not counted.
+
+    Waits up to five seconds until there are none.
+    """
     deadline = time.monotonic() + LEAVING_S
     while True:
         listing = subprocess.run(
@@ -60,7 +66,10 @@ def left_of(group: int) -> list[str]:
 def test_a_full_output_is_told_and_is_no_verdict(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """With a full standard output, exit 2 and one sentence; a run still writes its report."""
+    """With a full standard output, `list` and `run` exit with 2 and say so; no traceback.
+
+    A run still writes its report.
+    """
     with Path("/dev/full").open("w") as full:
         run = started(*words, folder=tmp_path, stdout=full.fileno())
         _, complaint = run.communicate(timeout=90)
@@ -81,7 +90,7 @@ def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [1, 2])
 def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
-    """With standard output or error closed, a run that passes exits with 0 and no traceback."""
+    """With standard output or error closed, a run that passes exits with 0, without a traceback."""
     program = f"import os, sys; os.close({closed}); os.execv(sys.executable, sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", program, *PROGRAM, *RUN],
@@ -100,7 +109,10 @@ def test_a_disk_that_is_full_is_not_the_target(
     from mcp_proxy_conformance.cli import main  # noqa: PLC0415
 
     def full(path: Path, content: bytes) -> int:
-        """Write the content as usual, but fail in the middle of a new report."""
+        """Write the content as usual.
+
+        Of `report.new` only 100 bytes, then raise that the disk is full.
+        """
         if path.name == "report.new":
             with path.open("wb") as file:
                 file.write(content[:100])
@@ -119,9 +131,9 @@ def test_a_disk_that_is_full_is_not_the_target(
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path: Path) -> None:
-    """Interrupted once or twice at any time, a command exits with 130 and leaves no process.
+    """Interrupted once or twice at a random time, each command exits with 130.
 
-    Its report is whole or missing.
+    It leaves no process and prints no traceback; its report is missing, or whole and valid.
     """
     chance = random.Random(f"{way} {seed}")  # noqa: S311 - a time, not a secret
     number = chance.choice([signal.SIGINT, signal.SIGTERM])

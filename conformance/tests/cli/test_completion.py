@@ -36,7 +36,10 @@ COMPLETED = [
 
 
 def in_shell(*command: str) -> str:
-    """Return the output of a command that has the program on its path; it must succeed silently."""
+    """Run a command with the program's folder first on its path; return its standard output.
+
+    It must exit with 0 and print no error.
+    """
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=60,
@@ -49,7 +52,7 @@ def in_shell(*command: str) -> str:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)
 def test_bash_completes(words: list[str], completed: set[str]) -> None:
-    """For the beginning of a word, bash offers the words that begin so, and no others."""
+    """For the beginning of a word, bash offers the expected words, and only words that begin so."""
     output = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
 
     offered = set(output.split())
@@ -60,7 +63,10 @@ def test_bash_completes(words: list[str], completed: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
-    """`completion SHELL` prints a script that the shell, if installed, can parse."""
+    """`completion SHELL` prints a script that names the program.
+
+    The shell, if installed, can parse it.
+    """
     script = CliRunner().invoke(main, ["completion", shell]).stdout
 
     if shutil.which(shell) is not None:

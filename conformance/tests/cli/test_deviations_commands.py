@@ -26,13 +26,16 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(document: dict[str, Any]) -> str:
-    """Write the report to report.json in the working folder and return that name."""
+    """Write the document as JSON to report.json in the working folder; return that file name."""
     Path("report.json").write_text(json.dumps(document), encoding="utf-8")
     return "report.json"
 
 
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
-    """A begun file has an entry for each cause; `check` names each gap with its line."""
+    """`init` writes an entry for each failed clause, with --expires and the failure as a comment.
+
+    Reason and issue are empty; `check` exits with 2 and a line for each of them.
+    """
     begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
                        "--expires", "2999-12-31")  # fmt: skip
     text = KNOWN.read_text(encoding="utf-8")
@@ -82,7 +85,10 @@ def test_a_file_that_is_there_is_not_written_over() -> None:
 def test_nothing_is_begun_where_nothing_can_be(
     document: dict[str, Any], more: list[str], words: str
 ) -> None:
-    """Without a failure to waive, or with an unusable option, exit 2, a sentence, and no file."""
+    """Without a failure to waive, with an unreadable report or a bad option, exit 2.
+
+    One sentence says why, and no file is written.
+    """
     out = [] if "--out" in more else ["--out", str(KNOWN)]
     done = command("deviations", "init", written(document), *out, *more)
 
@@ -93,7 +99,10 @@ def test_nothing_is_begun_where_nothing_can_be(
     ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
 )
 def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> None:
-    """The printed line has the command for a run with that file; a usual name needs no option."""
+    """`init` prints the command of the next run.
+
+    It needs --deviations only for an unusual file name.
+    """
     done = command("deviations", "init", written(report(result("fail"))), "--out", name)
 
     output = f"{name}: fill in each reason and issue, then run: mcp-proxy-conformance {line}\n"
@@ -101,7 +110,7 @@ def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> Non
 
 
 def test_what_a_target_said_stays_a_comment() -> None:
-    """Hostile words of a report stay inside the comments and texts of a begun file."""
+    """Hostile words of a report add no entry and no member to a begun file."""
     bad = typed(BAD)
     text = begun(
         broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE},

@@ -26,7 +26,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
-    """A loader that drops tools has one failure waived; two entries that pass are stale, exit 5."""
+    """A loader that drops tools: of three entries one is used, its clause waived.
+
+    The two whose clauses pass are stale, so exit 5.
+    """
     program = tmp_path / "loader.py"
     program.write_text(LOADER, encoding="utf-8")
     write("O3.loaded", "O3.own-tools", "O1.one-each")
@@ -57,12 +60,15 @@ for line in sys.stdin:
 
 
 def live_fault() -> Any:
-    """Return a mutant of the reference whose fault shows at an endpoint."""
+    """Return the mutant `cap-lets-one-more`, whose fault shows at an endpoint too."""
     return next(mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
 
 
 def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
-    """A faulty endpoint with a known failure exits with 0, and a trial of the selftest with 1."""
+    """A faulty endpoint exits with 0 by its known failure, also with --fail-on violated.
+
+    A trial of the selftest on it ignores the file and exits with 1.
+    """
     target = embedded(live_fault(), settle_s=0.1)
     write("FR-006.cap")
     try:
@@ -83,7 +89,7 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
 
 
 def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
-    """A trial of the selftest finds the fault, though the working folder's file waives it."""
+    """A trial of the selftest on a mutant exits with 1, though the folder's file waives it."""
     write("ROB.flag")
     (fault,) = (mutant for mutant in mutants() if mutant.id == FLAG)
     target = embedded(fault, settle_s=0.1)
@@ -98,7 +104,7 @@ def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
 
 
 def test_the_selftest_does_not_read_the_file() -> None:
-    """The selftest passes and says nothing of an unusable file in the working folder."""
+    """The selftest passes with an unusable file in the working folder, and does not mention it."""
     write("nonsense")
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--only", FLAG],
@@ -109,9 +115,9 @@ def test_the_selftest_does_not_read_the_file() -> None:
 
 
 def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest with the suite's plugin in the working folder, on the reference.
+    """Run plain pytest on the reference with the suite's plugin, profile `robustness`.
 
-    The plugin `faulty_run` in that folder may give it faults.
+    The plugin `faulty_run` of the working folder, which must exist, may give the reference faults.
     """
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
@@ -123,7 +129,10 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
-    """Under pytest, a known failure is an xfail and the run passes; another failure fails it."""
+    """Under pytest, a known failure is an xfail with its reason and issue, and the run passes.
+
+    With another failure besides, the run fails.
+    """
     write("ROB.flag")
     plugin = Path("faulty_run.py")
     plugin.write_text(PLUGIN.format(tests=TESTS, names=[FLAG]), "utf-8")
@@ -148,7 +157,10 @@ kinds.REFERENCE = with_faults(*{names})
 
 
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
-    """Under pytest, an entry whose clause passes fails the run; an unknown id is bad usage."""
+    """Under pytest, an entry whose clause passes fails the run.
+
+    An unknown id is bad usage, exit 4.
+    """
     Path("faulty_run.py").write_text("", encoding="utf-8")
     write("ROB.flag")
     stale = pytest_run()

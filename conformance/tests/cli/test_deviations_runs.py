@@ -24,7 +24,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that gives the reference these mutants, for runs of this test."""
+    """Return a function that puts mutants, by their ids, in the place of the reference.
+
+    It holds for runs of this test.
+    """
 
     def give(*names: str) -> None:
         monkeypatch.setattr(kinds, "REFERENCE", with_faults(*names))
@@ -33,7 +36,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str, Any]]:
-    """Run the reference; return the command's result and the valid report, empty without one."""
+    """Run the reference with --out out; return the command's result and the valid report.
+
+    The report is empty if none is written; an earlier one is removed first.
+    """
     Path("out", "report.json").unlink(missing_ok=True)
     words = ["run", "reference", "--profile", profile, "--out", "out", *arguments]
     done = command(*words)
@@ -48,7 +54,11 @@ def last(done: Result) -> str:
 def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant(
     broken: Any,
 ) -> None:
-    """If all failures are known, exit 0 under another headline; the report lists the entries."""
+    """If all failures are known, exit 0 with `passes with 2 deviations`.
+
+    Their clauses are waived; the report lists the entries with line, state and results, also one
+    that was not observed.
+    """
     broken(FLAG, QUERY)
     write("ROB.flag", "test_any_text_can_be_a_query", "T1.timeout")
 
@@ -73,7 +83,7 @@ def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant
 
 
 def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
-    """Of two failures one is known: exit 1 for the other."""
+    """Of two failures the file of --deviations has one: exit 1 for the other."""
     broken(FLAG, QUERY)
     write("ROB.flag", name="known.toml")
 
@@ -84,7 +94,10 @@ def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
 
 
 def test_an_entry_that_names_what_passes_is_stale() -> None:
-    """If a known clause passes in a whole run, exit 5 names the entry; a partial run does not."""
+    """If a known clause passes in a whole run, exit 5 names the line of the entry.
+
+    A partial run, in which it is not observed, exits with 0.
+    """
     write("ROB.query", "ROB.flag")
 
     whole, report = run()
@@ -106,7 +119,10 @@ def test_an_entry_that_names_what_passes_is_stale() -> None:
 def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
     text: str, exit_code: int, words: str
 ) -> None:
-    """An unusable file ends the run with one sentence, and removes an earlier report."""
+    """An unusable file ends a run with one sentence, and an earlier report is removed.
+
+    Exit 2 if it is malformed, 5 for an id that is unknown or advisory.
+    """
     write(text)
     if exit_code == 2:
         Path(FILE).write_text(text, encoding="utf-8")
@@ -146,7 +162,10 @@ def test_a_file_that_is_named_must_be_there() -> None:
 
 
 def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> None:
-    """An entry for an unknown case exits with 5 and names the nearest; nothing is judged."""
+    """An entry for an unknown case of a check exits with 5 and names the nearest.
+
+    Nothing is judged.
+    """
     check = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
     write(f"{check}[99]")
 
@@ -158,7 +177,10 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
 
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
-    """A file begun from a failed run is refused until it is filled in; then the run passes."""
+    """A file begun from a failed run is refused with 2 until it is filled in.
+
+    Then the run passes.
+    """
     broken(FLAG, QUERY)
     failed, _ = run()
     begun = command("deviations", "init", "out/report.json")
@@ -190,7 +212,10 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     options: list[str], exit_code: int, line: str
 ) -> None:
-    """An incomplete run exits with 4, or 0 with --fail-on violated; its report has 4."""
+    """An incomplete run of a loader exits with 4, or with 0 by --fail-on violated.
+
+    Its report has 4. The last line says that the option softened the code.
+    """
     words = ["run", "loader", "--profile", "resilience", "--capabilities", "retries"]
     done = command(*words, "--examples", "1", "--out", "out", *options)
 

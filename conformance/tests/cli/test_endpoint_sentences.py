@@ -31,7 +31,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     tell: ClassVar[Tell]
 
     def do_POST(self) -> None:
-        """Send one response as `tell` has it, with its Content-Length."""
+        """Send the status, headers and body that `tell` returns, with their Content-Length.
+
+        An empty request counts as the message `{}`.
+        """
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         status, headers, body = type(self).tell(self.command, message)
         self.send_response(status)
@@ -48,7 +51,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def telling(tell: Tell) -> Iterator[str]:
-    """Serve on a free port of the loopback what `tell` returns; yield the URL."""
+    """Serve on a free port of the loopback what `tell` returns; yield the URL.
+
+    The server ends with the block.
+    """
     kind = type("Some", (Handler,), {"tell": staticmethod(tell)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -62,7 +68,7 @@ def telling(tell: Tell) -> Iterator[str]:
 
 
 def look(tell: Tell, *more: str) -> Result:
-    """Run `run endpoint` against such a server and return its result.
+    """Run `run endpoint` against a server that answers by `tell`; return the command's result.
 
     It must print one line of less than 1300 characters.
     """
@@ -80,7 +86,11 @@ def server(
     status: int = 200,
     acknowledged: int = 202,
 ) -> Tell:
-    """Return a `tell`: an MCP server that answers `tools/list` with these members."""
+    """Return a `tell`: an MCP server with a session that answers each request with these members.
+
+    `initialize` succeeds with these capabilities; `status` is of all other answers, `acknowledged`
+    of notifications.
+    """
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
     def tell(_: str, message: dict[str, Any]) -> Told:
@@ -95,18 +105,21 @@ def server(
 
 
 def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
-    """Return the response that answers the message with these members of JSON-RPC."""
+    """Return a JSON response to the message with its id, these JSON-RPC members and that status."""
     return status, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], **members}).encode()
 
 
 def old_stream(first: bytes) -> Tell:
-    """Return a `tell`: POST is refused with 405; a GET opens an event stream that begins so."""
+    """Return a `tell`: POST is refused with 405.
+
+    Any other method gets an event stream of these bytes.
+    """
     return lambda method, _: (405, {}, b"") if method == "POST" else (200, STREAM, first)
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_missing_credentials_are_asked_for(status: int) -> None:
-    """A 401 or 403, with or without a JSON-RPC error, exits with 3 and names the option."""
+    """A 401 or 403, with or without a JSON-RPC error, exits with 3 and names --header."""
     refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": REFUSAL}).encode()
     for answer in [(status, {}, b""), (status, JSON, refusal)]:
         result = look(lambda *_, answer=answer: answer)
@@ -117,7 +130,10 @@ def test_missing_credentials_are_asked_for(status: int) -> None:
 
 
 def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
-    """A server that refuses the listing alone with 401 exits with 3 and says that it rejects."""
+    """A server that refuses only the listing with 401 exits with 3.
+
+    The sentence says that it rejects.
+    """
     result = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
 
     assert (result.exit_code, "rejects this client (HTTP 401)" in result.stdout) == (3, True)
@@ -128,7 +144,10 @@ def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     [("/there", "/there "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
 )
 def test_a_redirect_is_named(location: str, shown: str) -> None:
-    """A redirect exits with 3 and prints the whole URL that it leads to."""
+    """A redirect to another path, origin or a broken URL exits with 3 and prints its whole target.
+
+    The sentence asks for that URL.
+    """
     result = look(lambda *_: (307, {"Location": location}, b""))
 
     assert (result.exit_code, "redirects to http" in result.stdout) == (3, True)
@@ -137,7 +156,10 @@ def test_a_redirect_is_named(location: str, shown: str) -> None:
 
 
 def test_the_older_transport_is_named() -> None:
-    """A stream that begins with the event `endpoint` exits with 3; HTTP+SSE is named."""
+    """A GET stream that begins with the event `endpoint` exits with 3; HTTP+SSE is named.
+
+    The sentence asks for a streamable HTTP endpoint.
+    """
     result = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
     assert (result.exit_code, "the HTTP+SSE transport of 2024-11-05" in result.stdout) == (3, True)
@@ -153,7 +175,10 @@ def test_another_stream_is_no_older_transport(first: bytes) -> None:
 
 
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
-    """A 404 with an HTML page exits with 3 and a repair; the page is not printed."""
+    """A 404 with an HTML page exits with 3 and asks for the URL with its path.
+
+    The page is not printed.
+    """
     result = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
 
     assert (result.exit_code, "html" in result.stdout) == (3, False)
@@ -177,7 +202,7 @@ def test_a_session_lost_at_once_is_no_wrong_path() -> None:
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
 def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
-    """If tools/list fails after a good handshake, exit 3 says that tools cannot be listed."""
+    """If tools/list is refused or has no tools member, exit 3 says that tools cannot be listed."""
     result = look(server(members, capabilities={"tools": {}}))
 
     assert (result.exit_code, "but its tools cannot be listed" in result.stdout) == (3, True)
@@ -185,7 +210,10 @@ def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_server_without_tools_has_none(status: int) -> None:
-    """A server that neither declares nor knows tools exits with 4 and `(tools: none)`."""
+    """A server without declared tools that does not know tools/list exits with 4.
+
+    The sentence has `(tools: none)`.
+    """
     unknown = {"error": {"code": -32601, "message": "Method not found"}}
 
     result = look(server(unknown, capabilities={"prompts": {}}, status=status))
@@ -201,7 +229,10 @@ def test_tools_that_were_not_declared_are_seen() -> None:
 
 
 def test_many_and_long_names_make_no_page() -> None:
-    """Of many tools, some are named in one line, long names cut, and the others counted."""
+    """Of twelve tools eight are named, on one line with long names cut, and four counted.
+
+    Exit 4.
+    """
     names = ["x" * 5000, "a\nb", *(f"tool_{i}" for i in range(10))]
     listing = {"result": {"tools": [{"name": name} for name in names]}}
 
@@ -213,7 +244,7 @@ def test_many_and_long_names_make_no_page() -> None:
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
 def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
-    """A discovery tool with an odd input schema is judged as one that does not name the flag."""
+    """A discovery tool with an odd or null input schema exits with 1, as not naming the flag."""
     listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
 
     result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
@@ -222,7 +253,7 @@ def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
 
 
 def tool(name: str, *texts: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return an entry of tools/list whose arguments of these names take texts."""
+    """Return an entry of tools/list with string arguments of these names, some of them required."""
     properties = {text: {"type": "string"} for text in texts}
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return {"name": name, "description": "Does it.", "inputSchema": schema}
@@ -240,7 +271,10 @@ def tool(name: str, *texts: str, required: tuple[str, ...] = ()) -> dict[str, An
 def test_a_discovery_tool_of_another_name_is_proposed(
     tools: list[dict[str, Any]], repair: str
 ) -> None:
-    """Without retrieve_tools, the sentence names the option and the likeliest tool, if any."""
+    """Without retrieve_tools, exit 4; the sentence proposes the likeliest tool for --tool.
+
+    If there is no likely one, it says that the profile does not judge such a server.
+    """
     result = look(server({"result": {"tools": tools}}))
 
     assert (result.exit_code, repair in result.stdout) == (4, True)
@@ -256,7 +290,10 @@ def test_a_discovery_tool_of_another_name_is_proposed(
 def test_an_argument_that_cannot_be_chosen_is_asked_for(
     entry: dict[str, Any], options: tuple[str, ...]
 ) -> None:
-    """Several texts, or an argument that the tool has not, exit with 2 and name the option."""
+    """Several string arguments, or a --query-argument that the tool has not, exit with 2.
+
+    The sentence names --query-argument.
+    """
     result = look(server({"result": {"tools": [entry]}}), *options)
 
     assert (result.exit_code, "with --query-argument" in result.stdout) == (2, True)

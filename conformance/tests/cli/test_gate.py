@@ -48,7 +48,10 @@ QUICK = "--profile robustness"
     ],
 )
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
-    """Given inputs become the words of `run`; those that name a target decide its kind."""
+    """The inputs of a job become the words of `run`, an adapter's command last, after `--`.
+
+    The kind, first, is `target`, or follows from the input that names a target.
+    """
     assert run_words(inputs, described=False) == words
 
 
@@ -71,7 +74,11 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
-    """Inputs that name no target, several, or unfit options raise BadInput with the repair."""
+    """Unusable inputs raise BadInput with a repair.
+
+    That is no target, several, an input that does not fit the kind, unsplittable words, or options
+    for a part of the run.
+    """
     with pytest.raises(BadInput, match=r".+; .+") as error:
         run_words(inputs, described=False)
 
@@ -94,7 +101,7 @@ def test_a_target_file_that_lies_there_is_enough() -> None:
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
 def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
-    """Any texts written as outputs are read back by a runner, line breaks made alike."""
+    """Any texts written as outputs are parsed back unchanged, but for line breaks."""
     named = {f"n{at}": value for at, value in enumerate(outputs.values())}
     whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
 
@@ -102,7 +109,10 @@ def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
 
 
 def test_a_summary_is_never_longer_than_a_job_takes() -> None:
-    """Of a long report, the summary leaves results out and says so; of a short one, it does not."""
+    """The summary of a long report is below the limit and says that results are left out.
+
+    That of a short report has its one result.
+    """
     long = report(*[result("fail", text=f"{HOSTILE} {'x' * 9000}")] * 60)
     long["results"][0]["evidence"] = ["y" * SUMMARY_MOST]
 
@@ -115,7 +125,7 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
 
 
 def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
-    """Without a job's variables, nothing is printed and no file is written."""
+    """Without GitHub's variables, `tell` returns an empty text and writes no file."""
     job = Job.of({}, tmp_path)
 
     assert job.tell(1, typed(BAD), tmp_path) == ""
@@ -134,20 +144,23 @@ def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
 def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
-    """The working folder is given relative to the workspace; empty if it lies outside."""
+    """The job's folder is relative to the workspace, `.` at its top, and empty if outside."""
     environment = {"GITHUB_WORKSPACE": str(tmp_path / "w")}
 
     assert Job.of(environment, tmp_path / working).folder == folder
 
 
 def gated(out: Path, **environment: str) -> Result:
-    """Run `gate` in this process, with its inputs in the environment alone."""
+    """Run `gate` in this process, its inputs and the folder for reports given as variables."""
     named = {PREFIX + name: value for name, value in environment.items()}
     return CliRunner().invoke(main, ["gate"], env={**named, f"{PREFIX}OUT": str(out)})
 
 
 def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
-    """With all inputs empty but two, `gate` judges the reference and writes every report."""
+    """With all inputs empty but target and options, `gate` judges the reference and exits with 0.
+
+    All five reports are written.
+    """
     empty = {name.upper(): "" for name in HELP}
 
     done = gated(tmp_path, **empty | {"TARGET": "reference", "OPTIONS": QUICK})

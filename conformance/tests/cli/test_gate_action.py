@@ -60,7 +60,10 @@ def job(installed: Path, tmp_path: Path) -> Job:
 
 @contextmanager
 def serving(changed: Changed) -> Iterator[str]:
-    """Serve the reference, changed in a way and with locks of every kind; yield its URL."""
+    """Serve the reference with this change, in this process, with locks of every kind.
+
+    Yield its URL.
+    """
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
         yield started.access.url
@@ -68,7 +71,10 @@ def serving(changed: Changed) -> Iterator[str]:
 
 
 def adapter(folder: Path) -> Path:
-    """Write an adapter that records its arguments in argv.json and exits; return its path."""
+    """Write an adapter that records its arguments in argv.json beside it and exits.
+
+    Return its path.
+    """
     path = folder / "an adapter.py"
     path.write_text(
         "import json, pathlib, sys\n"
@@ -80,7 +86,7 @@ def adapter(folder: Path) -> Path:
 
 
 def test_no_input_stands_in_a_script() -> None:
-    """No script of the action holds an expression, `eval` or `source`."""
+    """Neither of the action's two scripts holds an expression, `eval` or `source`."""
     steps = action()["runs"]["steps"]
     scripts = [step["run"] for step in steps if "run" in step]
 
@@ -89,7 +95,10 @@ def test_no_input_stands_in_a_script() -> None:
 
 
 def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
-    """Each declared input is used by a step, and each output is one of the step `gate`."""
+    """Each declared input is used by a step.
+
+    Each output is the equally named one of step `gate`.
+    """
     document, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
 
     assert [name for name in document["inputs"] if f"inputs.{name}" not in text] == []
@@ -122,7 +131,10 @@ def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
 
 
 def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
-    """Hostile words of an adapter command reach it unchanged; no shell runs any of them."""
+    """Hostile words of an adapter command reach it unchanged; no shell runs any of them.
+
+    As that adapter does not answer, the job ends with 3 and a report.
+    """
     words = [sys.executable, str(adapter(job.workspace)), *HOSTILE]
 
     job.uses({"command": shlex.join(words), "options": QUICK}, only="gate")
@@ -138,7 +150,10 @@ def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
     [*((name, LINE) for name in NAMES), *(("options", words) for words in ("--help", "'", "--"))],
 )
 def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
-    """A hostile line in one input ends the job with an error; no shell or runner obeys it."""
+    """A hostile line in one input, or a bad option, ends the job with 2 or 3.
+
+    It prints `error` commands only, no traceback, and no shell or runner obeys the line.
+    """
     meant = {} if name in ("target", "url", "binary") else {"command": "false"}
     meant = {"url": "http://127.0.0.1:1/mcp"} if name == "headers" else meant
 
@@ -155,7 +170,10 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
 
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
-    """A hostile `version` makes the installation fail, and no check is run."""
+    """A hostile `version` makes the job fail before any check.
+
+    Nothing is installed, no shell obeys it.
+    """
     job = Job(workspace=tmp_path, temporary=tmp_path / "t")
     job.temporary.mkdir()
 
@@ -167,7 +185,7 @@ def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -
 
 
 def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
-    """On the reference the job passes, with all outputs, reports, the summary and one notice."""
+    """On the reference the job passes: five non-empty report files, the summary, and one notice."""
     with serving(REFERENCE) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 
@@ -186,7 +204,10 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
 
 
 def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
-    """On a mutant the job fails with an error for the broken clause; report and summary say so."""
+    """On a mutant the job fails with 1 and one `error` titled by the broken clause.
+
+    Report and summary say so.
+    """
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with serving(fault) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
@@ -200,7 +221,10 @@ def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> No
 
 
 def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> None:
-    """A mutant passes by the named file of known failures; the reference fails at its line."""
+    """With the same file of known failures, a mutant passes and the reference fails with 5.
+
+    Its error stands at the line of the stale entry.
+    """
     entry = (
         '[[deviation]]\nid = "FR-006.cap"\nreason = "Known, and mended with the next index."\n'
         'issue = "https://example.com/issues/17"\nexpires = 9999-12-31\n'
@@ -221,7 +245,10 @@ def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> N
 
 
 def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: Job) -> None:
-    """An incomplete run fails the job, unless `fail-on` is `violated`; its verdict stays."""
+    """An incomplete run exits with 4, with `fail-on: violated` with 0.
+
+    Its verdict stays `incomplete`.
+    """
     inputs = {"target": "loader", "options": INCOMPLETE}
 
     codes = []
@@ -233,7 +260,10 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
 
 
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
-    """The target file of the working folder needs no other input, and its paths are relative."""
+    """With a target file in `working-directory` no target input is needed.
+
+    Its command is run in that folder, and the report is written below it.
+    """
     inner = job.workspace / "in ner"
     inner.mkdir()
     words = json.dumps([sys.executable, adapter(inner).name, "from the file"])
@@ -247,7 +277,10 @@ def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> 
 
 
 def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
-    """Without any input, exit 2; earlier reports are gone and the summary says `no report`."""
+    """Without any input, exit 2 asks for a target; earlier reports are removed.
+
+    The summary says `no report`.
+    """
     left = job.workspace / "mcp-proxy-conformance-out"
     left.mkdir()
     for name in ("report.json", "junit.xml"):

@@ -27,7 +27,10 @@ LONG_S = 400
 
 
 def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run lines in sh as a CI does, in a folder and an environment of their own."""
+    """Run lines in sh until one fails; return output and exit code.
+
+    Of the environment only PATH and HOME are kept, with SUITE and the given variables added.
+    """
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         ["sh", "-e", "-c", script],
@@ -42,7 +45,10 @@ def shell(script: str, folder: Path, **environment: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder like a user's repository, with the adapter that the page names."""
+    """Return a folder like a user's repository, with an adapter at conformance/adapter.py.
+
+    The adapter is the reference's.
+    """
     folder = tmp_path_factory.mktemp("repository")
     (folder / "conformance").mkdir()
     shutil.copy(adapter.__file__, folder / "conformance" / "adapter.py")
@@ -50,9 +56,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
-    """Write the document to a file; return the validator's exit code and its complaints.
+    """Write the document as YAML to the path; return the validator's exit code and complaints.
 
-    The schema is a published one, by name.
+    The schema is one built into check_jsonschema, by name.
     """
     path.write_text(yaml.safe_dump({("on" if k is True else k): v for k, v in document.items()}))
     done = subprocess.run(
@@ -63,7 +69,10 @@ def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
 
 
 def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_path: Path) -> None:
-    """The page's workflow fits the published schema; its inputs and outputs are the action's."""
+    """The page's workflow fits the published schema, also with the steps for a token added.
+
+    Its two uses of the action give declared inputs only, and the page names declared outputs only.
+    """
     steps = [*ON_GITHUB["jobs"]["conformance"]["steps"], *WITH_TOKEN]
     whole = {**ON_GITHUB, "jobs": {"conformance": {"runs-on": "ubuntu-latest", "steps": steps}}}
     declared, text = action(), "".join(blocks(PAGE, "yaml"))
@@ -80,7 +89,7 @@ def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_p
 
 
 def test_the_page_lists_every_input_and_output() -> None:
-    """Every input and output of the action is on the page."""
+    """Every input of the action is in the page's list of inputs, and every output on the page."""
     declared = action()
     text = " ".join((TOP / ".github" / PAGE).read_text(encoding="utf-8").split())
 
@@ -119,9 +128,10 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
 
 
 def in_boxes(folder: Path, *options: str) -> int:
-    """Run the page's adapter with namespaces in place of containers; return the exit code.
+    """Run one check on the page's contained adapter in a box; return the exit code.
 
-    Writes programs `docker` and `python3` into the folder's `bin` to that end.
+    Network namespaces take the place of containers: programs `docker` and `python3` to that end,
+    the page's adapter and its target file are written to the folder.
     """
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
@@ -154,7 +164,7 @@ NAMESPACES[1:1] = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["-
 
 
 def boxes_work() -> bool:
-    """Whether this machine allows the network namespaces, bridges and mounts of boxes."""
+    """Whether unshare and ip exist, and namespaces, a bridge and a mount can be made here."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
     links = "ip link add name br9 type bridge && ip link add name v9 type veth peer name c9"
@@ -165,7 +175,7 @@ def boxes_work() -> bool:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
-    """A target in a box is judged: a check passes over its mapped port and the host's name."""
+    """A target in a box passes the one check, over its mapped port and the host's name; exit 0."""
     code = in_boxes(tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
@@ -175,7 +185,10 @@ def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) -> None:
-    """If upstreams listen on the suite's loopback only, a target in a box passes nothing."""
+    """If upstreams listen on the suite's loopback only, a target in a box passes nothing.
+
+    The results are errors or inconclusive; exit 3 or 4.
+    """
     host = ["--upstream-host", "127.0.0.1", "--upstream-bind", "127.0.0.1", "--ready", "1"]
 
     code = in_boxes(tmp_path, *host)

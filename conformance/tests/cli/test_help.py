@@ -35,7 +35,7 @@ OTHERS = {
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command below a group, with the words that name it."""
+    """Yield each command below a group, groups included, as (words that name it, command)."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -49,14 +49,17 @@ EVERY = dict(commands(main))
 
 
 def options(command: click.Command) -> set[str]:
-    """Return the options of a command that begin with two dashes."""
+    """Return the long options of a command, those that begin with two dashes."""
     return {
         word for parameter in command.params for word in parameter.opts if word.startswith("--")
     }
 
 
 def spans() -> list[str]:
-    """Return the command lines of ours in README and the pages, from blocks and sentences."""
+    """Return the code in README and the pages that holds a command line of ours.
+
+    That is each line of `sh` blocks, without its comment, and each inline code.
+    """
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
@@ -67,7 +70,7 @@ def spans() -> list[str]:
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...]) -> None:
-    """The help of each command explains every option and has an example."""
+    """Each option of a command has a help text, and the command's help an example of itself."""
     text = CliRunner().invoke(main, [*names, "--help"]).output
     flags = [parameter for parameter in EVERY[names].params if isinstance(parameter, click.Option)]
     silent = [flag.opts for flag in flags if not flag.help]
@@ -79,7 +82,7 @@ def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
-    """Each example in a command's help consists of words that the command knows."""
+    """Each example in a command's help consists of commands and options that exist."""
     for line in (EVERY[names].epilog or "").splitlines():
         if "mcp-proxy-conformance" in line:
             assert unknown(line) == []
@@ -93,7 +96,7 @@ def test_pages_name_only_what_there_is(line: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_option_in_a_page_exists(page: Path) -> None:
-    """Each option in a page belongs to a command, or is listed as another program's."""
+    """Each long option in a page's inline code belongs to a command, or is in OTHERS."""
     known = {word for command in EVERY.values() for word in options(command)}
     text = page.read_text(encoding="utf-8")
     words = {word for span in re.findall(r"`([^`\n]+)`", text) for word in shlex_of(span)}
@@ -111,7 +114,11 @@ def shlex_of(span: str) -> list[str]:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the words of a command line of ours that are no command or option."""
+    """Return the words of a command line of ours that are not a command or an option, up to `--`.
+
+    Of a line with `$(...)` only that part counts; words after a known command are taken for
+    arguments.
+    """
     inner = line.partition("$(")[2].partition(")")[0] or line
     words = shlex.split(inner[inner.index("mcp-proxy-conformance") :])[1:]
     words = words[: words.index("--")] if "--" in words else words
@@ -129,12 +136,15 @@ def unknown(line: str) -> list[str]:
 
 
 def option(word: str) -> str:
-    """Return the option that a word sets, without its value; for a short one, `--help`."""
+    """Return the long option without its value; any other word counts as `--help`."""
     return word.partition("=")[0] if word.startswith("--") else "--help"
 
 
 def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
-    """--help has a sentence for each command, and `run --help` one for each kind of target."""
+    """COMMANDS lists all commands and KINDS only kinds of `run`.
+
+    The helps hold each of their sentences.
+    """
     text = CliRunner().invoke(main, ["--help"]).output
 
     assert set(COMMANDS) == {names[0] for names in EVERY}
@@ -147,7 +157,7 @@ def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
 
 @pytest.mark.parametrize("words", ["--help", "--version", "list", "list checks --json", "run -h"])
 def test_what_only_tells_something_imports_little(words: str) -> None:
-    """Commands that only print something import no heavy package, such as pytest."""
+    """Commands that only print something exit with 0 and import no heavy package, like pytest."""
     code = f"""import sys
 sys.argv[1:] = {words.split()!r}
 from mcp_proxy_conformance.cli import main
@@ -164,7 +174,7 @@ finally:
 
 
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
-    """--version prints three lines: the suite, Python, and the profiles with versions."""
+    """--version prints three lines: the suite's version, Python's, the profiles with theirs."""
     lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
 
     assert lines[0] == f"mcp-proxy-conformance {version('mcp-proxy-conformance')}"

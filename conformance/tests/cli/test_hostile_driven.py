@@ -41,7 +41,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def _run(name: str, folder: Path) -> Came:
-    """Run the command on an adapter whose target is of that kind, and return its result."""
+    """Run the command on an adapter whose target is of that kind; return what the run came to."""
     adapter = (sys.executable, str(Path(hostile_adapter.__file__)), name)
     return came(folder, "run", "command", *OPTIONS, "--", *adapter, within_s=2 * MOST_S)
 
@@ -51,7 +51,7 @@ Runs = Mapping[str, Came]
 
 @each_kind
 def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run on each kind has its exit code, and takes bounded time and memory."""
+    """The run on each kind has its exit code, in less than 150 s and with at most 300 MiB."""
     run = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -70,7 +70,10 @@ def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -
 
 @pytest.mark.parametrize("kind", GIVEN_UP)
 def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
-    """A target that never answers calls is given up after five in a row; the reason says so."""
+    """A target that answers no call is given up after five in a row, with that reason.
+
+    Less than 20 results are errors.
+    """
     run = runs[kind]
 
     waits = [result for result in run.document["results"] if result["verdict"] == "error"]

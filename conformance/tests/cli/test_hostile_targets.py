@@ -139,7 +139,10 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def _run(name: str, folder: Path) -> tuple[Came, int]:
-    """Run the command on an endpoint of that kind; return its result and the number of requests."""
+    """Run the command on an endpoint of that kind, with a canary as its credential.
+
+    Returns what the run came to and the number of requests that the endpoint received.
+    """
     target = KINDS[name]()
     with serving(target) as url:
         header = f"Authorization: Bearer {CANARY}"
@@ -159,7 +162,7 @@ def test_each_kind_has_its_exit_code() -> None:
 
 @each_kind
 def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run on each kind has its exit code and takes bounded time."""
+    """The run on each kind has its exit code and takes less than 45 s."""
     run, _ = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -175,7 +178,7 @@ def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """The run on each kind prints no traceback, no control character, and no credential."""
+    """The run on each kind prints no traceback, no active control character, and no credential."""
     run, _ = runs[kind]
 
     assert run.active == set()
@@ -184,7 +187,10 @@ def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
-    """Each kind's report is valid, its reason one line; no written file has a credential."""
+    """The report of each kind fits the schema, has the run's exit code, and a reason of one line.
+
+    No written file has the credential.
+    """
     run, _ = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
@@ -195,7 +201,7 @@ def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
 
 @pytest.mark.parametrize("kind", FEW_REQUESTS)
 def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
-    """A target whose answers are too large gets less than ten requests; the reason says why."""
+    """A target whose answers are too large gets less than ten requests; the reason says so."""
     run, requests = runs[kind]
 
     assert requests < 10
@@ -204,7 +210,7 @@ def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs)
 
 @pytest.mark.parametrize("kind", ALL_UNREAD)
 def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
-    """If no answer can be read, the reason shows the first fault and lists no clauses."""
+    """If no answer can be read, the reason says what was expected, and lists no clauses."""
     run, _ = runs[kind]
 
     assert run.why.startswith("no answer of retrieve_tools can be read: expected ")

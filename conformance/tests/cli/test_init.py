@@ -18,7 +18,7 @@ TEXT = "ask the one who knows"
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """Return the path of a report with one remediation text that was not read."""
+    """Write a report with one remediation text that was not read; return its path."""
     place = tmp_path / "report.json"
     place.write_text(json.dumps(OPEN), encoding="utf-8")
     return place
@@ -30,7 +30,10 @@ def _init(*words: str | Path) -> Result:
 
 
 def _chosen(file: Path) -> dict[str, object]:
-    """Return the target file's data as if its added comments were uncommented."""
+    """Return the target file's data as if the comments at its end were code.
+
+    They must be there, after the heading `# Texts that a run`.
+    """
     before, head, added = file.read_text(encoding="utf-8").partition("# Texts that a run")
     assert head
     lines = [line.removeprefix("# ") for line in added.splitlines()[2:]]
@@ -38,7 +41,10 @@ def _chosen(file: Path) -> dict[str, object]:
 
 
 def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: Path) -> None:
-    """A new file has the unread texts of a report at its end, as comments."""
+    """A new file has the unread text of a report at its end as a comment, and no pin yet.
+
+    Exit 0.
+    """
     file = tmp_path / "new.toml"
 
     done = _init(file, "--from", report)
@@ -52,7 +58,7 @@ def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: P
 def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
     before: str, tmp_path: Path, report: Path
 ) -> None:
-    """A file that exists keeps its text; run twice, `init` adds each unread text once."""
+    """A file that exists keeps its content; run twice, `init --from` adds the unread text once."""
     file = tmp_path / "own.toml"
     file.write_text(before, encoding="utf-8")
 
@@ -90,7 +96,10 @@ def test_what_is_no_report_is_told_and_nothing_is_written(
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
-    """A file that exists, or is not text, is left unchanged; exit 2."""
+    """`init` without --from on an existing file exits with 2, and leaves it unchanged.
+
+    So it does with --from on a file that is not UTF-8.
+    """
     file, odd = tmp_path / "own.toml", tmp_path / "odd.toml"
     file.write_text("x", encoding="utf-8")
     odd.write_bytes(b"\xff")

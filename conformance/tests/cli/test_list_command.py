@@ -15,7 +15,7 @@ from mcp_proxy_conformance.cli.list import WHAT
 
 
 def listed(what: str) -> Any:
-    """Return the rows that `list WHAT --json` prints, after validation."""
+    """Return the rows that `list WHAT --json` prints; the document must fit its schema."""
     done = CliRunner().invoke(main, ["list", what, "--json"])
     document = json.loads(done.stdout)
     schema = json.loads((schemas_dir() / "list.schema.json").read_text(encoding="utf-8"))
@@ -25,7 +25,10 @@ def listed(what: str) -> Any:
 
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
-    """For each list, the JSON rows' names are in the printed lines, in the same order."""
+    """Each list has rows.
+
+    The names of the JSON rows occur in the printed lines, in the same order.
+    """
     rows = listed(what)
     lines = iter(CliRunner().invoke(main, ["list", what]).stdout.splitlines())
 
@@ -37,7 +40,7 @@ def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
 
 
 def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
-    """A clause's row has its requirement, source, level and profiles."""
+    """The row of FR-006.cap has its requirement, level, source and some discovery profile."""
     (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
 
     assert (cap["requirement"], cap["level"]) == ("FR-006", "required")
@@ -46,7 +49,7 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
 
 
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
-    """Cases of proxies and of loaders are both listed, each with its kind."""
+    """`list cases` has a case of proxies of kind `discovery`, and one of loaders of kind `load`."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}
 
     assert kinds["limits-11-at-10"] == "discovery"

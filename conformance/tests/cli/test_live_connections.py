@@ -39,15 +39,16 @@ class Web:
 
 @contextmanager
 def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> Iterator[Web]:
-    """Serve on the loopback what `tell` returns for a path and a message; yield the record.
+    """Serve on the loopback what `tell` returns for a path and a message.
 
-    A CONNECT request is answered like any other, so no tunnel is made.
+    Yield the record of requests. With `tls`, over a self-signed certificate. A CONNECT is answered
+    like any other request, so no tunnel is made.
     """
     record = Web()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Record the request and send the response that `tell` returns."""
+            """Record the request, of whatever method, and send the response that `tell` returns."""
             record.seen.append((self.command, self.path, dict(self.headers.items())))
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
@@ -81,7 +82,10 @@ def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> It
 
 
 def plain(_: str, message: dict[str, Any]) -> Told:
-    """Return the response of an MCP server that shakes hands and lists one tool."""
+    """Return the response of an MCP server that shakes hands and lists one tool.
+
+    Any request but `initialize` gets the list; a notification gets a 202.
+    """
     if "id" not in message:
         return 202, {}, b""
     opening = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
@@ -91,14 +95,17 @@ def plain(_: str, message: dict[str, Any]) -> Told:
 
 
 def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Told]:
-    """Return a `tell` that redirects each request to `place`, where it is an MCP server."""
+    """Return a `tell` that redirects to `place` with this status.
+
+    At that path it is an MCP server.
+    """
     return lambda path, message: (
         plain(path, message) if path == place else (status, {"Location": place}, b"")
     )
 
 
 def look(url: str, *options: str) -> Result:
-    """Run `run endpoint` on the URL with a credential in a header; return its result."""
+    """Run `run endpoint` on the URL with a credential in X-Api-Key; return its result."""
     with tempfile.TemporaryDirectory() as out:
         header = ["--header", f"X-Api-Key: {KEY}", "--rate", "10000"]
         command = ["run", "endpoint", "--url", url, "--out", out, *header, *options]
@@ -107,7 +114,10 @@ def look(url: str, *options: str) -> Result:
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
-    """A redirect to another path is followed, and later requests go there, with the credential."""
+    """A redirect to another path is followed once, and the three later requests go straight there.
+
+    All carry the credential.
+    """
     with web(to("/there/mcp?x=1", status)) as server:
         result = look(server.url)
 
@@ -128,7 +138,10 @@ def test_a_credential_never_goes_to_another_origin() -> None:
 
 @pytest.mark.parametrize("place", ["http://{}:1/mcp", "https://{}/mcp", "//evil.test/mcp"])
 def test_another_port_or_scheme_is_another_origin(place: str) -> None:
-    """A redirect to another port, scheme or host is not followed; exit 3."""
+    """A redirect to another port, scheme or host is not followed.
+
+    Exit 3, and the sentence says so.
+    """
     with web(to(place.format("127.0.0.1"))) as server:
         result = look(server.url)
 
@@ -151,7 +164,10 @@ def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
 
 
 def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
-    """--ca with a missing file or one without a certificate exits with 2."""
+    """--ca with a missing file or one without a certificate exits with 2.
+
+    The sentence names what to give.
+    """
     (tmp_path / "none.pem").write_text("nothing", encoding="utf-8")
 
     results = [
@@ -163,7 +179,10 @@ def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
 
 
 def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An HTTP proxy of the environment is used with --use-proxy only; its password stays secret."""
+    """An HTTP proxy of the environment is used with --use-proxy only, with its credentials.
+
+    Its password is not printed.
+    """
     secret = base64.b64encode(b"me:canary-of-the-proxy").decode()
 
     def forward(path: str, message: dict[str, Any]) -> Told:
@@ -193,7 +212,7 @@ def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy that refuses a CONNECT exits with 3, and the sentence blames the proxy."""
+    """A proxy that refuses a CONNECT with 403 gets no other request; exit 3 blames the proxy."""
     with web(lambda *_: (403, {}, b"")) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "")
@@ -220,7 +239,7 @@ def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
 
 
 def _greet(server: socket.socket) -> None:
-    """Answer each connection with something other than HTTP."""
+    """Answer each connection with a greeting that is not HTTP, until the server is closed."""
     with contextlib.suppress(OSError):
         while True:
             with server.accept()[0] as client:

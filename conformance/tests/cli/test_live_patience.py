@@ -17,14 +17,17 @@ from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S,
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run `run endpoint` on the URL with a credential and no rate limit, in this process."""
+    """Run `run endpoint` on the URL with a credential in this process.
+
+    The rate is 10,000 requests a second, unless the options say otherwise.
+    """
     header = f"Authorization: Bearer {CANARY}"
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--header", header]
     return CliRunner().invoke(main, [*command, "--rate", "10000", *options])
 
 
 def busy(times: int, status: str, *headers: str) -> Way:
-    """Return a way that refuses that many requests with this status, then answers."""
+    """Return a way that refuses the first `times` requests with this status, then finds tools."""
     left = [None] * times
 
     async def way(request: Asked) -> None:
@@ -55,7 +58,10 @@ def busy(times: int, status: str, *headers: str) -> Way:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
-    """A Retry-After of seconds or a date yields the seconds to wait, anything else one second."""
+    """A Retry-After of whole seconds or a date yields the seconds to wait, within bounds.
+
+    Anything else, or none, yields the usual pause; a past date none.
+    """
     assert seconds_asked(told) == seconds
 
 
@@ -66,7 +72,10 @@ def test_a_date_ahead_is_waited_for() -> None:
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
-    """An endpoint that is busy three times in a row is asked again, and the run ends as usual."""
+    """An endpoint that refuses calls as often as is tolerated is asked again.
+
+    Exit 4 as without that.
+    """
     with serving(Hostile({"tools/call": busy(AGAIN, status, "Retry-After: 0")})) as url:
         done = look(url, tmp_path)
 
@@ -74,7 +83,7 @@ def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
 
 
 def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
-    """A 429 without Retry-After is asked again after a second, and the run ends as usual."""
+    """A 429 without Retry-After is asked again after the usual pause; exit 4 as without that."""
     began = time.monotonic()
     with serving(Hostile({"tools/call": busy(1, "429 Too Many Requests")})) as url:
         done = look(url, tmp_path)
@@ -114,7 +123,10 @@ def test_patience_keeps_to_what_was_promised(
 def test_no_redirect_leads_credentials_away(
     method: str, form: str, status: str, tmp_path: Path
 ) -> None:
-    """A redirect to another port gets no request there, at whichever method it comes."""
+    """A redirect to another port gets no request there, at whichever method it comes.
+
+    Exit 3, or 4 if calls alone are redirected; the credential is not printed.
+    """
     other = Hostile({})
     with serving(other):
         place = f"Location: {form.format(port=other.port)}"

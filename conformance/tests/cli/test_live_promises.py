@@ -45,7 +45,10 @@ class Counting:
         return self.seen.total()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of one request, and count the tool that it calls."""
+        """Return the result of one request after `slow_s` seconds; for a call, count the tool.
+
+        Any method but `initialize` and `tools/list` is taken for a call, and finds three tools.
+        """
         time.sleep(self.slow_s)
         if message["method"] == "initialize":
             return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
@@ -59,7 +62,7 @@ class Counting:
 
 @pytest.fixture
 def counting() -> Iterator[tuple[Counting, str]]:
-    """Serve a `Counting` on the loopback; yield it with its URL."""
+    """Serve a `Counting` on the loopback; yield it with its URL. The server ends after the test."""
     state = Counting()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -68,7 +71,10 @@ def counting() -> Iterator[tuple[Counting, str]]:
         wbufsize = -1
 
         def do_POST(self) -> None:
-            """Count the request and send the server's answer to it."""
+            """Count the request by its JSON-RPC or HTTP method, and send the answer.
+
+            Without an id, a bare 202.
+            """
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
             )
@@ -99,7 +105,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run `run endpoint` on the URL without a rate limit, in this process."""
+    """Run `run endpoint` on the URL with 10,000 requests a second, in this process."""
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--rate", "10000"]
     return CliRunner().invoke(main, [*command, *options])
 
@@ -108,7 +114,10 @@ def look(url: str, out: Path, *options: str) -> Result:
 def test_no_request_is_sent_beyond_the_number_promised(
     counting: tuple[Counting, str], most: int, tmp_path: Path
 ) -> None:
-    """No more than --max-requests are sent, the session's end included; the run exits with 4."""
+    """No more than --max-requests are sent, the session's end included; the run exits with 4.
+
+    Only the discovery tool is called, and the number is printed.
+    """
     state, url = counting
 
     result = look(url, tmp_path, "--max-requests", str(most))
@@ -121,7 +130,10 @@ def test_no_request_is_sent_beyond_the_number_promised(
 
 
 def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """The printed plan is the expected one; no more requests come, and only discovery is called."""
+    """The plan, with the given rate, is printed first; its sum plus one bounds the requests.
+
+    Only the discovery tool is called.
+    """
     state, url = counting
 
     result = look(url, tmp_path)
@@ -136,7 +148,7 @@ def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path
 
 
 def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
-    """The plan is printed even if nothing listens at the URL; exit 3."""
+    """The plan's line is printed even if nothing listens at the URL; exit 3."""
     result = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
 
     assert result.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
@@ -144,7 +156,7 @@ def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
 
 
 def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """A slow endpoint gets no more requests after --timeout, and the run exits with 4."""
+    """A run on a slow endpoint ends soon after --timeout and exits with 4: the time is over."""
     state, url = counting
     state.slow_s = 0.2
 
@@ -173,7 +185,7 @@ def test_requests_are_spaced_as_promised() -> None:
 def test_a_gateway_that_turns_away_is_no_breach(
     counting: tuple[Counting, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An endpoint whose connections break after thirty requests exits with 3."""
+    """An endpoint whose calls break off after thirty requests exits with 3, as not answering."""
     state, url = counting
     monkeypatch.setattr(state, "answer", _tired(state))
 
@@ -183,7 +195,7 @@ def test_a_gateway_that_turns_away_is_no_breach(
 
 
 def _tired(state: Counting) -> Any:
-    """Return an `answer` that raises ConnectionError at calls after thirty requests."""
+    """Return the server's `answer`, but raising ConnectionError for calls after thirty requests."""
     whole = state.answer
 
     def answer(message: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,10 @@ LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Return the reference, started as a process with locks of four kinds."""
+    """Yield the reference, started as a process with locks of four kinds.
+
+    It ends with the file's tests.
+    """
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -38,7 +41,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @pytest.fixture(scope="module")
 def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> list[str]:
-    """Return options that state all locks, an agent and the calls that a run may make."""
+    """Return options that state all expected locks, one agent, a target file, and two calls."""
     folder = tmp_path_factory.mktemp("knowledge")
     locks, file = folder / "locks.toml", folder / "target.toml"
     lines = [f'"{key}" = "{status}"' for key, status in EXPECTED.items()]
@@ -71,7 +74,10 @@ def calls(started: Started) -> int:
 def test_a_member_under_another_name_is_asked_for(
     started: Started, tmp_path: Path, member: str
 ) -> None:
-    """A target file that misnames a member exits with 2 and names its key; nothing is judged."""
+    """A target file that misnames a member exits with 2, and names the key to set.
+
+    Nothing is judged.
+    """
     file = tmp_path / "target.toml"
     file.write_text(f'kind = "reference"\n[surface.members]\n{member} = "elsewhere"\n', "utf-8")
 
@@ -85,7 +91,10 @@ def test_a_member_under_another_name_is_asked_for(
 def test_every_clause_is_observed_within_the_budget(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """With all options, each clause passes within 300 requests and no upstream is called."""
+    """With all options, exit 0: each clause passes within 300 requests.
+
+    No upstream tool is called; the headline is `consistent with` the profile, not `conformant`.
+    """
     code, report, printed = run(tmp_path, "--url", started.access.url, *knowledge)
 
     assert (code, set(verdicts(report).values())) == (0, {"pass"})
@@ -102,7 +111,11 @@ def test_every_clause_is_observed_within_the_budget(
 def test_nothing_need_be_known_on_either_wire(
     started: Started, wire: str, spoken: str, tmp_path: Path
 ) -> None:
-    """Without options, exit 0 on both wires; each open clause names an option that settles it."""
+    """With no more than --wire, exit 0 on both wires, and no upstream tool is called.
+
+    The reason of each open clause names an option; among them are those on blocked calls, scopes
+    and user locks.
+    """
     code, report, printed = run(tmp_path, "--url", started.access.url, "--wire", wire)
 
     open_ = {
@@ -120,7 +133,10 @@ def test_nothing_need_be_known_on_either_wire(
 def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """A test file of one line judges the endpoint by pytest; without a URL it says so."""
+    """A test file of one line judges the endpoint in the environment by pytest, and passes.
+
+    Without a URL it has one error that names the variable; no upstream tool is called.
+    """
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
@@ -160,7 +176,10 @@ def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> No
 
 
 def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:
-    """The reference is judged over stdio with --stdio, and passes."""
+    """The reference's stdio program is judged with --stdio, and passes.
+
+    No upstream tool is called.
+    """
     assert started.access.stdio is not None
     command = ["env", *(f"{k}={v}" for k, v in started.access.stdio_env.items())]
     program = shlex.join([*command, *started.access.stdio])
@@ -173,7 +192,10 @@ def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_pa
 
 
 def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
-    """A reference without locks exits with 4, and the sentence names --expect."""
+    """A reference without locks exits with 4, and the sentence names --expect.
+
+    What needs no lock still passes.
+    """
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     try:
         bare = Started(target, world(server("forge", tool("list_repos"))), tmp_path / "target")
@@ -204,7 +226,10 @@ def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
 def test_what_its_operator_knows_becomes_a_verdict(
     started: Started, lock: str, exit_code: int, sentence: str, tmp_path: Path
 ) -> None:
-    """A lock given by --expect that is not shown is a breach (1), or open if it may be wrong."""
+    """A lock given by --expect that is not shown is a breach (1).
+
+    It is left open (4) if the tool is callable or unknown, or another lock may explain its status.
+    """
     file = tmp_path / "locks.toml"
     file.write_text(lock, encoding="utf-8")
 
@@ -214,7 +239,10 @@ def test_what_its_operator_knows_becomes_a_verdict(
 
 
 def test_a_call_of_an_unlocked_tool_is_not_made(started: Started, tmp_path: Path) -> None:
-    """--call of a tool that is not locked, or without a known call tool, calls nothing; exit 4."""
+    """--call of a tool that is not locked calls nothing and exits with 4.
+
+    So does --call without a target file, which would name the call tool.
+    """
     file = tmp_path / "target.toml"
     file.write_text('kind = "reference"\n', encoding="utf-8")
     options = ["--url", started.access.url, "--call", "forge:list_repos"]

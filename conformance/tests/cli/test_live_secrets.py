@@ -36,7 +36,10 @@ class Echo(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_POST(self) -> None:
-        """Answer one request, with all credentials in the result."""
+        """Answer one request with all credentials, whole and cut, and its own headers and path.
+
+        They are in the result and in a header; a notification gets a 202.
+        """
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         echoes = [form for secret in CANARIES for form in (*forms(secret), *cut(secret))]
         echoes += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
@@ -49,7 +52,11 @@ class Echo(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _answer(self, message: dict[str, Any], echoes: list[str]) -> dict[str, Any]:
-        """Return the JSON-RPC answer to the message, with the echoes in every place."""
+        """Return the JSON-RPC answer to the message, in which every place holds echoes.
+
+        Lists the discovery tool; a call finds twelve locked entries, or is refused if its query has
+        `notice`.
+        """
         result: dict[str, Any] = {"tools": [{"name": "retrieve_tools", "description": DESCRIPTION}]}
         if message["method"] == "initialize":
             server = {"name": HEADER, "version": quote(PASSWORD)}
@@ -69,7 +76,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    """Serve an `Echo` on the loopback; yield its host and port."""
+    """Serve an `Echo` on the loopback; yield its host and port. The server ends after the test."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -87,7 +94,10 @@ def url(place: str) -> str:
 def test_no_credential_is_told_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run on an endpoint that echoes all credentials leaves none in its report, log or output."""
+    """A run on an endpoint that echoes all credentials exits with 1, no file or output has one.
+
+    The report has more than ten redactions; the line to reproduce keeps host and port.
+    """
     monkeypatch.setenv("SOME_TOKEN", VARIABLE)
     headers = [f"X-Thing: {HEADER}", f"Cookie: session={COOKIE}; theme=dark"]
     options = [word for header in headers for word in ("--header", header)]
@@ -106,7 +116,10 @@ def test_no_credential_is_told_anywhere(
 
 
 def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
-    """Under plain pytest, with credentials in the environment, the output and files hold none."""
+    """Under plain pytest, with credentials in the environment, no output or file has one.
+
+    The endpoint's breaches are failures.
+    """
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
@@ -136,14 +149,20 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
     ],
 )
 def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
-    """A bad option, or a URL where nothing answers, is reported without any credential."""
+    """A bad option, or an endpoint that does not answer, exits with 2 or 3.
+
+    No output or file has a credential of the options.
+    """
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
     assert (done.exit_code in (2, 3), told_in(tmp_path, CANARIES, done.output)) == (True, {})
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:
-    """Of a URL and headers, tokens, passwords and cookie values are secret, other members not."""
+    """Of a URL and headers, tokens, passwords and cookie values are secret, decoded ones too.
+
+    Other query members and headers are not.
+    """
     basic = base64.b64encode(b"me:open sesame").decode()
     headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
 

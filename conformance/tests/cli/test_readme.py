@@ -15,7 +15,7 @@ PAGES += [*sorted((ROOT / ".github").glob("*.md")), *sorted((ROOT / "schemas").g
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub makes of the headings of a page."""
+    """Return the anchors that GitHub makes of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
@@ -52,7 +52,7 @@ def test_readme_is_short() -> None:
 
 
 def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
-    """README's command exits with 1 and prints each line of the shown failure, in that order."""
+    """README's command exits with 1 and prints each shown line of the failure, in that order."""
     section = README.read_text(encoding="utf-8").partition("## What a failure looks like")[2]
     command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)[:2]
     words = shlex.split(command)

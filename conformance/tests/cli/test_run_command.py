@@ -21,7 +21,7 @@ from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
-    """Of a target's log files, symbolic links are not kept, dangling or not."""
+    """Of a target's log files, regular ones are kept; symbolic links are not, dangling or not."""
     target = tmp_path / "scratch" / "a1" / "target"
     target.mkdir(parents=True)
     (tmp_path / "elsewhere").write_text("not the target's")
@@ -35,14 +35,14 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
 
 
 def run(tmp_path: Path, *arguments: str) -> Any:
-    """Run one check through an adapter, in this process; return the result."""
+    """Run `run command` with one check and these words in this process; return the result."""
     check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
     own = ("run", "command", "--check", check, "--out", str(tmp_path))
     return CliRunner().invoke(main, [*own, *arguments])
 
 
 def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
-    """A command with a NUL byte raises TargetNotStarted, for adapters and for targets."""
+    """A command with a NUL byte raises TargetNotStarted, for adapters and spawned targets."""
     log = tmp_path / "log"
     with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
         LineProgram(["a\0b"], log=log)
@@ -51,7 +51,10 @@ def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_pa
 
 
 def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path: Path) -> None:
-    """If an adapter replaces the output folder by a link, exit 2; its target stays empty."""
+    """If an adapter replaces the output folder by a link, exit 2 says so.
+
+    Nothing is reported where the link leads.
+    """
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     code = f"import os; os.rename({str(out)!r}, '{out}-'); os.symlink({str(elsewhere)!r}, '{out}')"
@@ -74,7 +77,10 @@ def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path:
 def test_a_run_without_a_working_adapter_exits_with_3(
     tmp_path: Path, command: list[str], complaint: str
 ) -> None:
-    """An adapter that is missing, talks nonsense or ends exits with 3 and a last line on it."""
+    """An adapter that is missing, prints nonsense or ends exits with 3.
+
+    The last line says which.
+    """
     done = run(tmp_path, "--", *command)
 
     assert done.exit_code == 3
@@ -82,7 +88,10 @@ def test_a_run_without_a_working_adapter_exits_with_3(
 
 
 def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
-    """The shipped adapter of the reference passes one check, with the capabilities it declares."""
+    """The reference's shipped adapter passes one check, exit 0.
+
+    Its capabilities are those it declares.
+    """
     done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
 
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
@@ -95,7 +104,10 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
 def test_a_credential_of_the_environment_is_told_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
 ) -> None:
-    """An adapter prints a token of its environment; no output or file holds it."""
+    """An adapter prints and answers a token of its environment; no output or file holds it; exit 3.
+
+    Its log is kept.
+    """
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
     monkeypatch.setenv("MY_PROXY_TOKEN", token)
     error = "token" if broken else "'nothing'"
@@ -120,7 +132,7 @@ def test_a_credential_of_the_environment_is_told_nowhere(
 def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unreadable command is quoted in the complaint without the token in it."""
+    """A command of the environment that cannot be split exits with 2, quoted without its token."""
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
     monkeypatch.setenv("MY_PROXY_TOKEN", token)
     monkeypatch.setenv("MCP_PROXY_CONFORMANCE_COMMAND", f"adapter --token '{token}")
@@ -131,7 +143,7 @@ def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
 
 
 def test_a_report_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """An output folder that cannot be written exits with 2, before anything is run."""
+    """An output folder in which a file cannot be written exits with 2 and says so."""
     (tmp_path / "checks.ini").mkdir()
 
     done = CliRunner().invoke(main, ["run", "reference", "--out", str(tmp_path)])

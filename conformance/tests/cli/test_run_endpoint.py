@@ -46,7 +46,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def answering(body: Any) -> Iterator[str]:
-    """Serve on the loopback what `body` returns for each request; yield the URL."""
+    """Serve on the loopback what `body` returns for each request's bytes; yield the URL.
+
+    The server ends with the block.
+    """
     kind = type("Some", (Handler,), {"body": staticmethod(body)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -84,7 +87,7 @@ def test_a_closed_port_answers_nothing() -> None:
     ids=["echo", "empty", "html", "noise", "empty results"],
 )
 def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
-    """A server that echoes, sends noise or empty results exits with 3 and one line."""
+    """A server that echoes, sends noise, a page or empty results exits with 3 and one line."""
     with answering(body) as url:
         result = look(url)
 
@@ -102,7 +105,10 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
     tool: UpstreamTool, exit_code: int
 ) -> None:
-    """A server without the discovery tool exits with 4, without the flag with 1, uncalled."""
+    """A server without the discovery tool exits with 4, one whose tool lacks the flag with 1.
+
+    Its tool is not called.
+    """
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
         result = look(server.url)
@@ -112,7 +118,10 @@ def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
 
 
 def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() -> None:
-    """With --query, a tool that does not name the flag is called; its lack of locks is told."""
+    """With --query, a discovery tool that does not name the flag is called; exit 1.
+
+    The sentence says that the flag reveals no locked tool.
+    """
     tool = UpstreamTool(name="retrieve_tools", description="Find tools.")
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
@@ -123,7 +132,10 @@ def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() ->
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
-    """A tool that names the flag and answers otherwise is called alone; exit 4."""
+    """A discovery tool that names the flag, but has no discovery answer, is called; exit 4.
+
+    Another tool is not called.
+    """
     tools = [
         UpstreamTool(name="retrieve_tools", description="Takes include_disabled."),
         UpstreamTool(name="delete_all"),

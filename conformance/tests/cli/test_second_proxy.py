@@ -22,7 +22,10 @@ PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 def run(
     out: Path, program: Path, *options: str, target: Path = TARGET
 ) -> tuple[int, dict[str, Any]]:
-    """Run the command on the proxy's program; return the exit code and the report."""
+    """Run the command on a proxy's program with its target file.
+
+    Return the exit code and the report.
+    """
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
         [*command, "--examples=1", "--target-file", target, "--out", out, "--", NODE, program],
@@ -35,7 +38,7 @@ def run(
 
 
 def test_it_is_conformant(tmp_path: Path) -> None:
-    """A run on the second proxy passes with no clause open."""
+    """A run on the second proxy exits with 0; each clause passes or does not apply."""
     code, report = run(tmp_path, PROXY)
 
     unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
@@ -64,7 +67,10 @@ def test_it_is_conformant(tmp_path: Path) -> None:
 def test_a_fault_in_it_is_found(
     tmp_path: Path, old: str, new: str, check: str, clause: str
 ) -> None:
-    """A copy of the proxy with one fault fails the check for it, and no other clause."""
+    """A copy of the proxy with one fault fails the check for it, and breaks that clause only.
+
+    Exit 1.
+    """
     text = PROXY.read_text(encoding="utf-8")
     assert text.count(old) == 1
     faulty = tmp_path / "faulty.mjs"
@@ -79,7 +85,10 @@ def test_a_fault_in_it_is_found(
 
 
 def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
-    """A copy without the flag is convicted of that at the first look; no other clause is judged."""
+    """A copy without the flag is convicted of that at the first look, exit 1.
+
+    All other clauses are inconclusive, and no scratch folder is left.
+    """
     text = PROXY.read_text(encoding="utf-8")
     without = tmp_path / "without.mjs"
     without.write_text(text.replace("include_disabled", "include_hidden"), encoding="utf-8")
@@ -94,7 +103,10 @@ def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None:
-    """A copy that requires the flag is convicted at the first look, of that clause alone."""
+    """A copy that requires the flag is convicted at the first look, of FR-001.declared alone.
+
+    Exit 1.
+    """
     text = PROXY.read_text(encoding="utf-8")
     needs = tmp_path / "needs.mjs"
     needs.write_text(
@@ -137,7 +149,7 @@ NEEDED = {
 
 @pytest.mark.parametrize("word", sorted(NEEDED.intersection(DECLARED)))
 def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """Without one declared capability, each clause that needs it does not apply."""
+    """Without one declared capability, each of its clauses is not applicable, as not declared."""
     own = [clause.id for clause in catalogue().clauses.values() if word in clause.capability]
     text = TARGET.read_text(encoding="utf-8")
     kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]

@@ -20,9 +20,10 @@ HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
-    """Run the command with secrets in its environment; return the exit code and leaked pieces.
+    """Run the command with secrets in its environment.
 
-    The pieces are listed by place; there are none if no secret leaked.
+    Return the exit code and leaked pieces by place. A report must be written to `out`; without a
+    leak the pieces are empty.
     """
     environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]
@@ -36,7 +37,10 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
 def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
-    """An adapter that echoes its secrets in some way exits with 3; none is printed or kept."""
+    """An adapter that echoes its secrets in some way exits with 3; none is printed or kept.
+
+    Its logs are kept, redacted.
+    """
     program = (sys.executable, ECHOING, how, *HANDED)
 
     code, leaks = ran(tmp_path, "command", "--out", "out", "--check", ONE_CHECK, "--", *program)
@@ -49,7 +53,10 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("how", "comes_to"), [("loads", 1), ("strange", 3), ("error", 3)])
 def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
-    """A loader that echoes its secrets in some way gets its exit code; none is printed or kept."""
+    """A loader that echoes its secrets in some way gets its exit code; none is printed or kept.
+
+    The report has redactions.
+    """
     words = shlex.join([sys.executable, ECHOING, how, *HANDED])
     wanted = ("--examples", "5", "--out", "out")
 
@@ -60,7 +67,7 @@ def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_p
 
 
 def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_path: Path) -> None:
-    """After a run on a loader, its log is kept, and no scratch folder is left."""
+    """After a run on a loader, its log is the only one kept, and no scratch folder is left."""
     words = shlex.join([sys.executable, ECHOING, "error"])
 
     ran(tmp_path, "loader", "--command", words, "--out", "out")

@@ -25,9 +25,9 @@ class Stranger(strangers.Running):
     """A running proxy, to be examined by the command."""
 
     def look(self, path: str, *options: str) -> str:
-        """Run `run endpoint` on a path of the proxy; return its output and exit code as a text.
+        """Run `run endpoint` on a path of the proxy.
 
-        It must take less than 15 s.
+        Return its standard output and exit code as a text. It must take less than 15 s.
         """
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as out:
@@ -39,7 +39,7 @@ class Stranger(strangers.Running):
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[UpstreamServer]:
-    """Serve an MCP server with two tools, which is behind every proxy."""
+    """Yield the running MCP server, with two tools, that is behind every proxy."""
     with Upstreams(Transcript()) as upstreams:
         yield upstreams.add(UpstreamServer("plain", strangers.TOOLS))
 
@@ -78,7 +78,7 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 ) -> None:
     """A proxy exits with 4 without the discovery tool, with 1 if a named tool has no flag.
 
-    No upstream tool is called.
+    Its upstream's tools are listed, and none is called.
     """
     stranger = others[name]
     lists = upstream.lists
@@ -113,7 +113,7 @@ def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:
 
 
 def test_a_missing_key_is_told(others: Strangers) -> None:
-    """A proxy that wants a key exits with 3, and the sentence names --header."""
+    """A proxy that wants a key exits with 3 (HTTP 401), and the sentence names --header."""
     proxy = others["npm-mcp-proxy"]
 
     output = proxy.look("/mcp")
@@ -124,7 +124,7 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
 
 
 def test_a_wrong_path_is_told(others: Strangers) -> None:
-    """A path where the proxy has nothing exits with 3, and the sentence asks for the URL."""
+    """A path where the proxy has nothing exits with 3; the sentence asks for the URL with path."""
     proxy = others["supergateway-sse"]
 
     output = proxy.look("/mcp")

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.verdict.result import Finding, Result
 
 
 def message(direction: Direction, body: str) -> ReportedMessage:
-    """Return a message between suite and target in that direction, with that body."""
+    """Return a `tools/call` message at the client's edge, in that direction, with that body."""
     note = "POST /mcp tools/call"
     return ReportedMessage(
         edge="client", direction=direction, peer="", note=note, headers={}, body=body, cut=0
@@ -22,7 +22,10 @@ def message(direction: Direction, body: str) -> ReportedMessage:
 
 
 def exchanges(*calls: tuple[dict[str, Any], str]) -> dict[str, ReportedMessage]:
-    """Return messages by place, `s/1` on: calls with these arguments, each with its answer."""
+    """Return messages by place, `s/1` on: calls of retrieve_tools, each followed by its answer.
+
+    An exchange is given as the call's arguments and the answer's text.
+    """
     messages = list[ReportedMessage]()
     for arguments, text in calls:
         body = json.dumps({"params": {"name": "retrieve_tools", "arguments": arguments}})
@@ -31,7 +34,10 @@ def exchanges(*calls: tuple[dict[str, Any], str]) -> dict[str, ReportedMessage]:
 
 
 def quoted(messages: dict[str, ReportedMessage], *findings: Finding) -> list[str]:
-    """Return the places of the answers that a failure with these findings quotes."""
+    """Return the places of the messages that a failure with these findings quotes.
+
+    Its clauses are those of the first finding.
+    """
     result = Result(
         check="test_x",
         case=None,
@@ -72,12 +78,15 @@ def test_the_answer_that_was_compared_is_quoted() -> None:
 def test_else_the_exchange_that_fits_the_place_is_quoted(
     path: str, clause: str, place: str
 ) -> None:
-    """Else the answer is quoted whose request fits the place's words and the clause's flag."""
+    """Of a finding without a message, the answer is quoted whose request fits it.
+
+    Its query and limit must fit the finding's path, its flag the clause.
+    """
     assert quoted(ASKED_LAST, Finding(path=path, clauses=(clause,))) == [place]
 
 
 def test_a_query_of_another_tool_is_not_quoted() -> None:
-    """The answer to a query of the place's word is quoted, not a later one that mentions it."""
+    """The answer to the query in the finding's path is quoted, not a later one that mentions it."""
     messages = exchanges(({"query": "mobegup"}, "none"), ({"query": "takifero"}, "see mobegup"))
 
     assert quoted(messages, Finding(path="mobegup", clauses=("FR-009.note",))) == ["s/2"]

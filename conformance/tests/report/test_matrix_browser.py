@@ -26,7 +26,10 @@ SETS: dict[str, list[tuple[str, Json]]] = {
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", SETS)
 def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
-    """In a narrow window the table scrolls in its area, and the page is not too wide."""
+    """In a narrow window the table of clauses is wider than its area, and the page is not too wide.
+
+    With and without scripts, hostile and very long words included.
+    """
     page = looking.at(
         side_by_side.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
     )
@@ -38,7 +41,10 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
-    """In light and dark, each verdict's contrast to its ground is 4.5 or more."""
+    """In light and dark, each text of the page has a contrast of 4.5 or more to its ground.
+
+    Verdicts and heads of tables are among them.
+    """
     page = looking.at(side_by_side.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
 
     contrasts = page.evaluate(CONTRASTS)
@@ -47,7 +53,10 @@ def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking)
 
 
 def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
-    """A click on a verdict leads to its reason, and one on the clause there back to the row."""
+    """A click on the failed verdict leads to its report's reason, with the check that failed.
+
+    One on the clause there leads back to the row.
+    """
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     page.get_by_role("row", name="FR-006.cap").get_by_role("link", name="fail").first.click()
@@ -62,7 +71,10 @@ def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
-    """Unchecking equal rows leaves the differing one, which a sign marks, even without scripts."""
+    """Unchecking equal rows leaves the one that differs, marked by a sign, and its section.
+
+    This needs no scripts.
+    """
     page = looking.at(side_by_side.html(several(SETS["two"])), java_script_enabled=script)
 
     page.get_by_label("with the same verdict in all columns: 3").uncheck()
@@ -74,7 +86,10 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
 
 
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
-    """By Tab, the first stops are in order and visible; arrow keys scroll the table."""
+    """From the area of pictures, four Tabs reach checkbox, table and two links, each visibly.
+
+    The right arrow scrolls the focused table.
+    """
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     page.get_by_role("region", name="What differs in the pictures").focus()
@@ -104,7 +119,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
 
 
 def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
-    """Each report has its picture; a cell leads to the reason of its clause in that report."""
+    """Each of four reports has its picture; a cell leads to its clause's reason in that report."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=WIDE)
 
     figures = page.locator("figure")
@@ -115,7 +130,7 @@ def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
 
 
 def test_cells_that_differ_are_listed(looking: Looking) -> None:
-    """The table of differing cells has a row for each, with its verdict in each picture."""
+    """The table of differing cells has one row, with the cell's sign and words in both pictures."""
     page = looking.at(side_by_side.html(several(SETS["two"])))
 
     rows = page.get_by_role("region", name="What differs in the pictures").locator("tbody tr")
@@ -126,7 +141,7 @@ def test_cells_that_differ_are_listed(looking: Looking) -> None:
 
 
 def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
-    """Hostile words of targets and file names add no element to the page."""
+    """Hostile words of targets and file names are shown as text, and add no element to the page."""
     page = looking.at(side_by_side.html(several(SETS["hostile"])))
 
     assert page.locator("script").count() == 1

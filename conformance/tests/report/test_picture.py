@@ -16,21 +16,25 @@ AFTER_RESTART = "test_a_user_disabled_tool_is_still_revealed_after_a_restart"
 
 
 def judged(verdict: str, *clauses: str, **members: object) -> Json:
-    """Return a result on these clauses, with these members in the place of the usual ones."""
+    """Return a result on these clauses; a failure has a finding that breaks them all.
+
+    It has no case; `members` take the place of the usual ones.
+    """
     findings = [] if verdict != "fail" else [finding(clauses)]
     usual = result(verdict) | {"clauses": list(clauses), "findings": findings, "case": None}
     return usual | members
 
 
 def finding(clauses: tuple[str, ...], *about: Json) -> Json:
-    """Return a finding that breaks these clauses and is about these tools."""
+    """Return a finding that breaks these clauses and is about these tools, if any."""
     return {"path": "", "clauses": list(clauses), "about": list(about)}
 
 
 def pictured(*results: Json, judged_by: str = "discovery", **reasons: str) -> Picture:
-    """Return the picture of a report of these results; `reasons` are causes of clauses by name.
+    """Return the picture of a report of these results; there must be one.
 
-    Each clause has the verdict of the first result that names it.
+    Each clause has the verdict of the first result that names it; `reasons` give causes by clause
+    id.
     """
     verdicts: dict[str, str] = {}
     for each in results:
@@ -46,12 +50,15 @@ def pictured(*results: Json, judged_by: str = "discovery", **reasons: str) -> Pi
 
 
 def words(shown: Picture, column: str) -> dict[str, str]:
-    """Return the verdicts of a column by the id of the row; blank cells are left out."""
+    """Return the verdicts in that column, from row id to verdict, without blank cells."""
     return {row: cell.verdict for (row, name), cell in shown.cells.items() if name == column}
 
 
 def test_a_clause_that_passes_is_a_pass_in_each_of_its_cells() -> None:
-    """A clause on several locks passes in the row of each; a cell without a clause is blank."""
+    """A clause on several locks passes in the row of each; a cell without a clause is blank.
+
+    Columns of which nothing was judged are left out.
+    """
     shown = pictured(judged("pass", "FR-008.pointer"), judged("pass", "FR-001.reveals-user"))
 
     assert words(shown, "rejection") == {"config": "pass", "user": "pass"}
@@ -60,7 +67,10 @@ def test_a_clause_that_passes_is_a_pass_in_each_of_its_cells() -> None:
 
 
 def test_a_finding_counts_in_the_row_of_its_tool_alone() -> None:
-    """A clause on two locks fails where a finding is about a tool of that lock."""
+    """A clause on two locks fails only in the row of the lock that a finding's tool has.
+
+    That cell holds the failed result only.
+    """
     broken = judged("fail", "FR-008.pointer", findings=[finding(("FR-008.pointer",), USER)])
     shown = pictured(broken, judged("pass", "FR-008.pointer", check="test_other"))
 
@@ -77,7 +87,7 @@ def test_a_failure_that_does_not_tell_its_tool_counts_in_every_row() -> None:
 
 
 def test_a_tool_under_several_locks_counts_as_a_combination() -> None:
-    """A finding about two locks fails in the row of combinations, on whichever stage."""
+    """A finding about a tool with two locks fails in the row of combinations only."""
     broken = judged("fail", "FR-004.precedence", findings=[finding(("FR-004.precedence",), BOTH)])
     shown = pictured(broken, judged("pass", "FR-004.precedence", check="test_other"))
 
@@ -87,14 +97,14 @@ def test_a_tool_under_several_locks_counts_as_a_combination() -> None:
 
 
 def test_a_stage_of_combinations_counts_there_alone() -> None:
-    """A result on that stage says nothing of single locks."""
+    """A result on the stage of combinations counts in the row of combinations only."""
     shown = pictured(judged("fail", "FR-004.precedence", stage="combos"))
 
     assert words(shown, "status") == {"combined": "fail"}
 
 
 def test_a_check_with_cells_of_its_own_counts_there_alone() -> None:
-    """The check after a restart is about that column, not about what is revealed at once."""
+    """A failure of the check after a restart counts in the column `restart`, not in `revealed`."""
     shown = pictured(
         judged("fail", "FR-001.reveals-user", check=AFTER_RESTART),
         judged("pass", "FR-001.reveals-user"),
@@ -105,7 +115,10 @@ def test_a_check_with_cells_of_its_own_counts_there_alone() -> None:
 
 
 def test_an_open_case_counts_in_the_rows_of_its_tools() -> None:
-    """A case of a quarantined tool that is not settled leaves other locks alone."""
+    """An inconclusive case of a quarantined tool leaves only that row open.
+
+    The other locks pass.
+    """
     shown = pictured(
         judged("inconclusive", "FR-009.note", check="test_note", case="note-quarantined"),
         judged("pass", "FR-009.note", check="test_other"),
@@ -124,7 +137,10 @@ def test_an_open_case_counts_in_the_rows_of_its_tools() -> None:
     ("cause", "word"), [("not_asked", None), ("left_out", None), ("not_declared", "not_applicable")]
 )
 def test_what_was_not_asked_for_is_no_row_of_its_own(cause: str, word: str | None) -> None:
-    """A row in which nothing was judged is left out; one that does not apply is shown."""
+    """A row that was not asked for or was left out is not shown; its cell is `not_asked`.
+
+    A row of a lock that is not declared is shown as not applicable.
+    """
     missing = judged("not_applicable", "FR-001.reveals-pending", cause=cause)
     shown = pictured(
         missing, judged("pass", "FR-001.reveals-user"), **{"FR-001.reveals-pending": cause}
@@ -135,7 +151,10 @@ def test_what_was_not_asked_for_is_no_row_of_its_own(cause: str, word: str | Non
 
 
 def test_what_is_about_no_lock_stands_beside_the_grid() -> None:
-    """Its cell is as bad as the worst of its clauses."""
+    """Clauses about no lock share a cell beside the grid, as bad as the worst.
+
+    There are no rows.
+    """
     shown = pictured(judged("pass", "FR-001.accepts"), judged("fail", "FR-014.described"))
 
     assert [(cell.name, cell.verdict) for cell in shown.beside] == [("the flag", "fail")]
@@ -143,7 +162,7 @@ def test_what_is_about_no_lock_stands_beside_the_grid() -> None:
 
 
 def test_a_server_counts_in_the_row_of_its_behaviour() -> None:
-    """A finding about a server that answers with 503 is one of the row of 5xx."""
+    """A finding about a server that answers with 503 fails in the row of server errors only."""
     about = {"name": "alpha", "state": ["status 503 at tools/list"]}
     broken = judged("fail", "O4.error", findings=[finding(("O4.error",), about)])
     passed = judged("pass", "O4.error", check="test_other")
@@ -155,14 +174,17 @@ def test_a_server_counts_in_the_row_of_its_behaviour() -> None:
 
 @pytest.mark.parametrize("name", ["someone-elses", "discovery"])
 def test_nothing_judged_is_no_picture(name: str) -> None:
-    """A profile without a grid has none, nor has a run in which no clause was judged."""
+    """A run without judged clauses has no picture, under a profile with a grid or without."""
     document = CLEAN | {"clauses": [], "profile": CLEAN["profile"] | {"id": name}}
 
     assert picture(typed(document)) is None
 
 
 def test_what_differs_between_pictures_is_named() -> None:
-    """Each cell whose verdicts differ is named with them; one that a picture lacks has None."""
+    """Each cell whose verdicts differ is listed with one verdict for each picture.
+
+    The verdict is None where a picture or its cell is missing.
+    """
     one = pictured(judged("pass", "FR-001.reveals-user"), judged("pass", "FR-001.accepts"))
     two = pictured(judged("fail", "FR-001.reveals-user"))
 
@@ -173,13 +195,13 @@ def test_what_differs_between_pictures_is_named() -> None:
 
 
 def whole() -> Picture:
-    """Return the picture of a report in which every required clause of discovery passes."""
+    """Return the picture of a report in which every clause of the discovery profile passes."""
     return pictured(*(judged("pass", name) for name in profile("discovery").clauses))
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_no_line_of_a_picture_is_as_wide_as_the_terminal(columns: int) -> None:
-    """A whole picture takes at most 14 lines; its columns are cut where they do not fit."""
+    """A whole picture takes at most 14 lines, each narrower than the terminal."""
     lines = painted(drawing.lines(whole(), columns), colour=False).split("\n")
 
     assert max(map(len, lines)) < columns
@@ -187,7 +209,7 @@ def test_no_line_of_a_picture_is_as_wide_as_the_terminal(columns: int) -> None:
 
 
 def test_a_picture_is_coloured_word_by_word() -> None:
-    """Only verdicts are coloured; the words are the same without."""
+    """In the lines of a picture only `ok` and `FAIL` are coloured, each by itself."""
     broken = judged("fail", "FR-008.pointer", findings=[finding(("FR-008.pointer",), USER)])
     shown = pictured(broken, judged("pass", "FR-008.pointer", check="test_other"))
 
@@ -199,7 +221,7 @@ def test_a_picture_is_coloured_word_by_word() -> None:
 
 
 def test_a_picture_in_markdown_holds_our_own_words_alone() -> None:
-    """Nothing that a target says stands in it."""
+    """The picture of a hostile report is, in Markdown, a titled table without hostile words."""
     shown = picture(typed(BAD))
     assert shown is not None
 

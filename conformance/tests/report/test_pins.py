@@ -16,7 +16,11 @@ ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
 
 
 def _report(*texts: tuple[str, str], level: str = "required", **members: object) -> Report:
-    """Return a report of one open result, with these unread texts and their statuses."""
+    """Return a report of one inconclusive result with unread texts.
+
+    They are given as pairs of a text's status and the text; `members` replace members of the
+    result.
+    """
     unread = [{"status": status, "text": text} for status, text in texts]
     result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
                 level=level, unread=unread, **members)  # fmt: skip
@@ -24,7 +28,10 @@ def _report(*texts: tuple[str, str], level: str = "required", **members: object)
 
 
 def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
-    """A text given for two statuses is pinned once, under one; a comment names the other."""
+    """Each unread text is pinned once, under the first status it was given for.
+
+    A comment names its other status.
+    """
     lines = pins(_report((USER, "b"), (CONFIG, "a"), (CONFIG, "b"), (USER, "b"), (USER, ODD)))
 
     assert tomllib.loads("\n".join(lines)) == {"pins": {CONFIG: ["a"], USER: ["b", ODD]}}
@@ -41,13 +48,13 @@ def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str
 
 
 def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
-    """Without unread texts, or with those of advisory checks alone, there are no lines."""
+    """Without unread texts, or with those of advisory results alone, there are no lines."""
     assert pins(_report()) == []
     assert pins(_report((USER, "b"), level="advisory")) == []
 
 
 def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
-    """A text that was read by its pins is listed once, with all of its statuses."""
+    """A text that was read by its pins is listed once, quoted, with all of its statuses."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 
     assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']

@@ -46,7 +46,10 @@ def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["one", "waived", "all verdicts"])
 def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: Looking) -> None:
-    """In light and dark, each text's contrast to its ground is 4.5 or more."""
+    """In light and dark, each text of three pages has a contrast of 4.5 or more to its ground.
+
+    One page has all six verdicts.
+    """
     words = ("pass", "fail", "inconclusive", "error", "not_applicable", "waived")
     document = report(*(result(word) for word in words))
     document["clauses"] = [
@@ -77,7 +80,10 @@ def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None
 
 
 def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
-    """A failing cell leads to the failure behind it, which opens; another to its clause."""
+    """A failing cell leads to the failure behind it and opens it again.
+
+    A cell that does not apply leads to its clause.
+    """
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
     failure, section = page.locator("#result-1"), page.locator("[id='clause-FR-010.inspect']")
     failure.locator("summary").first.click()
@@ -93,7 +99,7 @@ def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
 
 
 def test_a_cause_leads_to_its_result_and_its_clauses(looking: Looking) -> None:
-    """A cause names the failure to look at first; beneath it are the clauses that it breaks."""
+    """The only cause links to the failure to look at first, and, unfolded, to its clause."""
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
     causes = page.get_by_role("region", name="Causes")
 
@@ -108,7 +114,7 @@ def test_a_cause_leads_to_its_result_and_its_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
-    """A clause within a folded part can be seen once its link was followed."""
+    """A clause in the folded advisory part is visible after its link was followed."""
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
     advisory = page.locator("[id='clause-FR-006.fills'] h3")
     expect(advisory).not_to_be_visible()
@@ -119,7 +125,10 @@ def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
 
 
 def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> None:
-    """One cell is a stop of the tab key, the others are reached from it; Enter follows a link."""
+    """One cell is a stop of Tab; from it arrow keys move along cells, and stay at the edge.
+
+    Enter follows the cell's link.
+    """
     page = looking.at(html.render(typed(ONE)))
     focused = "document.activeElement.getAttribute('aria-label')"
     page.locator("svg.picture a[tabindex='0']").focus()
@@ -135,7 +144,10 @@ def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> N
 
 
 def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> None:
-    """A slash leads to the field, words narrow the clauses, folded ones too; Escape clears it."""
+    """A slash leads to the search; its words leave only clauses with all of them, and count them.
+
+    Folded clauses are found too; Escape shows all again.
+    """
     page = looking.at(html.render(typed(ONE)))
     before = shown(page)
 
@@ -150,14 +162,14 @@ def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> 
 
 
 def test_without_a_script_there_is_no_search(looking: Looking) -> None:
-    """A field that would do nothing is not shown."""
+    """Without scripts the search field is not shown."""
     page = looking.at(html.render(typed(ONE)), java_script_enabled=False)
 
     assert not page.locator("#search").is_visible()
 
 
 def shown(page: Page) -> set[str | None]:
-    """Return the ids of the sections of clauses that can be seen."""
+    """Return the ids of the sections of clauses that are visible."""
     sections = page.locator("section.clause").all()
     return {section.get_attribute("id") for section in sections if section.is_visible()}
 
@@ -180,7 +192,7 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
-    """By Tab, all stops are reached in the page's order, each with a visible ring."""
+    """In a narrow window, Tab reaches all stops in the page's order, each with a visible ring."""
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
@@ -208,7 +220,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
 
 
 def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
-    """Tab and Enter skip the lists: the next stop is among the clauses."""
+    """After Tab and Enter on the first link, the next stop is within the main part."""
     page = looking.at(html.render(typed(ONE)))
 
     page.keyboard.press("Tab")
@@ -220,7 +232,7 @@ def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
-    """Enter or Space folds an open part, and the same key unfolds it."""
+    """Enter or Space folds a part that is open at first, and the same key unfolds it."""
     page = looking.at(html.render(typed(ONE)))
     folded = page.locator("article details details")
     folded.locator("summary").first.focus()
@@ -242,7 +254,7 @@ def test_of_forty_failures_the_first_is_unfolded(looking: Looking) -> None:
 
 
 def test_hostile_words_stay_words(looking: Looking) -> None:
-    """Hostile words of a report add no script or other element to the page."""
+    """Hostile words of a report are shown as text, and add no script or other element."""
     page = looking.at(html.render(typed(BAD)))
 
     page.evaluate(TOO_WIDE)
@@ -252,7 +264,7 @@ def test_hostile_words_stay_words(looking: Looking) -> None:
 
 
 def test_the_request_is_copied(looking: Looking) -> None:
-    """The button copies the curl command that the page shows, and says so."""
+    """The button copies the curl command that the page shows, and then reads `Copied`."""
     page = looking.at(html.render(typed(ONE)))
     page.context.grant_permissions(COPIED["permissions"])
     button, command = page.get_by_role("button"), page.locator("pre.command")
@@ -270,7 +282,10 @@ def test_the_request_is_copied(looking: Looking) -> None:
 def test_without_a_clipboard_the_request_is_selected(
     works: str, told: str, looking: Looking
 ) -> None:
-    """Without a clipboard the button selects the command, and says if it was copied."""
+    """Without a clipboard the button selects the command and tries the browser's older copying.
+
+    It says if that worked, else asks to copy.
+    """
     page = looking.at(html.render(typed(ONE)))
     page.evaluate(NO_CLIPBOARD.replace("WORKS", works))
 
@@ -282,7 +297,7 @@ def test_without_a_clipboard_the_request_is_selected(
 
 
 def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) -> None:
-    """Without scripts the page has all texts, folded parts open, and no button."""
+    """Without scripts the folded parts open by a click, and the page lacks only the copy button."""
     page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
 
     page.locator("summary", has_text="How to read this page").click()

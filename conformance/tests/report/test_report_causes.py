@@ -28,14 +28,14 @@ SENTENCE = "A tool that the user disabled is never revealed by the flag."
 
 
 def absent(check: str, clause_id: str) -> Json:
-    """Return a failure of this check: a tool that the user disabled is not revealed."""
+    """Return a failure of this check on that clause: a tool that the user disabled is absent."""
     found = {"path": "status of forge:drop", "clauses": [clause_id], "allowed": "disabled_by_user",
              "observed": "absent", "about": LOCKED}  # fmt: skip
     return of(check, [clause_id], findings=[found], evidence=[], reason="not there")
 
 
 def run(*results: Json) -> Json:
-    """Return the report of a run with these results."""
+    """Return the report of a run with these results; each clause has its first result's verdict."""
     ids = dict.fromkeys(name for each in results for name in each["clauses"])
     verdicts = {name: each["verdict"] for each in reversed(results) for name in each["clauses"]}
     clauses = [clause(name, "required", verdicts[name], "not there") for name in ids]
@@ -55,7 +55,10 @@ MANY = run(
 @pytest.mark.parametrize("columns", [0, 60, 80, 120])
 @pytest.mark.parametrize("detail", ["usual", "quiet"])
 def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, detail: Any) -> None:
-    """However much fails, the first line counts the causes and the last one is the 60th at most."""
+    """The output on many failures takes at most 60 lines of the terminal and says what is left out.
+
+    It begins with the number of causes; the cause of most results is the first one told.
+    """
     lines = render(typed(MANY), PATH, detail=detail, columns=columns).splitlines()
 
     first = next(line for line in lines if line.startswith("FAIL"))
@@ -66,7 +69,10 @@ def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, det
 
 
 def test_verbose_lists_the_causes_and_every_failure() -> None:
-    """With --verbose each cause is whole, and the failures by clause follow."""
+    """With --verbose the causes precede the failures by clause.
+
+    A cause names the clauses that are open until then.
+    """
     output = render(typed(THREE), PATH, detail="verbose", columns=80)
 
     assert output.index(f"FAIL  1. {SENTENCE}") < output.index(f"FAIL  {ROOT}  (")
@@ -74,14 +80,18 @@ def test_verbose_lists_the_causes_and_every_failure() -> None:
 
 
 def test_markdown_has_the_causes_before_the_clauses() -> None:
-    """The list of causes has its sentence as code, and what follows."""
+    """In Markdown a cause, its sentence and clause as code, precedes the list of clauses."""
     text = markdown.render(typed(THREE))
 
     assert text.index(f"1. **fail** `{SENTENCE}` `{ROOT}`") < text.index("Clauses: ")
 
 
 def test_a_job_has_one_annotation_for_a_cause() -> None:
-    """Three results of one cause are one error, at the clause to look at first."""
+    """Three results of one cause are one error of a GitHub job.
+
+    Its title is the clause to look at first; its text names what else is broken, and what is open
+    until then.
+    """
     [(level, properties, text)] = commands(github.render(typed(THREE)))
 
     assert (level, properties["title"]) == ("error", ROOT)
@@ -90,7 +100,7 @@ def test_a_job_has_one_annotation_for_a_cause() -> None:
 
 
 def test_junit_has_the_causes_as_properties_and_in_each_failure() -> None:
-    """A property is named by the cause's id; a failure names it first."""
+    """In JUnit XML a cause is a property by its id, and each failure's text begins with that id."""
     suites = ET.fromstring(junit.render(typed(THREE)))  # noqa: S314 - our own text
 
     values = {each.get("name"): each.get("value") or "" for each in suites.iter("property")}
@@ -100,7 +110,7 @@ def test_junit_has_the_causes_as_properties_and_in_each_failure() -> None:
 
 
 def test_sarif_names_the_causes_of_each_result() -> None:
-    """Each failure has the ids of its causes."""
+    """In SARIF each of the two failures has the ids of its causes."""
     log = json.loads(sarif.render(typed(THREE)))
 
     named = [result["properties"]["causes"] for result in log["runs"][0]["results"]]
@@ -108,7 +118,10 @@ def test_sarif_names_the_causes_of_each_result() -> None:
 
 
 def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
-    """It names all clauses that the cause breaks, under its sentence."""
+    """A begun file of known failures has one entry for a cause, with both clauses it breaks.
+
+    Its sentence and reason stand above as comments.
+    """
     document = typed(THREE)
 
     known = broken(document.clauses, document.results)
@@ -119,7 +132,10 @@ def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
 
 
 def test_a_report_without_causes_is_grouped_when_it_is_read(tmp_path: Path) -> None:
-    """One of an earlier version gets them; those that a report has are kept."""
+    """A report without the member `causes` gets them when it is read.
+
+    One that has the member keeps it, even if empty.
+    """
     path = tmp_path / "report.json"
     path.write_text(json.dumps(THREE | {"exit": 1}), encoding="utf-8")
     old = read_report(path)

@@ -31,7 +31,7 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def heard() -> Iterator[Heard]:
-    """Serve on the loopback, and return the record of all received requests."""
+    """Serve on the loopback until the file's tests end; yield the record of received requests."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -57,7 +57,7 @@ def heard() -> Iterator[Heard]:
 
 
 def run(line: str) -> None:
-    """Run a line in sh; it must succeed without output.
+    """Run a line in sh; it must exit with 0 and print nothing.
 
     The test is skipped if there is no curl.
     """
@@ -68,7 +68,10 @@ def run(line: str) -> None:
 
 
 def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
-    """Return a report's message of a request to that server, with this body, path and headers."""
+    """Return a report's message of a request to that server, with this body, path and headers.
+
+    `Content-Type` is JSON unless given.
+    """
     own = {"Content-Type": "application/json", **headers}
     document = message_of("sent", body) | {"peer": heard.url + path, "headers": own}
     return msgspec.convert(document, ReportedMessage)
@@ -97,7 +100,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
-    """For each odd body, the command is one printable line that sends just its bytes."""
+    """For each odd body, the command is one printable line that sends exactly its bytes."""
     line = curl(sent(heard, BODIES[name]))
 
     run(line)
@@ -108,7 +111,7 @@ def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
 
 
 def test_headers_come_as_they_were(heard: Heard) -> None:
-    """Odd and empty headers are sent exactly; Host is the server's own."""
+    """Odd and empty headers are sent exactly as they were, but for Host, which is left to curl."""
     odd = """a'b "c" $(id) %s \\ @x"""
     request = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
 
@@ -124,7 +127,7 @@ def test_headers_come_as_they_were(heard: Heard) -> None:
     "path", ["/mcp", "/mcp?a=1&b=$(x)", "/m[1-3]c{p,q}", "/it's", "/mcp?q=%7B#part"]
 )
 def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
-    """Neither the shell nor curl expands anything in an odd path."""
+    """An odd path is requested as it is, without its fragment; no shell or curl expands it."""
     run(curl(sent(heard, "{}", path)))
 
     assert heard.paths[-1] == path.partition("#")[0]
@@ -143,5 +146,5 @@ def test_a_word_with_a_control_character_is_one_word() -> None:
 
 @pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
 def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
-    """For a body that was cut, or is not text, there is no command."""
+    """For a body that was cut, or is not text, the command is empty."""
     assert curl(msgspec.convert(message_of("sent", "{}") | lost, ReportedMessage)) == ""

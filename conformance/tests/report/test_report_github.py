@@ -30,7 +30,11 @@ STALE = {
 
 
 def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
-    """A broken required clause is an error with its sentence, difference and command."""
+    """A broken required clause is an error, titled by its id.
+
+    Its text is the sentence, the result's reason, both sides of the difference and the command to
+    reproduce.
+    """
     [(level, properties, text)] = commands(github.render(typed(ONE)))
 
     assert (level, properties) == ("error", {"title": "FR-006.cap"})
@@ -43,7 +47,7 @@ def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
 
 
 def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
-    """With a target file, the error is at the line of its command, by its repository path."""
+    """With a target file, the error is at the line of `command`; the path is the repository's."""
     lines = {"kind": 2, "command": 5, "capabilities": 9}
     target = ONE["target"] | {"file": "mcp-proxy-conformance.toml", "lines": lines}
 
@@ -58,14 +62,17 @@ def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )
 def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
-    """A run without a broken clause has one annotation: its headline, at the exit code's level."""
+    """A run without a broken clause has one annotation: the headline as title, the reason as text.
+
+    The exit code decides if it is a notice, warning or error.
+    """
     document = CLEAN | {"exit": exit_code, "headline": "a headline"}
 
     assert commands(github.render(typed(document))) == [(level, {"title": "a headline"}, "plain")]
 
 
 def test_one_clause_is_told_once_however_many_results_break_it() -> None:
-    """If many results break one clause, it has one annotation."""
+    """If many results break one clause, it is the only annotation."""
     assert len(commands(github.render(typed(MANY)))) == 1
 
 
@@ -83,7 +90,10 @@ def test_no_more_are_told_than_a_job_shows() -> None:
 
 @pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
 def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
-    """A stale deviation is an error at its line of the file; a used one is left out."""
+    """A stale deviation is an error at its line of the file, which is below the given folder.
+
+    One that was used has no annotation.
+    """
     waivers = [STALE, STALE | {"state": "used"}]
 
     [(level, properties, text)] = commands(
@@ -112,7 +122,7 @@ def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> No
 
 
 def test_hostile_words_are_one_command() -> None:
-    """A report of hostile words has one annotation, on one line."""
+    """A report of hostile words has one error, on one line, with the words made inert."""
     [(level, _, text)] = commands(github.render(typed(BAD)))
 
     assert level == "error"
@@ -122,7 +132,7 @@ def test_hostile_words_are_one_command() -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_line_that_reads_as_what_it_was(text: str, title: str) -> None:
-    """Any text and title as an annotation are read back by a runner, made inert."""
+    """An annotation of any text and title is one line, which reads back as both, made inert."""
     line = github.annotation("error", text, title=title)
 
     assert commands(f"{line}\n") == [("error", {"title": inert(title)}, inert(text))]

@@ -10,14 +10,14 @@ from mcp_proxy_conformance.report import markdown
 
 
 def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
-    """Outside of code, the Markdown of hostile words has none of them."""
+    """The Markdown of a hostile report has none of the hostile words outside of code."""
     left = outside_code(markdown.render(typed(BAD)))
 
     assert re.findall(r"tick|fence|script|evil|javascript|@nobody|heading|~~~|127\.0", left) == []
 
 
 def test_markdown_tables_keep_their_columns() -> None:
-    """The table of clauses of a hostile report has the same number of columns in each row."""
+    """The table of clauses of a hostile report has five rows of the same number of columns."""
     text = markdown.render(typed(BAD)).partition("| verdict |")
     rows = [line for line in "".join(text[1:]).split("\n") if line.startswith("|")]
 
@@ -36,7 +36,7 @@ def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> N
 
 
 def test_markdown_of_many_failures_ends() -> None:
-    """Of ninety-one failures, fifty are shown and the rest counted."""
+    """Of ninety-one failures and open results, fifty are shown and the rest counted."""
     text = markdown.render(typed(MANY))
 
     assert text.replace("## Causes", "").count("\n## ") == 50

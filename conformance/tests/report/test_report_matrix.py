@@ -36,7 +36,10 @@ REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
 
 
 def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) -> Result:
-    """Write these reports to files and run `report --compare` on them in this process."""
+    """Write reports to files, bytes as they are, and run `report --compare` on them.
+
+    Words of `more` follow the files; the command runs in this process.
+    """
     files = []
     for number, document in enumerate(reports):
         file = tmp_path / f"{number}.json"
@@ -46,7 +49,10 @@ def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) 
 
 
 def test_rows_are_the_clauses_of_all_profiles() -> None:
-    """Rows are the clauses of all reports in catalogue order; a clause not asked for says why."""
+    """Rows are the clauses of all reports: known ones in catalogue order, then unknown ones.
+
+    The cell of a clause that was not asked for says why; all five rows differ.
+    """
     table = matrix(several(REPORTS))
 
     words = {row.clause: [cell.word for cell in row.cells] for row in table.rows}
@@ -70,7 +76,7 @@ def test_equal_reports_do_not_differ() -> None:
 
 
 def test_a_cell_names_the_checks_that_are_not_settled() -> None:
-    """A cell names the first failing or open checks of its clause and counts the rest."""
+    """A cell names the first six unsettled checks of its clause, and counts the others."""
     (row,) = (
         candidate
         for candidate in matrix(several([("a", MANY), ("b", ONE)])).rows
@@ -82,7 +88,7 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
 
 
 def test_markdown_is_a_table_and_its_reasons() -> None:
-    """Two reports yield exactly this table, with the reasons of verdicts below."""
+    """Two reports yield exactly this Markdown: list, differing cells, table of clauses, reasons."""
     text = side_by_side.markdown(several(REPORTS[:2]))
 
     assert text == (
@@ -160,7 +166,10 @@ def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: P
 def test_what_cannot_be_compared_is_refused_in_one_sentence(
     reports: tuple[Json | bytes, ...], more: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Too few, invalid or missing reports exit with 2 and one line, nothing on standard output."""
+    """Too few, invalid or missing reports, or an unfit format or --out, exit with 2 and one line.
+
+    Standard output is empty.
+    """
     done = compare(tmp_path, *reports, more=more)
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -184,7 +193,7 @@ def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -
 
 
 def test_a_clause_of_a_stranger_has_a_place() -> None:
-    """Odd and repeated clause ids get different anchors without spaces."""
+    """Odd and repeated clause ids get anchors that differ, printable and without spaces."""
     odd = CLEAN | {
         "clauses": [clause(name, "required", "pass") for name in ("a b", "<i>", "x", "x")]
     }

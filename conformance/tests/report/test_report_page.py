@@ -1,4 +1,4 @@
-"""A run as an HTML page: well-formed, self-contained, complete, and of our elements only."""
+"""The HTML page of a run: its form, links, policy, order of sections, and shown or cut evidence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element that begins, with its attributes."""
+        """Note an element that begins, and its attributes.
+
+        It is open until its end, but for void ones.
+        """
         self.tags.append(tag)
         self.attributes += attrs
         self.open += [] if tag in self.VOID else [tag]
@@ -53,7 +56,7 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
     def values(self, attribute: str) -> list[str | None]:
-        """Return every value of that attribute on the page."""
+        """Return every value of that attribute on the page, in order, repeated ones too."""
         return [value for key, value in self.attributes if key == attribute]
 
 
@@ -70,7 +73,10 @@ CLAUSES = profile("discovery").clauses
 
 @pytest.mark.parametrize("name", RUNS)
 def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
-    """Each page closes its elements in turn, with one script and no foreign element."""
+    """Each page closes its elements in turn and has one script.
+
+    It has no other elements and attributes than the listed ones.
+    """
     page = Page(html.render(typed(RUNS[name])))
 
     assert page.open == []
@@ -86,7 +92,7 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_links_lead_to_places_that_are_there_once(name: str) -> None:
-    """On each page ids are unique, and links within it lead to one of them."""
+    """On each page ids are unique, and each link leads to one of them, but for a known issue's."""
     page = Page(html.render(typed(RUNS[name])))
 
     places = page.values("id")
@@ -134,7 +140,10 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
 
 
 def test_each_difference_has_its_place_and_both_sides() -> None:
-    """A finding shows place, allowed and observed value; other evidence is shown as it is."""
+    """A finding shows its path and the allowed and observed value.
+
+    Other evidence is quoted as is.
+    """
     found = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
     members = {"findings": found, "evidence": ["a world of two tools"]}
     page = unescape(html.render(typed(failing_report(message_of("received", "{}"), **members))))
@@ -146,7 +155,10 @@ def test_each_difference_has_its_place_and_both_sides() -> None:
 
 
 def test_the_message_that_holds_what_was_observed_is_marked() -> None:
-    """The message that holds the observed text is marked; its request is the curl command."""
+    """The message that holds the observed text, escaped twice, is named first and the text marked.
+
+    The request before it is the curl command.
+    """
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
     found = [finding('ask the "user"', None, "map")]
@@ -162,7 +174,10 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 
 
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
-    """A text in the middle of a long body is shown with a little before it and some after."""
+    """A text in the middle of a long body is marked, with 300 characters before it.
+
+    The page says that the rest is left out.
+    """
     body = "x" * 9000 + "ask the user" + "y" * 9000
     found = [finding("ask the user", None, "map")]
     page = html.render(typed(failing_report(message_of("received", body), findings=found)))
@@ -180,7 +195,10 @@ def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
 
 
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
-    """Of a hundred messages, the finding's and the last are shown, the others counted."""
+    """Of a hundred messages, the finding's and the last are among eight shown.
+
+    The rest is counted.
+    """
     many = [message_of("received", f'"word {number}"') for number in range(100)]
     found = [finding('word 7"', None, "x")]
     words = Page(html.render(typed(failing_report(*many, findings=found)))).words
@@ -192,7 +210,10 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
 
 
 def test_equal_differences_are_one_fact() -> None:
-    """Twelve places of one observation are listed before it, with their number."""
+    """Of twelve findings that observed the same, the observation is shown once, with their number.
+
+    Six of their places are listed.
+    """
     found = [finding("absent", "listed", f"/mcp, call {number}") for number in range(6)] * 2
     report_of_many = failing_report(message_of("received", "{}"), findings=found, evidence=[])
     page = unescape(html.render(typed(report_of_many)))
@@ -203,7 +224,10 @@ def test_equal_differences_are_one_fact() -> None:
 
 
 def test_the_page_names_target_date_duration_and_command() -> None:
-    """Facts of the run are in its head; what an old report lacks is left out."""
+    """The head has suite, headline, target, date, duration, exit code and command of the run.
+
+    A date that a report lacks is left out.
+    """
     timing = {"began": "2026-01-31T09:30:00+00:00", "seconds": 200.4, "command": ["suite run", ""]}
     words = Page(html.render(typed(ONE | {"timing": timing}))).words
     old = Page(html.render(typed(ONE | {"timing": {}}))).words
@@ -218,7 +242,7 @@ def test_the_page_names_target_date_duration_and_command() -> None:
 
 
 def test_a_page_of_a_conformant_run_begins_with_what_was_proven() -> None:
-    """What was proven comes first, advisories last and folded; a failing run's page reverses it."""
+    """Sections come as: to mend (if anything), what was proven, not judged, advisory."""
     orders = []
     for name in ("none", "one"):
         words = Page(html.render(typed(RUNS[name]))).words
@@ -232,7 +256,7 @@ def test_a_page_of_a_conformant_run_begins_with_what_was_proven() -> None:
 
 
 def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
-    """Each rests on forty long messages; the page keeps those that matter."""
+    """Twenty-five failures of forty long messages each are all on a page below 500,000 bytes."""
     body = json.dumps({"text": 'quoted "word" ' * 2000})
     messages = {
         f"crowd/{number}": message_of("received" if number % 2 else "sent", body)
@@ -250,7 +274,10 @@ def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
 
 
 def test_a_waived_failure_is_told_with_its_deviation() -> None:
-    """A waived failure shows its deviation; a stale deviation is in the list of the file only."""
+    """A waived failure shows its deviation's reason, three times on the page, file, line and date.
+
+    A stale deviation is listed with its state.
+    """
     page = Page(html.render(typed(WAIVED)))
 
     assert page.words.count("Eleven entries until the next major release.") == 3
@@ -263,7 +290,7 @@ def test_a_waived_failure_is_told_with_its_deviation() -> None:
     "issue", ["javascript:alert(1)", "//evil.invalid/", "", "data:text/html,x"]
 )
 def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
-    """A deviation whose issue is not a web address adds no link."""
+    """A deviation whose issue is not an http(s) address adds no link out of the page."""
     bent = WAIVED | {"waivers": [DEVIATION | {"issue": issue}]}
     page = Page(html.render(typed(bent)))
 
@@ -279,7 +306,10 @@ def test_html_shows_hostile_words_as_they_are() -> None:
 
 
 def test_long_bodies_end() -> None:
-    """A long body is cut and says so; the page of endless words stays small."""
+    """A body of 5000 characters is cut, and one note says so.
+
+    The page of endless words stays small.
+    """
     words = Page(
         html.render(
             typed(failing_report(message_of("sent", "b" * 5000), message_of("received", "short")))
@@ -291,7 +321,7 @@ def test_long_bodies_end() -> None:
 
 
 def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
-    """A result of an unknown clause is shown in a section of its own."""
+    """A result of an unknown clause is in a section of its own, which says that it is unknown."""
     stranger = report(result("fail") | {"clauses": ["FR-000.gone"]}, text="a")
     words = Page(html.render(typed(stranger))).words
 

@@ -52,7 +52,10 @@ LINES = {
 
 
 def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
-    """Each member of a target file has its line; words in comments and values are none."""
+    """Each top-level member of a target file has the line where its value begins.
+
+    Words in comments and texts, and an empty table that ends the file, do not mislead.
+    """
     file = tmp_path / "proxy.toml"
     file.write_text(TEXT, encoding="utf-8")
 
@@ -85,7 +88,10 @@ def test_a_file_is_named_from_the_working_folder(
 
 
 def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The report of a run has the target file and its lines, or null and none without one."""
+    """The report of a run has its target file and the lines of members; null and none without one.
+
+    Both reports fit the schema.
+    """
     monkeypatch.chdir(tmp_path)
     Path("ci").mkdir()
     Path("ci/p.toml").write_text('# ours\nkind = "reference"\n', encoding="utf-8")
@@ -107,7 +113,10 @@ def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a run with a waived failure, every format names the deviation's file and line."""
+    """After a run with waived failures, exit 0, four formats name the deviation's file and line.
+
+    These are SARIF, HTML, JUnit and Markdown; the badge is yellow-green.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
     entry = 'id = "ROB.flag"\nreason = "Since the rewrite."\nissue = "https://issues.example/1"\n'
@@ -135,14 +144,14 @@ def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
 
 
 def found_in(document: Json) -> Json:
-    """Return the only result of a report as SARIF has it."""
+    """Return the only result of a report rendered as SARIF; there must be one."""
     (run,) = json.loads(sarif.render(typed(document)))["runs"]
     (found_result,) = run["results"]
     return dict(found_result)
 
 
 def described(document: Json, file: str | None = "ci/p.toml") -> Json:
-    """Return the report with its target described by that file; None for no file."""
+    """Return the report with that target file and the lines LINES; null and no lines for None."""
     place = Written(file, LINES) if file else None
     target = document["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
     return document | {"target": target}
@@ -157,7 +166,7 @@ def described(document: Json, file: str | None = "ci/p.toml") -> Json:
     ],
 )
 def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line: int) -> None:
-    """A result of a clause points at the target file's line about it, or at its command."""
+    """A result of a clause of a capability points at `capabilities`, any other at `command`."""
     document = report(result("fail") | {"clauses": [clause_id]})
 
     place = found_in(described(document))["locations"][0]["physicalLocation"]
@@ -178,14 +187,14 @@ def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line:
     ],
 )
 def test_a_path_is_a_reference_that_can_be_followed(file: str, uri: str) -> None:
-    """An odd path of a target file is percent-encoded in SARIF."""
+    """In SARIF an odd path is percent-encoded; an absolute one is a `file` URI."""
     place = found_in(described(ONE, file))["locations"][0]["physicalLocation"]
 
     assert place["artifactLocation"] == {"uri": uri}
 
 
 def test_a_target_without_a_file_has_its_name_alone() -> None:
-    """Without a target file, a result's location has the target's name only."""
+    """Without a target file, a result's one location is a logical one: the target's name."""
     for document in (described(ONE, None), ONE):
         assert [sorted(location) for location in found_in(document)["locations"]] == [
             ["logicalLocations"]
@@ -202,7 +211,10 @@ def test_without_a_line_it_is_the_first() -> None:
 
 
 def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
-    """A waived result is suppressed in SARIF, with the deviation's reason, file and line."""
+    """A waived result is suppressed in SARIF, located at the deviation's line.
+
+    The justification has the deviation's place, reason, issue and date.
+    """
     sarif_result = found_in(described(WAIVED))
 
     assert sarif_result["suppressions"] == [
@@ -222,7 +234,7 @@ def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
 
 @pytest.mark.parametrize("named", ["FR-006.cap", "test_cap", "test_cap[11]", "11"])
 def test_a_deviation_names_a_clause_a_check_or_a_case(named: str) -> None:
-    """A deviation that names the clause, the check or the case is the one pointed at."""
+    """A waived result points at the deviation that names its clause, its check or its case."""
     document = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
 
     assert found_in(document)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
@@ -247,7 +259,10 @@ def test_junit_tells_the_deviation_that_waives() -> None:
 
 
 def test_markdown_lists_every_deviation_in_code() -> None:
-    """Markdown lists each deviation with state, place, date and reason; without any, no list."""
+    """Markdown lists each deviation with state, place, date, reason and issue.
+
+    Without any, no list.
+    """
     text = markdown.render(typed(WAIVED))
 
     assert (
@@ -259,7 +274,10 @@ def test_markdown_lists_every_deviation_in_code() -> None:
 
 
 def test_a_hostile_deviation_is_inert() -> None:
-    """Hostile words in a deviation leave no control character in any format."""
+    """Hostile words of a deviation leave no escape or direction mark in three formats.
+
+    These are Markdown, SARIF and JUnit.
+    """
     bent = DEVIATION | dict.fromkeys(("reason", "issue", "expires", "file"), HOSTILE)
     document = WAIVED | {"waivers": [bent]}
 

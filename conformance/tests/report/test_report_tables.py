@@ -12,7 +12,7 @@ from mcp_proxy_conformance.report import junit, sarif
 
 
 def cases(document: Json) -> list[ET.Element]:
-    """Return the test cases of a report as JUnit XML."""
+    """Return the test cases of a report rendered as JUnit XML, as elements in order."""
     return list(ET.fromstring(junit.render(typed(document))).iter("testcase"))  # noqa: S314 - it is ours
 
 
@@ -32,7 +32,10 @@ def cases(document: Json) -> list[ET.Element]:
     ],
 )
 def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
-    """Each verdict has its element: required ones that are open fail, advisory ones pass."""
+    """Each verdict has its element and type: open required results are failures or errors.
+
+    Advisory ones pass with an output, but for an error of the suite.
+    """
     (case,) = cases(report(told))
 
     children = [(child.tag, child.get("type")) for child in case if child.tag != "properties"]
@@ -40,7 +43,7 @@ def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None)
 
 
 def test_junit_counts_what_it_holds() -> None:
-    """The numbers of a test suite are the sums over its cases."""
+    """The test suite has these numbers of tests, failures, errors and skips, and its seconds."""
     root = ET.fromstring(junit.render(typed(MANY)))[0]  # noqa: S314 - it is ours
 
     sums = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
@@ -50,7 +53,7 @@ def test_junit_counts_what_it_holds() -> None:
 
 
 def test_junit_names_clause_check_case_and_time() -> None:
-    """A case has the first clause as its class, check and case as name, and its seconds."""
+    """A case has check and case as name, its seconds, its first clause as class, all as group."""
     failed = result("fail") | {"clauses": ["FR-006.cap", "FR-006.odd-limits"]}
     (case,) = cases(report(failed))
 
@@ -63,7 +66,7 @@ def test_junit_names_clause_check_case_and_time() -> None:
 
 
 def test_junit_carries_hostile_words_as_words() -> None:
-    """Hostile words are text in JUnit XML, and characters that it forbids are escapes."""
+    """Hostile words are text of two failures without elements; forbidden characters are escapes."""
     failed = [failure for case in cases(BAD) for failure in case.iter("failure")]
 
     assert [list(failure) for failure in failed] == [[], []]
@@ -89,7 +92,7 @@ def test_junit_needs_no_timing(timing: Json) -> None:
 
 
 def test_junit_of_a_run_that_broke_is_not_green() -> None:
-    """A broken run without results has one case, an error with the reason."""
+    """A broken run without results has one case, an error with the reason and the headline."""
     (case,) = cases(report(text="it did not start") | {"exit": 3, "headline": "target broke"})
 
     assert [(child.tag, child.attrib) for child in case] == [
@@ -98,7 +101,7 @@ def test_junit_of_a_run_that_broke_is_not_green() -> None:
 
 
 def sarif_run(document: Json) -> Json:
-    """Return the only run of a report as SARIF."""
+    """Return the only run of a report rendered as SARIF, which must have version 2.1.0."""
     log = json.loads(sarif.render(typed(document)))
     (run,) = log["runs"]
     assert (log["version"], sorted(log)) == ("2.1.0", ["$schema", "runs", "version"])
@@ -107,7 +110,10 @@ def sarif_run(document: Json) -> Json:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
-    """Each report has a tool, unique rules, and results that point at their rule with a text."""
+    """Each report has a tool, unique rules, and a successful execution.
+
+    Results are errors with a text and a place that point at their rule.
+    """
     run = sarif_run(REPORTS[name])
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
 
@@ -121,7 +127,7 @@ def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
 def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
-    """Required failures are results; open and broken checks are notifications instead."""
+    """Required failures are results; inconclusive and broken checks are notifications instead."""
     run = sarif_run(REPORTS[name])
 
     notifications = run["invocations"][0]["toolExecutionNotifications"]
@@ -132,7 +138,7 @@ def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int)
 
 
 def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
-    """A rule has its clause's sentence and source; an advisory one is a note."""
+    """A rule has its clause's sentence and source; that of an advisory clause has level `note`."""
     rules = {rule["id"]: rule for rule in sarif_run(ONE)["tool"]["driver"]["rules"]}
 
     assert rules["FR-006.cap"]["shortDescription"]["text"].startswith("An answer has at most")

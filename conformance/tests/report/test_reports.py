@@ -41,7 +41,7 @@ REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of the report of one check on the reference, run once."""
+    """Run one quick check on the reference, once for all tests; return the path of its report."""
     out = tmp_path_factory.mktemp("real")
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference"]
     words = [*command, "--check", REAL, "--out", str(out)]
@@ -50,7 +50,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tell(path: Path, wanted: str, *more: str) -> Result:
-    """Run `report` on the file in that format, in this process."""
+    """Run `report` on the file in that format, with further words, in this process."""
     return CliRunner().invoke(main, ["report", str(path), "--format", wanted, *more])
 
 
@@ -65,7 +65,10 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
 def test_a_real_run_is_told_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path
 ) -> None:
-    """In each format, a report is rendered to the same bytes, on standard output and with --out."""
+    """In each format, a report is rendered to the same, non-empty bytes twice, and with --out.
+
+    With --out nothing is printed.
+    """
     out = tmp_path / "told"
 
     first, second = tell(real, wanted), tell(real, wanted, "--out", str(out))
@@ -78,7 +81,10 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
 @pytest.mark.parametrize("wanted", FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
-    """In each format, no report yields a control or direction character."""
+    """In each format, no report yields a control or direction character; the last line is ended.
+
+    Read again from JSON, it is rendered to the same text.
+    """
     text = FORMATS[wanted](typed(REPORTS[name]))
 
     assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e\ufffe]", text) == []
@@ -106,7 +112,10 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
 
 @pytest.mark.parametrize("place", OBJECTS)
 def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
-    """The schema of reports has the members of each type that renderers take, and no other."""
+    """The schema of reports has the members of each type that renderers take, and no other.
+
+    A result's `timing` is the exception.
+    """
     node = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     for step in filter(None, place.split("/")):
         node = node["properties"].get(step) if "properties" in node else node[step]
@@ -164,7 +173,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_clause_of_another_version_is_still_told() -> None:
-    """A report with an unknown clause is rendered in each format."""
+    """A report with an unknown clause is rendered, to some text, in each format."""
     stranger = result("fail") | {"clauses": ["FR-000.gone"]}
 
     texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
@@ -192,7 +201,10 @@ def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> Non
 
 
 def test_a_badge_is_one_short_line() -> None:
-    """The texts of a badge of hostile names are printable and at most 60 characters long."""
+    """The texts of a badge of hostile names are printable, at most 60 characters.
+
+    Its label ends with the profile.
+    """
     target = CLEAN["target"] | {"name": HOSTILE, "version": HOSTILE}
     document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE, "target": target})))
 
@@ -204,14 +216,14 @@ def test_a_badge_is_one_short_line() -> None:
 
 @pytest.mark.parametrize("form", sorted({*FORMATS} - {"github"}))
 def test_a_report_names_its_target(form: str) -> None:
-    """Name and version of the target are in every format that tells of a whole run."""
+    """Name and version of the target are in every format but GitHub's annotations."""
     target = CLEAN["target"] | {"name": "my-proxy", "version": "4.5"}
 
     assert "my-proxy 4.5" in FORMATS[form](typed(CLEAN | {"target": target}))
 
 
 def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:
-    """A report in format 1, with `judgement` F and A, reads as one with required and advisory."""
+    """A report in format 1, with `judgement` F or A, reads as required and advisory."""
     document = json.loads(json.dumps(CLEAN))
     for row in (*document["clauses"], *document["results"]):
         row["judgement"] = {"required": "F", "advisory": "A"}[row.pop("level")]

@@ -30,7 +30,10 @@ COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
 def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = False) -> str:
-    """Return what a run with this report prints, as if started by `run reference`."""
+    """Return the lines of a report on a terminal, in that detail, as if begun by `run`.
+
+    They have no colours by default.
+    """
     timing = {"timing": report["timing"] | {"command": ["run", ""]}}
     return render(typed(report | timing), PATH, detail=detail, colour=colour)
 
@@ -42,7 +45,7 @@ def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertio
 
 
 def test_the_whole_profile_is_run_without_the_case() -> None:
-    """After a run of one case, the command for all of the profile is the run's without --case."""
+    """After a run with --case, the command for all of the profile is the same without it."""
     case = ENDINGS["partial"]
     timing = case["timing"] | {"command": ["run mcpproxy --case 'my laws/a.json' --seed 3", ""]}
 
@@ -56,13 +59,13 @@ def test_the_whole_profile_is_run_without_the_case() -> None:
 def test_less_and_more_of_a_report_is_as_pinned(
     name: str, detail: Detail, snapshot: SnapshotAssertion
 ) -> None:
-    """The output of some endings with --quiet and --verbose is the pinned one."""
+    """The output of four endings with --quiet and with --verbose is the pinned one."""
     assert text(ENDINGS[name], detail) == snapshot
 
 
 @pytest.mark.parametrize("name", [name for name in ENDINGS if name != "waived"])
 def test_the_pinned_reports_are_valid(name: str) -> None:
-    """The hand-written reports whose output is pinned fit the schema of reports."""
+    """The hand-written reports whose output is pinned fit the schema, but for the waived one."""
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
 
     jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
@@ -80,7 +83,7 @@ def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
 
 
 def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
-    """Of forty failures of a clause, three are printed and the rest counted."""
+    """Of forty failures of a clause, three are printed and 37 counted, under one headline."""
     output = text(FORTY, "quiet")
 
     assert output.count("FAIL  FR-006.cap") == 1
@@ -98,7 +101,7 @@ def test_nothing_that_moves_a_terminal_is_printed() -> None:
 
 
 def test_a_target_cannot_write_a_line_of_ours() -> None:
-    """Lines that a target forges are indented, and the last line is ours."""
+    """No line that a target forges begins as one of ours; the last line is the run's own."""
     forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
     document = report(result("fail", text=forged), result("error", text=forged), text=forged)
 
@@ -109,7 +112,7 @@ def test_a_target_cannot_write_a_line_of_ours() -> None:
 
 
 def test_colours_only_help() -> None:
-    """The output with colours is the plain one plus colour codes."""
+    """The output with colours is the plain one plus codes of colours, of which there are some."""
     for document in (ONE, OPEN, TIMED):
         plain, coloured = text(document, "verbose"), text(document, "verbose", colour=True)
 
@@ -142,7 +145,10 @@ class Terminal(io.StringIO):
 def test_colours_are_for_terminals(
     stream: io.StringIO, environment: dict[str, str], coloured: bool
 ) -> None:
-    """Colours are used on terminals, unless NO_COLOR is set; FORCE_COLOR sets them elsewhere."""
+    """Colours are used on terminals but dumb ones.
+
+    FORCE_COLOR, unless 0 or empty, sets them elsewhere. A non-empty NO_COLOR prevails.
+    """
     assert wanted(stream, environment) is coloured
 
 
@@ -153,7 +159,7 @@ def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
 
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:
-    """Each cause that has a hint occurs in the suite's source."""
+    """Each cause that has a hint occurs in the suite's source, as a quoted word."""
     files = checks_dir().parent.rglob("*.py")
     source = " ".join(path.read_text(encoding="utf-8") for path in files if path.stem != "verdict")
 
@@ -165,7 +171,7 @@ def test_every_cause_with_a_hint_is_given_somewhere() -> None:
     [("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\u2028", "\\u2028"), ("é漢", "é漢")],
 )
 def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
-    """Control characters become escapes; line breaks, tabs and letters stay."""
+    """Control characters and line separators become escapes; line breaks, tabs, letters stay."""
     assert inert(raw) == shown
 
 
@@ -183,7 +189,10 @@ COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[tas
 
 @pytest.mark.parametrize("told", COMMANDS)
 def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
-    """Words that a CI would obey as a command do not begin a line on a terminal or in Markdown."""
+    """Words that a CI would obey begin no line on a terminal or in Markdown.
+
+    Harmless colons and hashes stay as they are.
+    """
     spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
 
     texts = [render(typed(spoken), Path("report.json")), markdown.render(typed(spoken))]
