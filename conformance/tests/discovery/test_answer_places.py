@@ -20,7 +20,7 @@ ENTRY = '{"name":"drop","server":"forge","status":"disabled_by_user"}'
 
 
 def reply(text: str, **beside: Any) -> ToolReply:
-    """Return a reply of this text, with other members beside its content."""
+    """Return a reply to request 1 whose result has one text item, and other members beside it."""
     result = json.dumps({"content": [{"type": "text", "text": text}], **beside}).encode()
     message = Message(
         id=1, edge="client", direction="sent", at=0.0, peer="p", body=b"", note="", headers=()
@@ -32,7 +32,10 @@ def reply(text: str, **beside: Any) -> ToolReply:
 
 
 def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside: Any) -> set[str]:
-    """Read an answer, or a listing, of this text; return the clauses that reading finds broken."""
+    """Read an answer, or a listing, of this text; return the clauses that reading finds broken.
+
+    The answer is to the query `drop` with limit 2; of a listing the flag does not count.
+    """
     try:
         sent = reply(text, **beside)
         if listing:
@@ -63,7 +66,8 @@ def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside:
 def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: set[str]) -> None:
     """A member that occurs twice with two values breaks a clause; with equal ones it does not.
 
-    The locked section, the remediation map and the note may occur once only, even if equal.
+    The locked section, the remediation map and the note may occur once only, even if equal. A
+    repeat in a schema of a tool without a name breaks none.
     """
     assert clauses(text) == (set() if broken == {"no name"} else broken)
 
@@ -111,7 +115,10 @@ def test_structured_content_may_say_less_and_nothing_else(
 
 
 def test_structured_content_has_no_section_without_the_flag() -> None:
-    """Without the flag, an empty locked section in structured content breaks FR-002.no-section."""
+    """Without the flag, an empty locked section in structured content breaks its clause.
+
+    That is FR-002.no-section.
+    """
     content: dict[str, Any] = {"tools": [], "disabled": []}
 
     broken = clauses('{"tools":[]}', flagged=False, structuredContent=content)
@@ -120,7 +127,10 @@ def test_structured_content_has_no_section_without_the_flag() -> None:
 
 
 def test_structured_content_of_a_listing_has_the_same_counts() -> None:
-    """In structured content, a block that the text lacks and another number break their clauses."""
+    """In structured content, a counts block that the text lacks breaks SC-005.absent.
+
+    Another number than the text's breaks FR-010.block.
+    """
     text = '{"servers":[{"name":"a"},{"name":"b","tools":{"callable":1}}]}'
     entries = [{"name": "a", "tools": {}}], [{"name": "b", "tools": {"callable": 2}}]
 

@@ -26,7 +26,10 @@ SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask
 
 
 def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the place and clauses of each breach in an answer to a request with flag and limit."""
+    """Return (place, clauses) of each breach of the schema in an answer.
+
+    The request had this flag, by default true, and limit, by default none.
+    """
     findings = exchange_findings(body, OWN, flag=flag, limit=limit)
     return [(finding.path, finding.clauses) for finding in findings]
 
@@ -64,7 +67,10 @@ def test_a_breach_has_the_targets_own_names_and_its_clauses(
 
 
 def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
-    """The cap is that of a whole limit; a note beside callables needs the flag to be true."""
+    """The cap is the limit's if that is a whole number.
+
+    A note beside callable tools is a breach if the flag is false; with any other flag it is none.
+    """
     three = SOUND | {"locked": [ENTRY] * 3}
     noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
 
@@ -106,7 +112,7 @@ CITED = ("FR-006.cap",)
 
 
 def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> list[Finding]:
-    """Return the findings of a check that cites `cited`, met BREACH and ended like this.
+    """Return the findings of a check that cites `cited`, met BREACH twice and ended like this.
 
     `reported` are the clauses whose breaches the run has reported before.
     """
@@ -115,7 +121,7 @@ def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> li
 
 
 def with_breach(ending: Ending) -> Ending:
-    """Return a copy of the ending in which BREACH was met twice."""
+    """Return a passing or failing ending like this one, in which BREACH was met twice."""
     return Ending(
         verdict=ending.verdict, comparison=ending.comparison, error=ending.error,
         of_schemas=(BREACH, BREACH),
@@ -123,7 +129,10 @@ def with_breach(ending: Ending) -> Ending:
 
 
 def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
-    """A breach is a finding of the first check that meets it, then of those that cite it."""
+    """A breach met twice is one finding of the first check that meets it.
+
+    Later it is one only of checks that cite its clause.
+    """
     passed = Ending(verdict="pass")
 
     seen = [

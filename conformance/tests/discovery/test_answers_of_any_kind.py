@@ -41,7 +41,10 @@ VALUES = st.recursive(
 
 
 def read(text: str) -> Ending:
-    """Return the ending of a check that reads and reports this text as an answer and a listing."""
+    """Return the ending of a check that reads this text as an answer and as a listing.
+
+    It also compares and redacts the parts for a report.
+    """
 
     def check() -> None:
         """Read the text as an answer and as a listing, and bring its parts into a report."""
@@ -71,7 +74,7 @@ def read(text: str) -> Ending:
 @hypothesis.settings(max_examples=300, deadline=None)
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
 def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
-    """Generated answers are read or refused, and never end in an error of the suite.
+    """300 generated answers are read or refused, and never end in an error of the suite.
 
     They have numbers of any size, NaN, lone surrogates, repeated members and odd entries.
     """
@@ -99,7 +102,10 @@ def test_neither_is_one_that_nests(form: str, depth: int) -> None:
 @pytest.mark.parametrize("member", ["tools", "disabled"])
 @pytest.mark.parametrize("of", ["name", "server"])
 def test_a_name_of_any_length_is_no_breach_and_takes_no_time(member: str, of: str) -> None:
-    """A name of six million characters, too long to search for, makes a check inconclusive."""
+    """A tool's or server's name of six million characters makes a check inconclusive.
+
+    The reason says how long names may be.
+    """
     entry = {"name": "forge:add", "server": "forge", "status": "disabled_by_user"}
     body = {"tools": [], "disabled": [], member: [entry | {of: "x" * 6_000_000}]}
 

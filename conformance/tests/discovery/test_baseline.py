@@ -44,21 +44,21 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
 
 
 def spoil_file(folder: Path) -> None:
-    """Replace the letters `tools` once in a recorded answer."""
+    """Replace `tools` by `toolz` once in the first recorded answer of the phase `open`."""
     file = next((folder / "open").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """Remove the file of a recorded answer."""
+    """Remove the file of the first recorded answer of the phase `locked`."""
     next((folder / "locked").iterdir()).unlink()
 
 
 def edit(name: str, value: Any) -> Callable[[Path], None]:
-    """Return a function that replaces this member of the manifest in a recording's folder."""
+    """Return a function that sets this member in the manifest of a recording's folder."""
 
     def spoil(folder: Path) -> None:
-        """Replace the member in the manifest of that folder."""
+        """Set the member in the manifest of that folder."""
         path = folder / "manifest.json"
         manifest = json.loads(path.read_text(encoding="utf-8")) | {name: value}
         path.write_text(json.dumps(manifest), encoding="utf-8")
@@ -82,9 +82,9 @@ def edit(name: str, value: Any) -> Callable[[Path], None]:
 def test_a_recording_that_was_tampered_with_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], sentence: str, before: Recording
 ) -> None:
-    """A changed or missing file of a recording raises BadBaseline, with one sentence on it.
+    """A changed or missing file of a recording raises BadBaseline, with one line that says so.
 
-    With the same sentence `baseline diff` exits with 2.
+    `baseline diff` then exits with 2 and one line.
     """
     write(before, tmp_path)
     spoil(tmp_path)
@@ -147,7 +147,8 @@ ANSWER = Body(
 def test_an_answer_is_read_as_it_was_written_without_what_moves() -> None:
     """An answer that is written and parsed again has the same bytes, line ends included.
 
-    Only the values of members that move are replaced by placeholders.
+    Only the values of members that move are replaced by placeholders; it does not differ from the
+    first.
     """
     again = parsed(written(ANSWER))
 

@@ -63,23 +63,29 @@ def test_the_reference_without_the_feature_answers_as_ever(
 
 
 def changes(old: Recording, new: Recording) -> dict[str, str]:
-    """Return the differences between two recordings as text, by request."""
+    """Return the differences between two recordings as texts, by request.
+
+    They are those of whole answers and of entries.
+    """
     changed = answers_changed(old.bodies, new.bodies, new.members)
     changed |= entries_changed(old.bodies, new.bodies, new.members)
     return {key: repr(change) for key, change in changed.items()}
 
 
 def _kind(body: Body) -> str:
-    """Return `listing` for a recorded listing, else the agent of the request, or `admin`."""
+    """Return `listing` for a recorded listing, else the name of the request's agent.
+
+    Without an agent that is `admin`.
+    """
     if "list" in body.request:
         return "listing"
     return str(body.request.get("agent", "admin"))
 
 
 def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: Recording) -> None:
-    """With the feature, more than 300 answers of the reference are the same as without it.
+    """With the feature, 300 or more answers of the reference are the same as without it.
 
-    They are to 60 queries and more, and include listings.
+    They are to 60 queries or more, and include at least four listings.
     """
     assert changes(before, after) == {}
     assert len(before.bodies) >= 300
@@ -96,25 +102,25 @@ def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recordi
 
 
 def spaced(text: str) -> str:
-    """Return the text with a space behind its first colon."""
+    """Return the text with a space behind its first colon, if there is one."""
     return text.replace(":", ": ", 1)
 
 
 def reordered(text: str) -> str:
-    """Return the document with its members in the opposite order."""
+    """Return the document, rendered, with its members in the opposite order."""
     document = json.loads(text)
     return render(dict(reversed(document.items())))
 
 
 def moved(text: str) -> str:
-    """Return the document with its first member at the end."""
+    """Return the document, rendered, with its first member at the end."""
     document = json.loads(text)
     first = next(iter(document))
     return render({**{n: v for n, v in document.items() if n != first}, first: document[first]})
 
 
 def duplicated(text: str) -> str:
-    """Return the document with its last member once more."""
+    """Return the document with its last member once more at the end."""
     name = list(json.loads(text))[-1]
     value = json.dumps(json.loads(text)[name])
     return f'{text[:-1]},"{name}":{value}}}'
@@ -138,7 +144,10 @@ ONE_BYTE: dict[str, tuple[Callable[[str], str], str]] = {
 def test_a_difference_of_a_byte_is_found_and_named(
     name: str, before: Recording, recorded: Recorded
 ) -> None:
-    """Answers to one query that are spelled otherwise are found in a recording, with the place."""
+    """Answers to one query, and listings, that are spelled otherwise are found in a recording.
+
+    No other answer differs, and one difference has the place.
+    """
     change, place = ONE_BYTE[name]
 
     def spelled(document: Json) -> str:
@@ -157,7 +166,7 @@ def test_a_difference_of_a_byte_is_found_and_named(
 
 
 def counting() -> Callable[[Json, Request], Json]:
-    """Return an answer decision that adds a counter, a clock and a random score."""
+    """Return an answer decision that adds a counter, a clock, and random scores of tools."""
     from itertools import count  # noqa: PLC0415
     from random import random  # noqa: PLC0415
     from time import time_ns  # noqa: PLC0415
@@ -173,7 +182,10 @@ def counting() -> Callable[[Json, Request], Json]:
 
 
 def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
-    """Recordings with a counter, a clock and random scores do not differ: these are cut out."""
+    """Two recordings with a counter, a clock and random scores do not differ: these are cut out.
+
+    In each answer but listings the counter is known to move.
+    """
     restless = Changed(id="restless", text="Restless.", change={"answer": Fresh(counting)})
 
     old, new = (recorded(restless) for _ in range(2))
@@ -206,7 +218,7 @@ def _total_of(numbers: Iterator[int]) -> Callable[[Json, Request], Json]:
 
 
 def test_a_build_that_does_not_agree_with_itself_is_not_recorded(recorded: Recorded) -> None:
-    """Recording a target in whose answers a tool comes and goes is inconclusive."""
+    """Recording a target that drops a tool from every third answer is inconclusive."""
     turns = iter(range(100_000))
     other = Changed(
         id="fickle",

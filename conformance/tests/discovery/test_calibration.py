@@ -25,7 +25,7 @@ BODY = {"query": "q", "tools": [TOOL, OTHER], "total": 2}
 
 
 def exact(body: object, frame: bytes = FRAME) -> Exact:
-    """Return an answer whose text is this body as JSON, in that frame."""
+    """Return an answer whose text is this body as JSON, within that frame (the result's bytes)."""
     return Exact(result=frame, text=json.dumps(body).encode())
 
 
@@ -84,7 +84,7 @@ def test_what_moves_by_itself_accuses_nobody(
 
 
 def test_a_jitter_accuses_nobody() -> None:
-    """A member that seldom has another value makes no difference in sixty comparisons."""
+    """A duration that is seldom 1, else 0, makes no difference in sixty comparisons."""
     make = jitter()
 
     deviations = [absent_against_false(drawing(make)) for _ in range(60)]
@@ -107,9 +107,9 @@ FALSE_FORMS = {
 
 @pytest.mark.parametrize("name", FALSE_FORMS)
 def test_a_difference_of_the_false_form_is_found(name: str) -> None:
-    """An answer to false that is spelled otherwise is found with place, offset and both sides.
+    """An answer to false that is spelled otherwise gives three differences.
 
-    The parsed values may be equal.
+    The first has place, offset and both sides; the parsed values may be equal.
     """
     usual = exact(BODY)
     old, new, at = FALSE_FORMS[name]
@@ -149,7 +149,7 @@ def test_a_difference_around_the_text_is_found() -> None:
 
 
 def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
-    """One answer to the flag false that differs once, and not again, is not a difference."""
+    """If one answer to the flag false differs, and the next ones do not, there is no difference."""
     odd = iter([exact(BODY | {"total": 3})])
     usual = exact(BODY)
 
@@ -215,7 +215,10 @@ def test_a_container_is_never_cut_out() -> None:
     ],
 )
 def test_the_flag_is_cut_out_of_a_repeated_request_only(told: bytes, kept: bytes | None) -> None:
-    """The flag is cut out of objects that are exactly the request's arguments, and no others."""
+    """The flag is cut out of objects that are exactly the request's arguments, with its comma.
+
+    Other objects, and what is not JSON, stay as they are.
+    """
     arguments = {"query": "q", "include_disabled": False}
 
     assert without_flag(told, arguments) == (told if kept is None else kept)

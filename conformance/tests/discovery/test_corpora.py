@@ -28,7 +28,7 @@ CORPORA = tuple(CONVICTED)
 
 
 def texts(corpus: str) -> list[dict[str, Any]]:
-    """Return the rows of a corpus: a text, the status it is meant for, and whether it is fair."""
+    """Return the rows of a corpus: objects with a text, its status, and whether it is fair."""
     path = fixtures_dir() / "remediation" / f"{corpus}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["texts"]
     return rows
@@ -40,7 +40,10 @@ def masked(text: str) -> str:
 
 
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
-    """Judge the fair or the unfair texts of a corpus; return them by judgement."""
+    """Judge the fair or the unfair texts of a corpus; return the texts by judgement.
+
+    A judgement without texts is missing.
+    """
     by_outcome: dict[str, list[str]] = {}
     for row in texts(corpus):
         if row["fair"] is fair:

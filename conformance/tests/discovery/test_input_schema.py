@@ -14,7 +14,10 @@ FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include
 
 
 def chain(length: int) -> dict[str, Any]:
-    """Return a schema of definitions that refer to the next one twice: each doubles the work."""
+    """Return a schema of that many definitions, each of which refers to the next one twice.
+
+    The last accepts anything.
+    """
     steps = {
         f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(length)
     }  # fmt: skip
@@ -22,7 +25,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def deep(depth: int) -> dict[str, Any]:
-    """Return a schema of that many objects inside each other."""
+    """Return a schema of that many objects around an innermost one."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"x": schema}}
@@ -51,21 +54,24 @@ def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: st
 
 
 def test_what_refers_to_another_document_is_open() -> None:
-    """A schema that refers to a document elsewhere is inconclusive; nothing is fetched."""
+    """A schema that refers to a document elsewhere is inconclusive."""
     with pytest.raises(Inconclusive, match="refers to another document"):
         refusals({"$ref": "http://127.0.0.1:9/schema.json"}, FORMS)
 
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
-    """What is not a JSON Schema raises Misshapen, in this process or applied in a child."""
+    """What is not a JSON Schema raises Misshapen, whether applied in this process or a child."""
     with pytest.raises(Misshapen, match="is not a JSON Schema"):
         refusals(schema, FORMS)
 
 
 @pytest.mark.parametrize("keyword", [{}, {"allOf": [True]}], ids=["here", "in a child"])
 def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> None:
-    """Refused arguments get the same sentence in this process and in a child; others get none."""
+    """Each form of arguments gets its list of refusals, which is empty if it is accepted.
+
+    The sentence is the same in this process and in a child.
+    """
     flag = {"include_disabled": {"type": "string"}}
 
     sentence = '$.include_disabled: type "string" refuses true'

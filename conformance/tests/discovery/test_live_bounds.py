@@ -1,4 +1,4 @@
-"""Bounds on what is kept of an endpoint's answers, and on what is read of one message."""
+"""Bounds on an endpoint's answers: what is kept of all, values in one message, odd schemas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_ordinary_answers_are_all_kept() -> None:
 
 @pytest.mark.parametrize("unit", [b"x" * 50, b"{},", b"[],", b"0,", b'{"a":[]},'])
 def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
-    """300 large answers, or answers of many values, raise OverBudget with the amount."""
+    """300 answers of 1 MiB, of one text or many values, raise OverBudget with the bound in MiB."""
     ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
     answer = unit * ((1 << 20) // len(unit))
 
@@ -66,7 +66,7 @@ def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
     [(b"7", 1), (b"[]", 1), (b"[1,2,3]", 4), (b'{"a":{"b":[1,2]},"c":"x"}', 6)],
 )
 def test_values_are_never_counted_too_few(raw: bytes, least: int) -> None:
-    """The count of a message's values includes its containers and each value in them."""
+    """The count of a message's values is at least that of its containers and each value in them."""
     assert jsonrpc.values(raw) >= least
 
 

@@ -27,7 +27,10 @@ def entry(name: str, server: str | None, status: str | None = None) -> Entry:
 
 
 def keys(*entries: Entry) -> list[str]:
-    """Return, as text, the tools of these entries, by the spelling that the entries show."""
+    """Return the entries' tools as `server:tool`, in order.
+
+    How names are spelled is told from all entries together.
+    """
     names = Names.of(entries)
     return [str(names.key(listed)) for listed in entries]
 
@@ -109,7 +112,10 @@ def test_locked_entries_may_go_by_their_bare_names() -> None:
 
 
 def test_words_that_were_named_come_first_and_none_twice() -> None:
-    """Named words come first, then common verbs and words of answers, none of them twice."""
+    """Named words come first, as they are written.
+
+    Then come common verbs and words heard in answers, in lower case, none twice and `the` never.
+    """
     words = WordQueue(["Zorvik", "list"])
     words.hear("deleteRepoHTTP of the forge", None, "日本語")
 

@@ -18,7 +18,11 @@ TEXT = "Deletes a repository for good."
 
 
 def leaks(query: str, name: str, **members: Any) -> list[str]:
-    """Return what an answer without the flag leaks of a locked tool of that name."""
+    """Return the texts that an answer without the flag leaks of a locked tool.
+
+    The tool has that name and the description TEXT; the answer repeats the query beside these
+    members.
+    """
     entry = Entry(key=ToolKey("", name), name=name, members={"description": TEXT})
     answer = Answer(reply=cast("Any", None), query=query, body={"query": query} | members)
     return list(_leaked(BENCH, entry, answer))
@@ -39,7 +43,10 @@ def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
 
 
 def test_what_the_query_does_not_hold_is_one() -> None:
-    """A locked tool's name as a whole word, or its description, in an answer is a leak."""
+    """A locked tool's name as a whole word, or its description, in an answer is a leak.
+
+    A name within a longer one is none.
+    """
     assert leaks("rename", "delete_repository", notice="try delete_repository") == [
         "delete_repository"
     ]
@@ -49,7 +56,7 @@ def test_what_the_query_does_not_hold_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["Deletes a repository.", 'Deletes a "repo".', "Two\nlines."])
 def test_what_every_answer_holds_is_common(text: str) -> None:
-    """A locked tool's text that the answer to a word of no tool has, too, is not a leak."""
+    """A locked tool's text that is also in the answer to a word of no tool counts as common."""
     entry = Entry(key=ToolKey("", "delete"), name="delete", members={"description": text})
     answer = Answer(reply=cast("Any", None), query=NOWHERE, body={"usage": f"Try it: {text}"})
     look = SimpleNamespace(answer=answer, flagged=False)

@@ -1,4 +1,4 @@
-"""Places at which the discovery tool of the reference is offered."""
+"""Places at which the reference offers its discovery tool: endpoints, revisions and stdio."""
 
 from __future__ import annotations
 

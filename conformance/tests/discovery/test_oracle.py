@@ -55,7 +55,7 @@ EVERY = [
 def test_the_order_of_reasons_decides(state: ToolState, allowed: set[str]) -> None:
     """A tool's locks allow the places that the order of reasons gives (FR-004).
 
-    The order: server off, config, user, pending; the pass over quarantined tools beside it.
+    The order: server off, config, user, pending; quarantine stands beside it.
     """
     assert oracle.allowed_statuses(state) == allowed
 
@@ -102,7 +102,7 @@ def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
 def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reason() -> None:
     """A tool of a server that is off is counted as such, by its own reason, or not at all.
 
-    If config denies it, it is never counted as the user's (FR-010, EC-3, SC-003).
+    If config denies it, its own reason is config, never the user (FR-010, EC-3, SC-003).
     """
     off = {"server_disabled", "absent"}
 

@@ -37,7 +37,7 @@ class FakeStarted:
     started_at: float = 0.0
 
     def call(self, tool_key: Any) -> Called:
-        """Return the next item of the tool's script as the result of a call."""
+        """Return the next item of the tool's script as the result of a call; the last one stays."""
         script = self.scripts[tool_key]
         reached = script.pop(0) if len(script) > 1 else script[0]
         return Called(key=tool_key, reply=cast("Any", None), reached=reached)
@@ -59,7 +59,10 @@ def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: bool) -> None:
-    """A tool that is refused twice counts as refused only if another is reached in between."""
+    """A locked tool counts as refused only if another tool is reached between two refusals.
+
+    Else it is unproven.
+    """
     prover = Prover(cast("Started", FakeStarted({LOCKED: locked, FREE: free})))
     prover.armed.called.update({LOCKED, FREE})
     prover.armed.states[LOCKED] = ToolState(config=True)
@@ -70,9 +73,9 @@ def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: b
 
 
 def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
-    """A new tool's server is refreshed again as long as a call of the tool is not refused.
+    """A new tool's server is refreshed again as long as calls of the tool get through.
 
-    The target passes calls of the tool on until it is asked a second time.
+    The target refuses them from the second refresh on, and is refreshed twice.
     """
 
     class Overlooking(FakeStarted):
@@ -100,7 +103,7 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
 
 
 def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
-    """A tool that one answer to a query listed, and a later one did not, stays recorded."""
+    """A tool that the first answer to a query listed, and a later one did not, stays recorded."""
     prover = Prover(cast("Started", FakeStarted({})))
 
     for listed in ((FREE, LOCKED), (FREE,)):

@@ -87,7 +87,10 @@ def test_a_phrase_has_one_meaning() -> None:
 
 @pytest.mark.parametrize("row", [row for row in CORPUS if row["expect"] != "unrecognised"][::7])
 def test_a_text_with_an_unknown_word_is_not_read(row: dict[str, str]) -> None:
-    """A text of the corpus with an added word that no list has is judged as unrecognised."""
+    """A text of the corpus that is read, with an unknown word added, is unrecognised.
+
+    Every seventh text is tried.
+    """
     assert judge(f"{row['text']} Zebras.", row["status"]) == "unrecognised"
 
 
@@ -110,7 +113,10 @@ def test_any_text_gets_a_judgement(text: str, status: str) -> None:
 def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_convicted(
     text: str, word: str, where: int
 ) -> None:
-    """A text for config with such a word put between any two of its words is not convicted."""
+    """A text for config with such a word put anywhere between its words is not convicted.
+
+    Such is a negator, a word for the operator or for a policy, or an unknown one.
+    """
     pieces = text.split(" ")
     pieces.insert(where % (len(pieces) + 1), word)
 
@@ -142,7 +148,10 @@ def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str)
 
 
 def test_masking_keeps_words_that_could_acquit() -> None:
-    """A server called `policy` does not take the word policy out of a lawful text."""
+    """Names of tools and servers are masked, but not `policy`, and not an unquoted word of a list.
+
+    A blank name masks nothing.
+    """
     text = "Denied by policy on forge: ask the user of 'enable' to wait."
 
     assert mask(text, ["policy", "forge", "enable", " "]) == (
@@ -154,7 +163,7 @@ def test_masking_keeps_words_that_could_acquit() -> None:
     ("pinned", "outcome"), [(CONFIG, "conveys"), ("disabled_by_user", "convicted")]
 )
 def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
-    """A pin decides before any reading, for its own class and against every other."""
+    """A text pinned for its own status conveys it; pinned for another one it is convicted."""
     text = "Ask the user to enable it. The operator cannot."
 
     judged = judge(text, CONFIG, pins={text: frozenset({pinned})})
@@ -174,7 +183,7 @@ def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
     ],
 )
 def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -> None:
-    """Only an affirmed, unconditional statement counts as a claim."""
+    """A text claims operator policy if it says so without denial or condition."""
     assert claims_operator_policy(text) is claimed
 
 
@@ -188,7 +197,10 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
     ],
 )
 def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
-    """An act counts when it is stated and not denied; a pointer to discovery does not count."""
+    """A text tells an act of the user if it states one that is not denied.
+
+    A call of the discovery tool is none.
+    """
     assert tells_user_act(text) is told
 
 

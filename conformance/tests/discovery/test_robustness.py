@@ -41,7 +41,7 @@ FAIR = (
 
 
 def answer(status: int, body: bytes, media: str = "application/json") -> HttpResponse:
-    """Return an answer of that status and body, without events."""
+    """Return a response of that status, body and media type, by default JSON, without events."""
     none: Any = None
     return HttpResponse(
         status=status, headers=(("content-type", media),), body=body, events=(),
@@ -50,7 +50,7 @@ def answer(status: int, body: bytes, media: str = "application/json") -> HttpRes
 
 
 def bench() -> Any:
-    """Return a stand-in for a bench whose target sent nothing."""
+    """Return a stand-in for a bench whose transcript is empty."""
     started = SimpleNamespace(transcript=Transcript(), forget_clients=lambda: None)
     return SimpleNamespace(started=started)
 
@@ -68,7 +68,7 @@ def test_ordinary_sentences_are_no_stack_traces(text: str) -> None:
 
 
 def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
-    """Nothing hostile that the suite sends, and a target may echo, is like a stack trace."""
+    """No text, name, flag, body or description that the suite sends looks like a stack trace."""
     sent = [*TEXTS.values(), *NAMES.values(), *map(json.dumps, FLAGS.values())]
     sent += [body.decode("utf-8", "replace") for body in BODIES.values()]
     sent += [tool.description for tool in HOSTILE.tools().values()]
@@ -93,9 +93,9 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
     ],
 )
 def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
-    """Refusals by HTTP or JSON-RPC are no fault.
+    """Refusals by HTTP or JSON-RPC yield no complaint.
 
-    A 5xx status without an error object is one, and so is a body that is not JSON.
+    A 5xx status without an error object yields one, and so does a 200 whose body is not JSON.
     """
     assert readable(answer(status, body)).startswith(told)
     assert bool(readable(answer(status, body))) == bool(told)
@@ -112,7 +112,10 @@ def refuse(error: Exception) -> Callable[[], object]:
 
 
 def test_what_is_refused_is_clean_and_silence_is_not() -> None:
-    """A 4xx status and an answer are clean; a 5xx, silence and a fault are reported by name."""
+    """A 4xx status and an answer are clean; a 5xx, silence and a complaint are reported.
+
+    Each failure is keyed by the request's name and its kind.
+    """
     asks = {
         "refused": refuse(ProtocolFault("http", "HTTP 200", "HTTP 422", status=422)),
         "broken": refuse(ProtocolFault("http", "HTTP 200", "HTTP 500", status=500)),
@@ -143,7 +146,10 @@ def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
 
 
 def test_the_call_after_it_may_need_a_new_session() -> None:
-    """An ordinary call that fails once and then works is fine; one that fails twice is not."""
+    """An ordinary call after a request may fail once, if the next one works.
+
+    One that fails twice is reported.
+    """
     tries = iter([False, True, False, False])
 
     failures = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
@@ -152,7 +158,7 @@ def test_the_call_after_it_may_need_a_new_session() -> None:
 
 
 def test_a_stack_trace_in_an_answer_is_told() -> None:
-    """A stack trace inside a JSON answer, its line ends escaped, is reported."""
+    """A stack trace inside a JSON answer is reported by its first frame."""
     traced = bench()
 
     def ask() -> None:
@@ -168,7 +174,10 @@ def test_a_stack_trace_in_an_answer_is_told() -> None:
 
 
 def test_the_reference_is_robust(tmp_path: Path) -> None:
-    """A run of the robustness profile on the reference exits with 0, all clauses passed."""
+    """A run of the robustness profile on the reference exits with 0: seven clauses pass.
+
+    So do two advisory ones.
+    """
     arguments = ["run", "reference", "--profile=robustness", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 
@@ -178,7 +187,7 @@ def test_the_reference_is_robust(tmp_path: Path) -> None:
 
 
 def test_what_has_no_locks_of_a_kind_is_not_accused_of_their_absence(tmp_path: Path) -> None:
-    """A robustness run of the reference without any declared lock exits with 0."""
+    """A robustness run of the reference without any declared capability exits with 0."""
     arguments = ["run", "reference", "--profile=robustness", "--capabilities=", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 

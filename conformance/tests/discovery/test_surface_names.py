@@ -33,7 +33,10 @@ def first_look(
     members: dict[str, str] | None = None,
     **names: Any,
 ) -> Outcome | None:
-    """Look at the reference with these names declared; return how that ends the run, or None."""
+    """Look at the changed reference with these names declared; return how that ends the run.
+
+    None means that the run goes on. `members` rename members of answers.
+    """
     target = embedded(changed, settle_s=0.1, ready_s=0.5)
     replaced = msgspec.structs.replace(target.surface.members, **(members or {}))
     surface = msgspec.structs.replace(target.surface, members=replaced, **names)
@@ -114,7 +117,10 @@ def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) ->
 
 
 def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
-    """A note in a text item of its own ends the run, with its place, unless that is declared."""
+    """A note in a text item of its own ends the run and names its place.
+
+    If that place is declared, the run goes on.
+    """
     [changed] = [each for each in variants() if each.id == "note-beside-the-document"]
 
     stopped = first_look(tmp_path, changed)
@@ -125,7 +131,7 @@ def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
 
 
 def see(members: Members, *answers: dict[str, Any]) -> str:
-    """Return the sentence on misnamed members after these default answers; "" if none is."""
+    """Return the sentence on misnamed members after these answers without the flag, or ""."""
     seen = Sightings(members)
     for answer in answers:
         seen.see_answer(answer, flagged=False)
@@ -140,7 +146,7 @@ def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
 
 
 def test_a_text_beside_callable_tools_is_not_the_note() -> None:
-    """A text like a note that answers with callable tools also have is not taken for it."""
+    """A text like a note that also stands beside callable tools is not taken for the note."""
     listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
 
     assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
@@ -148,7 +154,7 @@ def test_a_text_beside_callable_tools_is_not_the_note() -> None:
 
 @pytest.mark.parametrize("locked", [[ENTRY], {"forge:drop": ENTRY}])
 def test_locked_entries_are_known_by_their_status(locked: Any) -> None:
-    """An array or object of entries with statuses is taken for the misnamed locked section."""
+    """An array or object of entries with statuses is taken for the locked section, misnamed."""
     seen = Sightings(Members())
     seen.see_answer({"tools": [], "hidden": locked}, flagged=True)
 
@@ -179,14 +185,17 @@ def test_numbers_without_a_status_word_are_not_counts() -> None:
     ],
 )
 def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) -> None:
-    """A schema without a declared argument is no error unless one other argument would fit."""
+    """A schema without the declared query is no error, unless one other argument would fit.
+
+    A schema that has it is none either.
+    """
     assert missing_argument(Surface(), {"inputSchema": schema}) == ""
 
 
 def test_a_flag_that_reveals_nothing_is_told_with_the_members_that_came(tmp_path: Path) -> None:
     """A check of a target that ignores the flag is inconclusive, with a hint for the repair.
 
-    The hint names the members of the answer, and the key of the target file.
+    The hint has the answer's members, and the key of the target file to set.
     """
     deaf = Changed(id="deaf", text="The flag is ignored.", change={"flag": lambda _: False})
     selection = Selection(checks=("limits-11-at-10",))

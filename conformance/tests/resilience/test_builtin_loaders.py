@@ -46,7 +46,7 @@ BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1
 def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
     """Run the wrapper program of a builtin around that script; return its answers to these lines.
 
-    `way`: the function of the script that it calls, `every` or `one`.
+    `way` is the function of the script that it calls: `every` for all servers, or `one`.
     """
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
@@ -147,7 +147,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
 
 
 def made(tmp_path: Path, requirement: str) -> Builtin:
-    """Return a builtin that needs this pip requirement."""
+    """Return a builtin of package `own` that needs this pip requirement."""
     return Builtin(
         name="own",
         package="own",
@@ -160,13 +160,19 @@ def made(tmp_path: Path, requirement: str) -> Builtin:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point the user's cache at an empty folder; return where environments of builtins go in it."""
+    """Point the user's cache below an empty folder.
+
+    Return where environments of builtins go in it.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
 
 
 def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    """A requirement that cannot be installed raises one line with its name; no folder is left."""
+    """A requirement that cannot be installed raises NotInstalled, one line with its name.
+
+    No folder is left.
+    """
     missing = made(tmp_path, f"own @ file://{tmp_path}/nowhere")
 
     with pytest.raises(
@@ -223,7 +229,7 @@ def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def healthy() -> Iterator[UpstreamServer]:
-    """Start an MCP server with two tools, one of which begins like a prefix; stop it at the end."""
+    """Yield a running MCP server with two tools, one of which begins like a prefix."""
     with Upstreams(Transcript()) as running:
         tools = [UpstreamTool(name="add"), UpstreamTool(name="healthy_sub")]
         yield running.add(UpstreamServer("healthy", tools))
@@ -269,7 +275,7 @@ def test_a_builtin_loads_over_http_and_stdio(
 ) -> None:
     """Each builtin loads one server over HTTP and over stdio, with the tools' own names in both.
 
-    Its library's version is known. It is installed for this, so only if a variable asks for it.
+    Its library's version is known. Skipped unless a variable asks to install builtins.
     """
     program, *arguments = healthy.command
     child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
@@ -287,9 +293,10 @@ def test_a_builtin_loads_over_http_and_stdio(
 def test_a_builtin_tells_of_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """Beside a healthy server, a closed port and a 404 are reported as `permanent`, without tools.
+    """Beside a healthy server, a closed port and a 404 are `permanent`, without tools.
 
-    If the library gives all tools or none, so is the healthy server.
+    If the library gives all tools or none, so is the healthy server. Skipped unless a variable asks
+    for it.
     """
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

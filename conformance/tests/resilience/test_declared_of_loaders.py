@@ -134,7 +134,7 @@ def test_each_declared_signature_is_served(
 def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
     """A case about timeout signatures does not apply to a loader that declares none.
 
-    Nor does a case of a denial apply if a declared signature is in the denial's body.
+    Nor does a case of a denial if its body is, in any case of letters, a declared signature.
     """
     with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no timeout"):
         bench.judged(CASES["authorization-declared"])

@@ -42,14 +42,20 @@ ONE = ("--check", "test_outcomes_have_their_form_under_any_script", "--examples"
 
 
 def program(folder: Path, answer: Any) -> list[str]:
-    """Write the plain loader, and return the command that starts it with this answer to hello."""
+    """Write the plain loader; return the command that starts it with this answer to hello.
+
+    The answer is without its id.
+    """
     path = folder / "loader.py"
     path.write_text(PLAIN, encoding="utf-8")
     return [sys.executable, str(path), json.dumps(answer)]
 
 
 def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any]]:
-    """Judge the plain loader with this answer to hello; return the result and the report."""
+    """Judge the plain loader with this answer to hello.
+
+    Return the result and the report, {} if none. No scratch folder may be left.
+    """
     words = ["--command", shlex.join(program(folder, answer)), "--out", str(folder / "out")]
     done = CliRunner().invoke(main, ["run", "loader", *words, *options])
     report = folder / "out" / "report.json"

@@ -23,7 +23,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def lines(arrow: str) -> list[dict[str, Any]]:
-    """Return the example lines of LOADER.md after this arrow: → are requests, ← answers."""
+    """Return LOADER.md's example lines after this arrow, as objects: → are requests, ← answers."""
     page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
     return [json.loads(line) for way, line in LINE.findall(page) if way == arrow]
 

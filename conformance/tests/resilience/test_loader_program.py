@@ -121,7 +121,7 @@ def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
 
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A silent loader gives `hung` loads, twice, within seconds; its process is ended each time."""
+    """A silent loader gives two `hung` loads; the first takes less than five seconds."""
     monkeypatch.setattr(loader_module, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 

@@ -56,47 +56,50 @@ def without_headers(request: Json) -> Json:
 
 
 def all_or_none(answer: Json, _request: Json) -> None:
-    """Report every server as failed, without tools, if one fails."""
+    """Change the answer: if one server is not available, all are failed, without tools."""
     if any(outcome["status"] != "available" for outcome in answer["outcomes"]):
         for outcome in answer["outcomes"]:
             outcome.update(LOST)
 
 
 def nothing(answer: Json, _request: Json) -> None:
-    """Report every server as failed, without tools, always."""
+    """Change the answer: every server is failed, without tools."""
     for outcome in answer["outcomes"]:
         outcome.update(LOST)
 
 
 def believed(answer: Json, _request: Json) -> None:
-    """Report every server as available, without an error, even if it failed."""
+    """Change the answer: every server is available, without an error; its tools stay."""
     for outcome in answer["outcomes"]:
         outcome.update(status="available", error=None)
 
 
 def with_tools(answer: Json, request: Json) -> None:
-    """Report every server as failed if one fails, but list a tool for each."""
+    """Change the answer: if one server fails all are failed, and each lists a tool."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["tools"] = ["add"] if outcome["status"] == "failed" else outcome["tools"]
 
 
 def without_errors(answer: Json, request: Json) -> None:
-    """Report every server as failed if one fails, without any error text."""
+    """Change the answer: if one server fails all are failed; no outcome has an error text."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = None
 
 
 def with_secrets(answer: Json, request: Json) -> None:
-    """Report every server as failed if one fails; the error quotes the request with its secrets."""
+    """Change the answer: if one server fails all are failed.
+
+    Each error quotes the request's servers, with their secrets.
+    """
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = outcome["error"] and f"cannot load {request['servers']}"
 
 
 def once_for_all(answer: Json, request: Json) -> None:
-    """If one server fails, give a single outcome, failed, for all of them."""
+    """Change the answer: if one server fails, a single failed outcome stands for all."""
     all_or_none(answer, request)
     if any(outcome["status"] == "failed" for outcome in answer["outcomes"]):
         answer["outcomes"] = answer["outcomes"][:1]

@@ -49,17 +49,17 @@ class Stopped:
 
 
 def always(_outcome: Json) -> bool:
-    """Stop at every outcome."""
+    """Whether to stop at an outcome: at each."""
     return True
 
 
 def failed(outcome: Json) -> bool:
-    """Stop at an outcome that is not available."""
+    """Whether to stop at an outcome: at each that is not available."""
     return bool(outcome["status"] != "available")
 
 
 def denied(outcome: Json) -> bool:
-    """Stop at an outcome that is denied."""
+    """Whether to stop at an outcome: at each that is denied."""
     return bool(outcome["status"] == "denied")
 
 

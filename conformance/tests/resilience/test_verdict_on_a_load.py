@@ -42,7 +42,10 @@ def line(error: str) -> bytes:
     ],
 )
 def test_a_secret_is_found_however_it_is_spelled(secret: str, error: str) -> None:
-    """A secret is found in an error plain, percent-encoded, in base64, and behind JSON escapes."""
+    """A secret is found in an error plain, percent-encoded or decoded, in base64 or out of it.
+
+    JSON escapes do not hide it.
+    """
     assert shows(secret, line(error))
 
 
@@ -53,7 +56,10 @@ def test_no_secret_is_found_where_none_is() -> None:
 
 
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
-    """Run the checks of a clause on a changed loader; return the verdicts that occur."""
+    """Run the checks of a clause on a changed loader, failures confirmed if so.
+
+    Return the verdicts.
+    """
     changed_trial = trial(
         embedded_target(change, patience=0.5),
         profile="resilience",

@@ -44,7 +44,10 @@ LOADERS = {mutant.id: mutant for mutant in load_mutants()}
     ],
 )
 def test_values_are_equal_with_their_json_types(left: Any, right: Any, equal: bool) -> None:
-    """Values of different JSON types are not equal, as 1 and true; a list equals a tuple."""
+    """Values of different JSON types are not equal, as 1 and true, or 1 and 1.0.
+
+    A list equals a tuple; an object with one more member is not equal.
+    """
     assert same(left, right) is equal
 
 
@@ -161,9 +164,10 @@ LOADS = [
 def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     name: str, most: set[str], tmp_path: Path
 ) -> None:
-    """A loader that is wrong on one kind of failure fails the clauses of that, and few others.
+    """A loader that is wrong on one kind of failure fails all clauses it is known to break.
 
-    Control servers, one of which answers 404, do not fail a case.
+    Beside these it fails few others, which are listed; loads that wait for silent servers are left
+    out.
     """
     target = embedded_target(LOADERS[name])
 
@@ -193,7 +197,10 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
 
 
 def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
-    """With agents and quarantine undeclared, their clauses are not applicable, though asked for."""
+    """With agents and quarantine undeclared, their clauses are not applicable.
+
+    So they are though --only asks for them.
+    """
     out = str(tmp_path / "out")
     options = ["--capabilities", "config,user", "--only", "FR-007"]
     options += ["--only", "FR-001.reveals-quarantined", "--examples", "1", "--out", out]

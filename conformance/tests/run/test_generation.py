@@ -1,4 +1,4 @@
-"""Generated values: the same for the same seed, whatever code is loaded."""
+"""Generated values: the same for the same seed, whatever modules are loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_proxy_conformance.run.laws.generation import drawn
 def test_the_values_of_a_seed_do_not_depend_on_the_modules_that_are_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loading a module with numbers of its own changes none of the values drawn from a seed."""
+    """Importing a module with integers of its own changes none of 300 integers of a seed."""
     before = drawn(st.integers(), 300, seed=7)
     (tmp_path / "numbers_of_its_own.py").write_text(f"NUMBERS = {list(range(70_001, 70_400))}\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -42,7 +42,10 @@ TARGET = ("--target", "reference", "--out", "out")
 
 
 def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProcess[str]:
-    """Run pytest in the user's folder against the reference, changed in the way `bent` names."""
+    """Run pytest on test_golden.py in the user's folder against the reference; return the process.
+
+    The reference is changed in the way that `bent` names, by default none.
+    """
     alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BENT": bent}
     plugins = ("-p", "mcp_proxy_conformance.plugin", "-p", "embedded_reference")
@@ -102,7 +105,10 @@ def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
 
 
 def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
-    """Two workers pass with an equal stored answer; a second update leaves its file as it is."""
+    """Two workers pass with an equal stored answer, and so does an update.
+
+    The file stays as it is.
+    """
     before = (folder / STORED).read_bytes()
 
     compared = ran(folder, *TARGET, "-n", "2")

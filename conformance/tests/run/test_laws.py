@@ -45,7 +45,10 @@ OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == 
 def trying(
     changed: ChangedLoad, folder: Path, reads: Reads | None = None
 ) -> Iterator[Laws[LoadCase]]:
-    """Yield the laws with the generated loads on which they are tried, made by that loader."""
+    """Yield the laws of loads with six generated examples of seed 0, loaded by that loader.
+
+    Loads and target are closed at the end.
+    """
     target = embedded_target(changed)
     loads = Loads(target.loader, folder)
     declared = Declared(reads=reads or Reads())
@@ -57,25 +60,31 @@ def trying(
 
 
 def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
-    """Return the reference's loader with these decisions replaced, answers changed by `tell`."""
+    """Return the reference's loader, of that name, with these decisions replaced.
+
+    Its answers are changed by `tell`, if given.
+    """
     return ChangedLoad(id=name, text=name, change=change, tell=tell)
 
 
 def meaning(**classes: str) -> ChangedLoad:
-    """Return the reference's loader that takes these kinds of failure for these classes."""
+    """Return the reference's loader that gives these kinds of failure these statuses."""
     table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
     return changed(" ".join(classes), meaning={**MEANING, **table})
 
 
 def claims_more(answer: Told, _: Told) -> Told:
-    """Report one attempt too many for servers that took more than one."""
+    """Return the answer with one attempt more for each server that took more than one."""
     for outcome in answer["outcomes"]:
         outcome["attempts"] += outcome["attempts"] > 1
     return answer
 
 
 def follows_the_first(answer: Told, _: Told) -> Told:
-    """Report all servers as denied if the first is denied."""
+    """Return the answer with every server denied, without tools, if the first is denied.
+
+    Else it is unchanged.
+    """
     first, *others = answer["outcomes"] or [{"status": ""}]
     for outcome in others if first["status"] == "denied" else ():
         outcome.update(status="denied", tools=[], error="The server denied access.")
@@ -83,14 +92,14 @@ def follows_the_first(answer: Told, _: Told) -> Told:
 
 
 def keeps_tools(answer: Told, _: Told) -> Told:
-    """List a tool for each denied server."""
+    """Return the answer with the tool `kept` added to each denied server."""
     for outcome in answer["outcomes"]:
         outcome["tools"] += ["kept"] if outcome["status"] == "denied" else []
     return answer
 
 
 def drops_the_denied(answer: Told, _: Told) -> Told:
-    """Leave out the outcomes of denied servers, unless there is only one outcome."""
+    """Return the answer without outcomes of denied servers; a single outcome is kept."""
     if len(answer["outcomes"]) > 1:
         answer["outcomes"] = [
             outcome for outcome in answer["outcomes"] if outcome["status"] != "denied"
@@ -99,7 +108,10 @@ def drops_the_denied(answer: Told, _: Told) -> Told:
 
 
 def remembers() -> Any:
-    """Return a change of answers: a server that was permanent once stays so in later loads."""
+    """Return a change of answers: a server once permanent keeps that outcome in later loads.
+
+    Servers are known by their URLs.
+    """
     failed: dict[str, Told] = {}
 
     def tell(answer: Told, request: Told) -> Told:
@@ -161,13 +173,16 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
 
 
 def small_case(folder: Path) -> LoadCase:
-    """Return the one load case that was written into the folder `laws`."""
+    """Return the load case of the only file in the folder `laws`."""
     (path,) = (folder / "laws").iterdir()
     return read_own(path)
 
 
 def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
-    """Return the comparison of a case with loads of that loader, as a check makes it."""
+    """Return the comparison of a case with loads of that loader, as a check makes it.
+
+    Loads and target are closed.
+    """
     target = embedded_target(wrong)
     loads = Loads(target.loader, folder)
     try:
@@ -250,7 +265,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
 
 
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """A loader that reports another status in each load is inconclusive, as seen only once."""
+    """A loader with another status in each load is inconclusive: its breach was seen only once."""
     with (
         trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="only once: at most "),

@@ -41,7 +41,7 @@ LEAST = frozenset({"config", "user"})
 
 
 def changed(name: str, **change: Any) -> Changed:
-    """Return the reference with these decisions of its policy replaced."""
+    """Return the reference, of that name, with these decisions of its policy replaced."""
     return Changed(id=name, text=name, change=change)
 
 
@@ -49,7 +49,11 @@ def changed(name: str, **change: Any) -> Changed:
 def trying(
     proxy: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **options: Any
 ) -> Iterator[Laws[Plan]]:
-    """Yield the laws on that proxy, with the fixed worlds of every run, played for each apart."""
+    """Yield the laws on that proxy, declaring these capabilities, by default all.
+
+    Only the fixed worlds of every run are played, for each law apart; laws and target are closed at
+    the end.
+    """
     target = replace(embedded(proxy, settle_s=SETTLE_S), capabilities=can)
     asks = LawOptions(examples=0, apart=True, **options)
     laws = Laws(GeneratedWorlds(target, folder / "scratch", folder, asks))
@@ -61,12 +65,12 @@ def trying(
 
 
 def user_first(facts: Facts) -> Status:
-    """Return a lock's status word; if the user and the operator lock a tool, the user's."""
+    """Return a tool's status, as the reference does, but a user's lock before any other."""
     return "disabled_by_user" if facts.disabled_by_user else classify(facts)
 
 
 def moody() -> Any:
-    """Return an entry decision whose status word is another one for each started proxy."""
+    """Return an entry decision whose status word, `mood_N`, is new for each call of `moody`."""
     word = f"mood_{next(MOODS)}"
 
     def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
@@ -122,7 +126,10 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
 
 
 def _requests(plan: Plan) -> list[When]:
-    """Return a discovery with each form of the flag, a listing and a call, of the last tool."""
+    """Return a discovery with each form of the flag (none, true, false), a listing and a call.
+
+    They are about the last tool of the world.
+    """
     key, tool = list(plan.world.tools().items())[-1]
     forms = [When(do="discover", query=tool.word, include_disabled=f) for f in (None, True, False)]
     return [*forms, When(do="list"), When(do="call", tool=str(key))]
@@ -205,7 +212,7 @@ def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
-    """If the flag reveals nothing, the law on locked entries is inconclusive."""
+    """If the flag reveals nothing, the law on entries is inconclusive: no world led to any."""
     hidden = changed("hidden", sections=lambda *_: dict[str, Any]())
     with (
         trying(hidden, tmp_path) as laws,

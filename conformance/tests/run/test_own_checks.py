@@ -76,7 +76,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def done(
     python: Path, folder: Path, text: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Write the text as test_mine.py, run a module on it (`python -m ...`), return the process."""
+    """Write the text as test_mine.py and run `python -m` with these words on it.
+
+    Return the process.
+    """
     (folder / "test_mine.py").write_text(text, encoding="utf-8")
     return subprocess.run(
         [python, "-m", *arguments, "test_mine.py"],
@@ -89,13 +92,13 @@ def done(
 
 
 def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest, with the plugin and the reference as target, on this test file."""
+    """Run pytest, with the plugin and the reference as target, on a file of this text."""
     plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
     return done(python, folder, text, "pytest", *plugin, "-q")
 
 
 def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run strict mypy on this test file, with one cache for all."""
+    """Run strict mypy on a file of this text, with one cache for all; return the process."""
     return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
 
 
@@ -166,7 +169,10 @@ def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path:
 
 
 def test_the_guide_names_the_stages_and_most_names() -> None:
-    """The guide lists all shipped stages, and explains four names of the public API."""
+    """The guide lists all shipped stages, and explains four names of the public API.
+
+    That API lists no name twice.
+    """
     text = GUIDE.read_text(encoding="utf-8")
     stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
 

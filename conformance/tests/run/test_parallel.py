@@ -83,7 +83,11 @@ def untimed(document: Any) -> Any:
 
 @pytest.fixture(scope="module", params=KINDS)
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Run each kind of target in one process; return command, environment, exit code and report."""
+    """Run each kind of target in one process.
+
+    Return the command, its environment (None for this process's), its exit code and the report
+    without what depends on time.
+    """
     command, fault = KINDS[request.param]
     folder = tmp_path_factory.mktemp("alone")
     env = environment(BENT=fault) if fault else None
@@ -257,7 +261,7 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 def test_what_cannot_be_divided_is_refused(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Impossible -n and --shard, or -n for endpoints and loaders, end with exit 2, saying so."""
+    """Impossible -n and --shard, or -n for endpoints and loaders, exit with 2 and say so."""
     came = done(tmp_path, (*RUN, *arguments))
 
     assert (came.returncode, words in came.stderr) == (2, True)
@@ -282,7 +286,8 @@ def test_a_whole_run_uses_the_processors(
 ) -> None:
     """On three processors: three workers for the reference, six for others, none for a loader.
 
-    -n and the variable of the environment, in this order, override it; 1 is this process alone.
+    -n and the variable of the environment, in this order, override it; 1 is this process alone. A
+    run of some clauses uses workers only if -n asks.
     """
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)

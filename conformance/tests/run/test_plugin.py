@@ -11,7 +11,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 
 def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest with the plugin in this folder; return the finished process."""
+    """Run plain pytest with the plugin and these words in this folder; return the process."""
     return subprocess.run(
         [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
     )

@@ -1,4 +1,4 @@
-"""Progress: one line as wide as the terminal, cleared at the end; a few lines in a log."""
+"""Progress: a terminal's line and a log's lines, sentences of waits, and the time that is left."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class Stream(io.StringIO):
 
 
 def checks_run(to: Stream, log: Path, detail: Any = "usual", *, seconds: float = 0.0) -> str:
-    """Return the progress of three checks, one of which fails and one is an error."""
+    """Run three checks, which pass, fail and err, under a Progress; return what it wrote.
+
+    Each takes these seconds; `detail` is that of the run.
+    """
     with Progress(log, to, NOTHING_SECRET, detail) as progress:
         progress.pytest_xdist_node_collection_finished(["a", "b", "c"])
         for verdict in ("pass", "fail", "error"):
@@ -76,7 +79,10 @@ def checks_run(to: Stream, log: Path, detail: Any = "usual", *, seconds: float =
 
 
 def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
-    """Each text overwrites the one before; the last one clears it; nothing stays."""
+    """On a terminal each text overwrites the one before, without a line break.
+
+    The last one clears the line.
+    """
     text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.5)
 
     assert "\n" not in text
@@ -85,7 +91,7 @@ def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
 
 
 def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
-    """While nothing ends, the seconds go on."""
+    """While nothing ends, a terminal's line counts the seconds of the wait."""
     to = Stream(terminal=True)
 
     with Progress(tmp_path / "log", to, NOTHING_SECRET), during(Lock(tool="forge:add", within_s=9)):
@@ -98,7 +104,7 @@ def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
 
 
 def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
-    """It counts checks, failures and what is open."""
+    """What is not a terminal gets one line at the end, with the checks, failures and open ones."""
     text = checks_run(Stream(terminal=False), tmp_path / "log")
 
     assert text.splitlines() == ["3 of 3 checks, 0:00, 1 failed, 1 open"]
@@ -107,7 +113,7 @@ def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
 def test_a_log_gets_a_line_while_something_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says what, also while no check ends."""
+    """What is not a terminal gets a line on the wait at hand, at intervals, while no check ends."""
     monkeypatch.setattr(module, "EVERY_S", 0.3)
     to = Stream(terminal=False)
 
@@ -118,7 +124,7 @@ def test_a_log_gets_a_line_while_something_is_waited_for(
 
 
 def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It can move no cursor."""
+    """A terminal that is `dumb` gets the one line at the end, as a log does."""
     monkeypatch.setenv("TERM", "dumb")
 
     text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.3)
@@ -128,12 +134,15 @@ def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_quiet_is_silent(terminal: bool, tmp_path: Path) -> None:
-    """Not even a line is cleared."""
+    """With --quiet nothing is written, on a terminal or not."""
     assert checks_run(Stream(terminal=terminal), tmp_path / "log", "quiet", seconds=0.3) == ""
 
 
 def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
-    """Neither does the sentence that pytest ended with."""
+    """A secret written to standard output in pieces is redacted in the log.
+
+    So it is in the last line, which is the complaint.
+    """
     redactor = Redactor(["open-sesame-now"])
     with Progress(tmp_path / "log", Stream(terminal=False), redactor) as progress:
         for piece in ("ERROR: open-", "sesame", "-now\n", "last open-sesame-now"):
@@ -152,7 +161,10 @@ LONG = Status(
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("columns", [5, 20, 40, 59, 79, 119, 200])
 def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> None:
-    """Wide characters count twice, colours not at all."""
+    """A line of the terminal fits its columns; wide characters count twice, colours not at all.
+
+    With `ascii_only` all but a name's characters are ASCII.
+    """
     text = line(LONG, columns, colour=True, ascii_only=ascii_only)
 
     assert width(COLOUR.sub("", text)) <= columns
@@ -160,7 +172,7 @@ def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> Non
 
 
 def test_a_line_tells_all_there_is_to_tell() -> None:
-    """The bar, counts, times, failures, and what is done at the moment."""
+    """A line of 120 columns has a bar, counts, times, failures, open ones and what is done, cut."""
     text = line(LONG, 120, colour=False, ascii_only=True)
 
     assert text == (
@@ -170,7 +182,7 @@ def test_a_line_tells_all_there_is_to_tell() -> None:
 
 
 def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
-    """The bar makes room for failures, and fewer words say the same."""
+    """In 79 columns the bar is short, and the brief sentence of a wait is used."""
     waiting = Waiting(wait=Tools(server="mill", within_s=15), since=time.monotonic() - 7)
     whole, brief = sentence(waiting), sentence(waiting, is_brief=True)
     status = replace(
@@ -183,7 +195,7 @@ def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
 
 
 def test_a_log_line_is_not_cut() -> None:
-    """A log has no width."""
+    """A log's line has counts, times, failures, open ones and all of what is done."""
     assert log_line(LONG) == (
         "142 of 1311 checks, 1:01:40 ~2:10 left, 12 failed, 3 open, "
         "the_locked_part_of_an_answer_keeps_to_its_cap[漢字-limits-11-at-100]"
@@ -194,7 +206,7 @@ def test_a_log_line_is_not_cut() -> None:
     ("columns", "shown"), [(4, "abcd"), (3, "ab…"), (2, "a…"), (1, "…"), (0, "")]
 )
 def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
-    """What fits is left as it is."""
+    """A text beyond the columns is cut and ends with the mark; one that fits is left as it is."""
     assert cut("abcd", columns, "…") == shown
 
 
@@ -216,15 +228,22 @@ def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
     ],
 )
 def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
-    """It has the seconds so far and their limit, where there is one."""
+    """Each kind of wait has this sentence, with its seconds so far and their limit if it has one.
+
+    The seconds never exceed the limit.
+    """
     assert sentence(Waiting(wait=wait, since=time.monotonic() - 3)) == words
 
 
 def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:
-    """A target is set up by a thread of its own, others beside it."""
+    """The wait for a place is told as what the thread that sets it up waits for.
+
+    Another thread is counted beside it; with no wait there is None.
+    """
     armed, over = threading.Barrier(3), threading.Event()
 
     def set_up(place: str) -> None:
+        """Wait, as a set-up of that place, for tools of its mill until the test is over."""
         with during(Setup(place=place)), during(Tools(server=f"mill-{place}")):
             armed.wait()
             over.wait()
@@ -247,7 +266,10 @@ def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> No
 def test_the_time_left_rests_on_what_each_kind_of_check_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ten checks with targets of their own take longer than ten of a stage."""
+    """After ten checks with fresh targets of 4 s, ten on a shared stage are expected in 5 s.
+
+    Before any ended, and once the expected time is nearly over, the time is None.
+    """
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     left = TimeLeft([*["fresh"] * 10, *["later"] * 10])  # type: ignore[list-item]
@@ -271,7 +293,10 @@ RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
     columns: int, tmp_path: Path
 ) -> None:
-    """Each drawing fits; what is left of it is cleared before the report is printed."""
+    """On a real terminal each drawing is narrower than it, and cleared before the report.
+
+    Above 70 columns it has a bar.
+    """
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     words = ["run", "--check", "limits-11-at-100", "--out", str(tmp_path)]
@@ -297,6 +322,7 @@ def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
 
 
 def _read(terminal: int) -> bytes:
+    """Return the next bytes of a terminal; empty once its other end is closed."""
     try:
         return os.read(terminal, 65536)
     except OSError:  # its other end is closed

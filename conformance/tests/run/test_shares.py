@@ -107,7 +107,7 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
 def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A result file that is renamed between listing the folder and reading it is read."""
+    """A worker's file that is renamed after the folder was listed, as whole, is read."""
     writer = Writer(tmp_path, "gw0")
     writer.write(Began(7))
     writer.close()
@@ -188,7 +188,10 @@ def test_what_names_no_part_is_refused(told: str) -> None:
 
 
 def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
-    """Return exit code and last line of `report merge` on these documents: a.json, b.json, ..."""
+    """Write these documents to a.json, b.json, ...
+
+    and run `report merge` on them. Return its exit code and the last line it prints.
+    """
     paths = [tmp_path / f"{letter}.json" for letter in "abcd"[: len(documents)]]
     for path, part in zip(paths, documents, strict=True):
         path.write_text(json.dumps(part), encoding="utf-8")
@@ -233,7 +236,7 @@ WAIVER = {
 
 
 def without(document: dict[str, Any], member: str) -> dict[str, Any]:
-    """Return the object without this member."""
+    """Return a copy of the object without this member."""
     return {name: value for name, value in document.items() if name != member}
 
 
@@ -279,7 +282,10 @@ def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_pa
 
 
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
-    """Merged with an interrupted part the exit is 130, with one of a faulty suite 70."""
+    """Merged with an interrupted part the exit is 130, with one that has faults of the suite 70.
+
+    The fault is printed.
+    """
     interrupted = SECOND | {"shard": SECOND["shard"] | {"interrupted": True}}
     faulty = SECOND | {"shard": SECOND["shard"] | {"faults": ["a sentence"]}}
 

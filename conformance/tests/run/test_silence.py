@@ -1,4 +1,4 @@
-"""Silence, in several checks in a row, for which alone a target is given up."""
+"""Timeouts of several checks in a row, for which alone a target is given up."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_target_that_says_anything_is_not_given_up(between: BaseException | No
 
 
 def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
-    """Twenty checks that end with one and the same timeout error count as one: no run ends."""
+    """Twenty checks that end with the same timeout of one stage count as one: no run ends."""
     silence, stage = Timeouts(), silent()
 
     endings = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]

@@ -46,7 +46,7 @@ class FakeStarted:
 
     @property
     def settled_at(self) -> float:
-        """The time at which the target counts as settled."""
+        """The time at which the target counts as settled: its settle time after `settled_from`."""
         return self.settled_from + self.target.settle_s
 
     def taken(self) -> tuple[Finding, ...]:
@@ -165,7 +165,7 @@ def test_a_check_that_acted_is_not_called_again() -> None:
 
 
 def test_a_failure_is_told_from_answers_of_its_own() -> None:
-    """A check that fails on answers shared with another check is called again without them."""
+    """A check that fails on answers kept from another check is called again without them."""
     on = bench()
     on.started.answers[("old",)] = cast("Any", "answer")
 
@@ -240,7 +240,7 @@ def test_a_breach_needs_no_second_look() -> None:
 
 
 def test_an_ending_says_where_its_call_began() -> None:
-    """After one message in the transcript, a passing check's ending has the mark 1 as `since`."""
+    """If the transcript has one message before a check, its ending has 1 as `since`."""
     on = bench()
     on.started.transcript.record(
         edge="client", direction="sent", peer="p", raw=b"", note="", headers=()
@@ -252,7 +252,7 @@ def test_an_ending_says_where_its_call_began() -> None:
 
 
 def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> None:
-    """A reason of a million characters is cut below 20,000, and ends with their number."""
+    """A reason of a million characters is cut below 20,000, and its end has that number."""
 
     def check() -> None:
         raise Inconclusive("x" * 1_000_000)

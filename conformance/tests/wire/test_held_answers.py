@@ -1,4 +1,4 @@
-"""Held answers: large ones count for as long as something references them."""
+"""Held answers: the memory of large ones counts while something references them, up to a bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_proxy_conformance.wire.held_answers import MOST, SMALL, Held
 
 
 def answer(size: int) -> jsonrpc.Envelope:
-    """Return an answer that takes about that many bytes."""
+    """Return a JSON-RPC answer that counts as about that many bytes of memory."""
     text = b"x" * (size // jsonrpc.OF_BYTE)
     return jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"text":"%b"}}' % text)
 
@@ -38,7 +38,7 @@ def test_too_many_at_once_are_refused() -> None:
 
 
 def test_what_can_be_asked_for_again_is_let_go_first() -> None:
-    """Above the bound `release` is called, which makes room, so that nothing is raised."""
+    """Above the bound `release` is called, which makes room, so that ten answers raise nothing."""
     kept: list[jsonrpc.Envelope] = []
     held = Held(kept.clear)
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Output of programs: all of a little, the first and the last of a flood."""
+"""Output of programs: both ends of it are kept, in a log and in memory, without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ FLOOD = "import sys; sys.stdout.write('first;'); sys.stdout.write('x' * {n}); pr
 
 
 def printed(program: str, path: Path | None, redactor: Redactor = NOTHING_SECRET) -> Printed:
-    """Run a Python program and return its closed output, also written to `path` if given."""
+    """Run a Python program to its end; return its closed output, also written to `path` if given.
+
+    Secrets of the redactor are taken out.
+    """
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert child.stdout is not None
     output = Printed(child.stdout, path, redactor)
@@ -44,7 +47,7 @@ def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_pat
 
 @pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
 def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
-    """Of a file only MOST bytes of each end are kept, with a line on what is left out."""
+    """Of a file at most MOST bytes of each end are kept; a line tells if any are left out."""
     path = tmp_path / "target.log"
     path.write_bytes(b"x" * number)
 
@@ -56,7 +59,10 @@ def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 100, MOST, 3 * MOST, 50_000_000])
 def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> None:
-    """Of a flood the log has both ends, and a line with the number of bytes between them."""
+    """Of a flood the log has both ends, and between them a line with the number of bytes left out.
+
+    A short output is whole; its last bytes can be had from memory.
+    """
     path = tmp_path / "a.log"
 
     output = printed(FLOOD.format(n=number), path)
@@ -71,7 +77,7 @@ def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> None:
-    """After the log's folder is removed, the output's end is still returned from memory."""
+    """If the log and its folder are removed meanwhile, the output's end is still kept in memory."""
     place = tmp_path / "folder"
     place.mkdir()
     (place / "a.log").touch()

@@ -1,4 +1,4 @@
-"""The transcript keeps large bodies on disk, equal ones once."""
+"""Bodies in a transcript: large ones are kept on disk, read back exactly, equal ones once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcp_proxy_conformance.wire.transcript import LARGE, Message, Transcript
 
 
 def recorded(transcript: Transcript, raw: bytes) -> Message:
-    """Record one message with that body and return it."""
+    """Record one received message of the client's edge with that body; return it."""
     return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
 
 

@@ -40,7 +40,10 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
     ],
 )
 def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: str) -> None:
-    """On each wire a client lists all pages, and a call arrives once with its exact text."""
+    """On each wire a client lists all three pages, and a call arrives once.
+
+    Of the reply the text, and the result's bytes with the text decoded or emptied, are exact.
+    """
     with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
         names = [tool["name"] for tool in client.tools()]
         reply = client.call_tool("tool_1", {"x": 1})
@@ -85,7 +88,10 @@ def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) ->
 
 
 def test_both_edges_are_in_the_transcript() -> None:
-    """A call without a target between is recorded at client and upstream, with equal bytes."""
+    """A call to an upstream without a target is recorded at both edges, with equal bytes.
+
+    Notes name method, path, status and media type.
+    """
     transcript = Transcript()
     with (
         Upstreams(transcript) as own,
@@ -108,7 +114,10 @@ def test_both_edges_are_in_the_transcript() -> None:
 
 
 def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
-    """Session id, revision and own headers go with each request; `close` deletes the session."""
+    """Session id, revision and own headers go with each request after the first.
+
+    `close` deletes the session.
+    """
     transcript = Transcript()
     server = upstreams.add(UpstreamServer("forge", TOOLS))
     client = Client(server.url, transcript=transcript, headers={"Authorization": "Bearer x"})
@@ -134,7 +143,10 @@ def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
 
 
 def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
-    """A JSON-RPC error is returned on both wires; only reading its result raises."""
+    """A JSON-RPC error is returned on both wires, with HTTP 200 or 404.
+
+    Only reading the result of a call raises.
+    """
     statuses = []
     for wire in ("handshake", "stateless"):
         with Client(forge.url, transcript=Transcript(), wire=wire) as client:
@@ -161,7 +173,7 @@ def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
 
 
 def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
-    """`post` sends any bytes with replaced headers, returns the 400, and the session goes on."""
+    """`post` sends any bytes with replaced headers and returns the 400. The session goes on."""
     with Client(forge.url, transcript=Transcript()) as client:
         answer = client.post(b"{nonsense", headers={"content-type": "text/plain"})
         again = client.call_tool("tool_0")
@@ -173,7 +185,10 @@ def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
 
 
 def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
-    """Eight siblings called from eight threads have eight sessions; the original is unopened."""
+    """Eight siblings that call ten times each from threads have eight sessions.
+
+    All calls arrive; the original is unopened.
+    """
     first = Client(forge.url, transcript=Transcript(), timeout=5)
     siblings = [first.sibling() for _ in range(8)]
 

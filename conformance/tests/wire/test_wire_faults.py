@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def http(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """Return the bytes of a whole HTTP response."""
+    """Return the bytes of an HTTP response with its length; by default it is 200 and JSON."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
@@ -36,7 +36,10 @@ def chunked(*events: bytes, end: bool = True) -> bytes:
 
 
 def result(message: dict[str, Any], members: bytes = b'"content":[]') -> bytes:
-    """Return a JSON-RPC answer to that message, with these members as its result."""
+    """Return a JSON-RPC answer to that message, with these members as its result.
+
+    By default that is an empty content; a message without an id counts as 0.
+    """
     return b'{"jsonrpc":"2.0","id":%d,"result":{%b}}' % (message.get("id", 0), members)
 
 
@@ -54,7 +57,7 @@ class RawServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        """Serve each connection in a thread, until the listener is closed."""
+        """Serve each connection in a thread, and count it, until the listener is closed."""
         while True:
             try:
                 sock, _ = self._listener.accept()
@@ -65,7 +68,7 @@ class RawServer:
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
-        """Answer requests of one connection until it ends."""
+        """Answer requests of one connection until it ends; errors of the socket are ignored."""
         try:
             with sock, sock.makefile("rb") as reader:
                 while self._one(sock, reader):
@@ -74,7 +77,10 @@ class RawServer:
             pass  # the client hung up, or the test is over
 
     def _one(self, sock: socket.socket, reader: Any) -> bool:
-        """Answer one request; return whether the connection goes on."""
+        """Answer one request and record its method; return whether the connection goes on.
+
+        A None among the parts ends it.
+        """
         length, method = 0, reader.readline().split(b" ")[0]
         while (line := reader.readline()).strip():
             if line.lower().startswith(b"content-length:"):
@@ -106,7 +112,7 @@ class RawServer:
         return self._answers(message)
 
     def close(self) -> None:
-        """Stop the server, with every connection."""
+        """Stop listening and close every connection."""
         self._listener.close()
         for sock in self._live:
             sock.close()
@@ -114,7 +120,7 @@ class RawServer:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Return a function that starts servers, which end with the test."""
+    """Yield a function that starts a server with given answers; all are closed after the test."""
     servers: list[RawServer] = []
 
     def start(answers: Answers) -> RawServer:
@@ -128,7 +134,7 @@ def serve() -> Iterator[Serve]:
 
 
 def dripping(part: bytes) -> list[bytes | float | None]:
-    """Return the same part again and again, for three seconds."""
+    """Return the part sixty times, each followed by a pause, three seconds in all."""
     return [part, 0.05] * 60
 
 
@@ -136,14 +142,14 @@ NOTE = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/prompts/
 
 
 def _event(message: dict[str, Any]) -> bytes:
-    """Return the answer to a message as one event."""
+    """Return an answer with empty content to a message, as one event."""
     return b"event: message\ndata: " + result(message) + b"\n\n"
 
 
 def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
     """The answer is taken from a stream, and a notification before it kept in `before`.
 
-    All requests go over one connection.
+    All requests go over one connection, which ends with a DELETE.
     """
     server = serve(lambda m: [chunked(NOTE, _event(m))])
     with Client(server.url, transcript=Transcript()) as client:
@@ -159,7 +165,10 @@ def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
 
 @pytest.mark.parametrize("first", [b"id: 1\ndata: \n\n", b"event: ping\ndata: 12:30\n\n"])
 def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) -> None:
-    """An event with only an id, or of another type, before the answer is skipped."""
+    """An event of empty data with an id, or of another type, before the answer is skipped.
+
+    A notification is kept.
+    """
     server = serve(lambda m: [chunked(first, NOTE, b"event:\ndata: " + result(m) + b"\n\n")])
     with Client(server.url, transcript=Transcript()) as client:
         reply = client.request("tools/call")
@@ -230,7 +239,7 @@ def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answer
     ],
 )
 def test_a_lost_session_is_named(serve: Serve, body: bytes) -> None:
-    """HTTP 404 in a session raises SessionLost, unless it has the error for this very request."""
+    """HTTP 404 in a session, without an error for this very request, raises SessionLost."""
     server = serve(lambda _: [http(body, status="404 Not Found")])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
         client.request("tools/list")
@@ -256,7 +265,10 @@ DRIPS: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("phase", "answers"), DRIPS)
 def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answers) -> None:
-    """Silence, or bytes that come one by one, raise Unreachable at the request's deadline."""
+    """Silence, or bytes that come one by one, raise Unreachable at the request's deadline.
+
+    The phase is `wait` for a head, `read` for a body.
+    """
     client = Client(serve(answers).url, transcript=Transcript()).open()
     began = time.monotonic()
 
@@ -280,7 +292,10 @@ def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
 
 
 def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
-    """A kept connection closed without an answer is retried once, then Unreachable is raised."""
+    """A kept connection that closes without an answer is retried once.
+
+    After that Unreachable is raised; both sent requests are recorded.
+    """
     server = serve(lambda _: [None])
     transcript = Transcript()
     client = Client(server.url, transcript=transcript).open()
@@ -297,7 +312,7 @@ def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) 
     "members", [b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""]
 )
 def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve, members: bytes) -> None:
-    """A repeated cursor, or tools of a wrong shape, raise ProtocolFault."""
+    """A cursor that repeats, or tools that are missing or of a wrong shape, raise ProtocolFault."""
     server = serve(lambda m: [http(result(m, members))])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
         client.tools()

@@ -1,4 +1,4 @@
-"""Messages of the wire without a network: events, envelopes and the transcript."""
+"""Messages of the wire without a network: events, ids, envelopes, header values, the transcript."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _EVENTS = [
 
 @given(st.sets(st.integers(0, len(_STREAM))))
 def test_events_are_the_same_however_the_stream_is_cut(cuts: set[int]) -> None:
-    """However a stream of events is divided, even between CR and LF, the events are the same."""
+    """However a stream of events is divided, even between CR and LF, the events are the same.
+
+    Comments, other types and a cut-off event are left out.
+    """
     reader, at, events = EventReader(), 0, list[Event]()
     for cut in [*sorted(cuts), len(_STREAM)]:
         events += reader.feed(_STREAM[at:cut])
@@ -51,7 +54,10 @@ def test_ids_are_never_used_twice() -> None:
 
 
 def test_a_request_is_compact_and_keeps_the_given_bytes() -> None:
-    """A request is compact JSON with its params' bytes unchanged; without an id no `id`."""
+    """A request is compact JSON with its params' bytes unchanged.
+
+    Without an id or params it lacks them. Letters are not escaped, lone surrogates are.
+    """
     assert jsonrpc.request("m", b'{ "a": 1.0 }', 5) == (
         b'{"jsonrpc":"2.0","id":5,"method":"m","params":{ "a": 1.0 }}'
     )
@@ -90,7 +96,7 @@ def test_an_envelope_keeps_the_bytes_of_its_result() -> None:
     ],
 )
 def test_what_is_no_envelope_is_the_target_s_fault(raw: bytes) -> None:
-    """Bytes that are not one JSON-RPC message raise ProtocolFault with what was expected."""
+    """Bytes that are not one JSON-RPC message raise ProtocolFault with the expected form."""
     with pytest.raises(ProtocolFault, match=r"^expected .*, but the target sent "):
         jsonrpc.parse(raw)
 
@@ -120,7 +126,10 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:
-    """A name that a header cannot hold is wrapped in base64; a plain one is unchanged."""
+    """A name that a header cannot hold, or that looks wrapped, is wrapped in base64.
+
+    A plain one is unchanged.
+    """
     assert revisions.header_value("forge:list") == "forge:list"
     assert revisions.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
     assert revisions.header_value(" a").startswith("=?base64?")

@@ -50,7 +50,10 @@ def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None
 
 
 def test_the_text_is_exact() -> None:
-    """The text is decoded; `frame` and `exact` replace its literal and keep all other bytes."""
+    """The text is decoded; `frame` empties its literal, `exact` puts the decoded text in its place.
+
+    All other bytes are kept; error flag and structured content are read.
+    """
     members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
 
     answer = reply(members + b',"structuredContent":[1]')

@@ -25,7 +25,7 @@ def pair() -> Iterator[Pair]:
 
 
 def whole(incoming: Response) -> bytes:
-    """Read and return the rest of a response's body."""
+    """Read and return a response's body, or what is left of it."""
     return b"".join(iter(incoming.piece, b""))
 
 
@@ -143,7 +143,7 @@ def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -
     ],
 )
 def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
-    """A body that ends too early, or has a bad chunk size, raises NotHttp."""
+    """A body that ends too early, or whose chunk size is none, raises NotHttp."""
     pair[0].sendall(OK + head + b"\r\n\r\n{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -166,7 +166,10 @@ def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
 
 
 def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
-    """The body's bytes before a bad chunk are returned; then NotHttp is raised."""
+    """The body's bytes before a bad chunk are returned, then NotHttp is raised.
+
+    The connection is not kept.
+    """
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n")
     incoming = Response(pair[1])
 
@@ -204,7 +207,7 @@ def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
 def test_an_interruption_is_not_taken_for_a_fault(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """KeyboardInterrupt during the parser's callback is raised as itself."""
+    """KeyboardInterrupt in the parser's callback for a header is raised as itself."""
 
     def interrupted(*_: object) -> None:
         """Raise KeyboardInterrupt, in place of the parser's callback."""

@@ -26,7 +26,7 @@ WELCOME = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}
 
 
 def event(data: str = "", place: str = "", more: str = "") -> str:
-    """Return one event as text; `place` is its id, `more` precedes it."""
+    """Return one event as text with this data; `place` is its id, if any, `more` precedes it."""
     return f"{more}{f'id: {place}' if place else ''}\ndata: {data}\n\n".lstrip("\n")
 
 
@@ -55,7 +55,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     waiting: dict[str, Any]
 
     def do_POST(self) -> None:
-        """Answer one message: 202 to a notification, else the scripted stream or a plain result."""
+        """Answer one message, and note the time: 202 to a notification, else a stream or a result.
+
+        A call gets the scripted stream, as does a handshake if the script says so.
+        """
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.script.at.append(time.monotonic())
         if "id" not in message:
@@ -70,7 +73,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._whole(json.dumps(answer).encode())
 
     def do_GET(self) -> None:
-        """Record the request and resume the stream with the script's next text, or its status."""
+        """Record the request's headers and time.
+
+        Answer with the script's next text or its status.
+        """
         self.script.asked.append(dict(self.headers.items()))
         self.script.at.append(time.monotonic())
         if self.script.status == 200:
@@ -116,7 +122,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Script], str]]:
-    """Return a function from a script to the URL of its server."""
+    """Yield a function that starts a script's server and returns its URL.
+
+    All servers end with the test.
+    """
     servers = []
 
     def start(script: Script) -> str:
@@ -134,7 +143,7 @@ def serve() -> Iterator[Callable[[Script], str]]:
 
 
 def client(url: str, timeout: float = 5.0) -> Client:
-    """Return a client of the handshake wire."""
+    """Return a client of the handshake wire, with this timeout in seconds."""
     return Client(url, transcript=Transcript(), timeout=timeout, wire="handshake")
 
 
@@ -161,7 +170,7 @@ def test_a_closed_stream_is_taken_up_where_it_ended(
 ) -> None:
     """After a stream closed without the answer, the client resumes it by GET until it comes.
 
-    Each GET has the last event id received and the session's id.
+    Each GET has the last event id received, the session's id, and accepts event streams.
     """
     script = Script(PRIMED, list(gets), abrupt=abrupt)
 
@@ -200,7 +209,7 @@ def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], s
 def test_what_never_comes_is_not_waited_for_longer(
     more: str, serve: Callable[[Script], str]
 ) -> None:
-    """If the answer never comes, Unreachable is raised at the timeout, after few GETs."""
+    """If the answer never comes, Unreachable is raised at the timeout, after less than ten GETs."""
     script = Script(event(place="p/1", more=more), [PRIMED])
 
     with client(serve(script), timeout=1.0) as talk, pytest.raises(Unreachable, match="in time"):
@@ -224,7 +233,7 @@ def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Scrip
 
 @pytest.mark.parametrize("place", ["caf\u00e9 \U0001f600", "a b"])
 def test_an_id_of_any_letters_is_given_back(place: str, serve: Callable[[Script], str]) -> None:
-    """A non-ASCII event id is sent back in `Last-Event-ID` with its exact bytes."""
+    """An event id with spaces or other letters is sent back with the same UTF-8 bytes."""
     script = Script(event(place=place), [ANSWERED])
 
     with client(serve(script)) as talk:

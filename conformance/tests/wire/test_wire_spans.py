@@ -63,7 +63,7 @@ def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> 
     )
 )
 def test_what_json_refuses_is_malformed(raw: bytes) -> None:
-    """Bytes that the json module refuses raise Malformed; others give the same value."""
+    """Bytes either raise Malformed, or give the value that the json module reads."""
     try:
         value = spans.parse(raw).value()
     except spans.Malformed:
@@ -141,7 +141,10 @@ def test_cut_takes_overlapping_spans_in_any_order() -> None:
 
 
 def test_deeper_levels_may_be_left_out_and_read_again() -> None:
-    """Levels beyond `keep` are left out and read again by `inside`; errors in them are raised."""
+    """Levels below `keep` are left out, and read again by `inside`.
+
+    Errors in them are raised at once.
+    """
     raw = b'{"result": {"content": [{"type": "text", "text": "x"}, [1]]}}'
 
     shallow = spans.parse(raw, keep=3).at(["result", "content"])
@@ -165,7 +168,7 @@ def test_a_string_literal_decodes_to_its_text(text: str) -> None:
 
 
 def test_a_string_literal_must_be_one() -> None:
-    """Literals of other values, and a lone surrogate, raise Malformed."""
+    """Literals of other values, cut ones, and a lone surrogate raise Malformed."""
     for literal in (b"1", b'"', b'"\\ud800"', b""):
         with pytest.raises(spans.Malformed):
             spans.decode_string(literal)

@@ -43,7 +43,10 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Yield a function that makes a client of a Python program; all are closed at the end."""
+    """Yield a function that makes a client of a Python program; all are closed at the end.
+
+    Closing waits 0.1 s at each step.
+    """
     monkeypatch.setattr(program, "PATIENCE_S", 0.1)
     made: list[StdioClient] = []
 
@@ -60,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended within two seconds; a zombie has."""
+    """Whether a process ends within two seconds; a zombie counts as ended."""
     deadline = time.monotonic() + 2
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -72,7 +75,10 @@ def gone(pid: int) -> bool:
 
 
 def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
-    """Over stdio the reference is listed and called, and each line is in the transcript."""
+    """Over stdio the reference is listed and called.
+
+    Each line is in the transcript, with its method as the note of a sent one.
+    """
     (tmp_path / "f").write_text("{}", encoding="utf-8")
     command = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--listen=:0"]
     command += [f"--config={tmp_path / 'f'}", f"--data-dir={tmp_path / 'd'}"]
@@ -94,7 +100,10 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
 
 
 def test_pages_are_joined_and_notifications_kept() -> None:
-    """Over stdio all pages are listed; a notification before an answer is in its `before`."""
+    """Over stdio all pages are listed; a notification before an answer is in its `before`.
+
+    A tool that was added meanwhile can be called.
+    """
     tools = [UpstreamTool(name=f"tool_{i}") for i in range(5)]
     with Upstreams(Transcript()) as upstreams:
         forge = upstreams.add(UpstreamServer("forge", tools, page_size=2))
@@ -119,7 +128,7 @@ def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
 
 
 def test_the_program_gets_exactly_its_environment(run: Run) -> None:
-    """The program's environment is the given one, without any variable of the suite."""
+    """The program's environment is the given one, without any variable of this process."""
     client = run("greet()\nsay(result(hear(), env=dict(os.environ)))")
 
     variables = client.request("env").value()["env"]
