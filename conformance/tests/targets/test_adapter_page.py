@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.command import AdapterAnswer
 
 
@@ -40,6 +41,16 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
         "indeterminate",
     } == operations
     assert len(answers) == len(lines) / 2 == 9
+
+
+def test_the_page_says_which_operations_each_capability_needs() -> None:
+    """The table of ADAPTER.md has one row for each capability of proxies, and none besides."""
+    page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
+    table = page.partition("| capability |")[2].partition("\n\n")[0]
+
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+
+    assert sorted(rows) == sorted(CAPABILITIES)
 
 
 @pytest.mark.parametrize(
