@@ -37,9 +37,10 @@ class Job:
     outputs: dict[str, str] = field(default_factory=dict)
 
     def uses(self, values: Mapping[str, str], *, only: str | None = None) -> Job:
-        """Run the action's shell steps with these inputs, or the step of one id; return the job.
+        """Run the action's shell steps with these inputs, or only the step of that id.
 
-        A failing step ends it; the members of the job are set by what was run.
+        Return the job. A failing step ends it; what was printed, the summary, code and outputs are
+        then the job's.
         """
         document = action()
         inputs = {
@@ -117,7 +118,10 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
-    """Return the workflow commands that the runner reads in the text: name, properties, text."""
+    """Return the workflow commands that the runner reads: (name, properties, text) of each.
+
+    Those between `stop-commands` and its mark are left out.
+    """
     result, stopped = [], ""
     for line in text.splitlines():
         match = re.fullmatch(r"\s*::([^ :]+)(?: ([^:]*))?::(.*)", line)

@@ -29,7 +29,10 @@ def bent(fault: str) -> Target:
 
 
 def main(fault: str, document: str, *chosen: str) -> None:
-    """Run the wire trials of the chosen ids and write the selftest's result as JSON to DOCUMENT."""
+    """Run the wire trials of the chosen ids in front of the faulty reference, two at a time.
+
+    Writes the selftest's result as JSON to the file `document`.
+    """
     wanted = [trial for trial in wire_trials() if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:
         result = in_front_of(

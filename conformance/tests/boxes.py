@@ -52,7 +52,8 @@ def bridge(*command: str) -> None:
 def run(*words: str) -> str:
     """Start a box with the options of `docker run` and return its number as its name.
 
-    Waits until it has a network and its port is mapped; raises AssertionError for other options.
+    Waits until it has a network and its port is mapped; AssertionError for options but the known
+    ones.
     """
     options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
     rest = [word for word in words[1:] if word not in _options(words)]
@@ -82,13 +83,16 @@ def run(*words: str) -> str:
 
 
 def port(name: str, inner: str) -> str:
-    """Return the host's address, `127.0.0.1:PORT`, to which the box's port 8080 is mapped."""
+    """Return the host's address, `127.0.0.1:PORT`, to which the box's port 8080 is mapped.
+
+    No other port is known.
+    """
     assert inner == "8080/tcp"
     return f"127.0.0.1:{(BOXES / f'{name}.port').read_text(encoding='utf-8')}"
 
 
 def rm(force: str, name: str) -> str:
-    """Kill a box and the relay of its port; return its name."""
+    """Kill a box and the relay of its port, with their process groups; return its name."""
     assert force == "--force"
     for pid in json.loads((BOXES / f"{name}.json").read_bytes()):
         os.killpg(pid, signal.SIGKILL)
@@ -103,14 +107,14 @@ async def relay(bind: str, address: str, port_file: str = "") -> None:
     host, _, number = address.partition(":")
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Copy all bytes from one connection to the other, then close that."""
+        """Copy all bytes from one connection to the other, then close the latter."""
         while data := await reader.read(65_536):
             writer.write(data)
             await writer.drain()
         writer.close()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connect to the address for a new connection, and relay both directions."""
+        """Connect to the address for a new connection, relay both directions, and close it."""
         try:
             inner, to_inner = await asyncio.open_connection(host, int(number))
             both = hand_on(reader, to_inner), hand_on(inner, writer)
@@ -140,7 +144,7 @@ def _tell(place: Path, number: int) -> None:
 
 
 def _options(words: tuple[str, ...]) -> set[str]:
-    """Return the words before the image's name, `proxy`, which are docker's options."""
+    """Return the words before the image's name, `proxy`."""
     image = words.index("proxy")
     return set(words[:image])
 
@@ -155,7 +159,7 @@ def _taken(number: int) -> bool:
 
 
 def _spawned(command: list[str], **environment: str) -> int:
-    """Start a process that outlives this one, with its output in a file; return its id."""
+    """Start a process that outlives this one, its output appended to a log; return its id."""
     with (BOXES / "log").open("ab") as log:
         return subprocess.Popen(
             command,

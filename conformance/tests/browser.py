@@ -90,9 +90,9 @@ class Looking:
     seen: list[str] = field(default_factory=list)
 
     def at(self, text: str, **options: Any) -> Page:
-        """Write the text to a file and return the opened page.
+        """Write the text to a file, open it in a new browser context and return the page.
 
-        `options` are those of the browser context: window size, colours, scripts.
+        `options` are those of the context: window size, colours, scripts.
         """
         path = self.folder / "page.html"
         path.write_text(text, encoding="utf-8")
@@ -107,6 +107,6 @@ class Looking:
         return page
 
     def _note(self, url: str, own: str) -> None:
-        """Record a request for anything but the page itself."""
+        """Record the request in `seen`, unless it is for the page itself."""
         if url.partition("#")[0] != own:
             self.seen.append(f"request: {url}")

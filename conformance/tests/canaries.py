@@ -32,7 +32,7 @@ def _alone(secret: str) -> list[str]:
 def pieces(secret: str) -> set[str]:
     """Return the pieces of a secret that no text may hold: every 12 characters of each form.
 
-    Of base64, only those that do not depend on neighbouring bytes.
+    Of base64, only those that do not depend on neighbouring bytes; a shorter form is a piece whole.
     """
     shifted = [base64.b64encode(b"u:"[:n] + secret.encode()).decode()[4:-4] for n in range(3)]
     alternatives = [*_alone(secret), *shifted]
@@ -52,7 +52,7 @@ def cut(secret: str) -> list[str]:
 
 
 def told_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
-    """Return the pieces of canaries that occur, by place; only places with any.
+    """Return the pieces of canaries that occur, as lists by place; only places with any.
 
     Places are the printed texts, each file of the folder, and each rendering of its report.json.
     """

@@ -65,7 +65,7 @@ def after() -> Recording:
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Browser]:
-    """Yield a browser for the tests of one file; skip them if there is none."""
+    """Yield one browser for the tests of a file; skip them if there is none."""
     with browser() as opened_browser:
         yield opened_browser
 

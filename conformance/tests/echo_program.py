@@ -16,7 +16,10 @@ HOW = {"error": "error", "refused": "refused"}
 
 
 def handed() -> list[str]:
-    """Return all forms and excerpts of secrets in the command line and in CANARY_… variables."""
+    """Return all forms and excerpts of secrets: of words after HOW and of CANARY_… variables.
+
+    Of words those of 8 characters or more count, as do their parts behind `=`.
+    """
     values = [value for name, value in os.environ.items() if name.startswith("CANARY_")]
     words = [
         part for word in sys.argv[2:] for part in (word, word.partition("=")[2]) if len(part) > 7
@@ -26,7 +29,10 @@ def handed() -> list[str]:
 
 
 def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return an available server's outcome whose tools and error are the text."""
+    """Return an available server's outcome whose tools and error are the text.
+
+    One tool is cut at 40.
+    """
     return {
         "server_id": server["server_id"],
         "status": "available",
@@ -37,7 +43,11 @@ def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the members of the answer to a request, with the text where `how` says."""
+    """Return the members of the answer to a request, with the text where `how` says.
+
+    Hello is answered in the ways of loaders only, with all capabilities; an unknown `how` is a
+    member's name.
+    """
     if query["op"] == "hello" and how in ("strange", "loads"):
         every = ["attempts", "classifies", "retries", "stdio", "warnings"]
         return {"ok": {"capabilities": every, "name": text, "version": text[:40]}}
@@ -54,7 +64,7 @@ def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """For each line of input, print all secrets to standard error and answer in the way HOW says.
+    """For each line of input, print all secrets to standard error and answer as HOW says.
 
     `dies` exits with the secrets as the message; `line` prints one of them instead of JSON.
     """

@@ -55,7 +55,10 @@ kinds._reference = _reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Kill the process, or lose an interruption, in the check that the environment names."""
+    """Before the check that the environment names, kill the process or lose an interruption.
+
+    With FATAL_ONCE it is killed only while that file is missing, which it then is not.
+    """
     name = getattr(item, "originalname", "")
     if name == os.environ.get("DEAF"):
         with contextlib.suppress(KeyboardInterrupt):

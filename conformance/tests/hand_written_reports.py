@@ -23,7 +23,10 @@ HOSTILE = (
 
 
 def typed(document: Json) -> Report:
-    """Return the report as the typed value that a file with this JSON holds, with its causes."""
+    """Return the report that a file with this JSON holds, as a typed value.
+
+    Its causes are computed.
+    """
     report = msgspec.convert(document, Report)
     return msgspec.structs.replace(report, causes=causes(report.clauses, report.results))
 
@@ -51,7 +54,10 @@ def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
 
 
 def clause(name: str, level: str, verdict: str, reason: str = "") -> Json:
-    """Return one clause of a report as JSON, with one result; its cause follows from the reason."""
+    """Return one clause of a report as JSON, with one result.
+
+    Its cause follows from the reason if it is `left out` or that the run ended, else it has none.
+    """
     return {
         "id": name,
         "level": level,
@@ -66,12 +72,15 @@ TOO_MANY = "an answer has more locked entries than its cap allows"
 
 
 def finding(observed: object, allowed: object, path: str = "") -> Json:
-    """Return one finding (a difference) of a failing check on FR-006.cap as JSON."""
+    """Return one finding of a failing check on FR-006.cap as JSON, with path and both sides."""
     return {"path": path, "clauses": ["FR-006.cap"], "allowed": allowed, "observed": observed}
 
 
 def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 10") -> Json:
-    """Return one result as JSON: on FR-006.cap, or on FR-006.fills if it is advisory."""
+    """Return one result of test_cap as JSON: on FR-006.cap, or on FR-006.fills if it is advisory.
+
+    Its case is 11, or the text if given; a failure has a finding, evidence and the target's blame.
+    """
     return {
         "check": "test_cap",
         "case": "11" if text == "assert 11 <= 10" else text,
@@ -90,7 +99,7 @@ def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 1
 
 
 def message(direction: str, text: str) -> Json:
-    """Return one message between suite and target as JSON, whose body holds the text."""
+    """Return one message at the client's edge as JSON; its note and body hold the text."""
     return {
         "edge": "client",
         "direction": direction,

@@ -39,7 +39,7 @@ KINDS: dict[str, Callable[[], Hostile]] = {}
 
 
 def kind(name: str, **ways: Way) -> None:
-    """Register under `name` a target that answers some requests in a hostile way.
+    """Register in KINDS, under `name`, a target that answers some requests in a hostile way.
 
     The keywords are the requests: `call`, `list`, `first` (initialize), `any`, or `connect` for the
     connection itself.

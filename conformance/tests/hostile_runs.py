@@ -57,7 +57,7 @@ class Came:
 
 
 def came(folder: Path, *words: str, within_s: float) -> Came:
-    """Run the command in a process of its own in a new folder, and return what it did and took.
+    """Run the command as a process in a new folder, with --out in it; return what it did and took.
 
     It is killed after `within_s` seconds; its exit code is then -1.
     """
@@ -99,9 +99,9 @@ def runs_asked_for(
     folder: Path,
     at_once: int,
 ) -> dict[str, T]:
-    """Run on each known kind of target that some test of the session needs, several at once.
+    """Run `run` on each known kind that some test of the session needs, `at_once` at a time.
 
-    Returns the results by kind.
+    Returns the results by kind; each run gets its own folder below `folder`.
     """
     items = request.session.items
     kinds = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}

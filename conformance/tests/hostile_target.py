@@ -34,37 +34,43 @@ class Asked:
         return str(self.message.get("method", "")) if isinstance(self.message, dict) else ""
 
     async def send(self, raw: bytes) -> None:
-        """Send bytes unchanged."""
+        """Send these bytes unchanged, and wait until they can go."""
         self.writer.write(raw)
         await self.writer.drain()
 
     async def http(
         self, body: bytes, *more: str, status: str = "200 OK", media: str = "application/json"
     ) -> None:
-        """Send a whole HTTP response with this body; `more` are further header lines."""
+        """Send a whole HTTP response with this body and its length.
+
+        `more` are further header lines. By default it is 200 and JSON.
+        """
         head = [f"HTTP/1.1 {status}", f"Content-Type: {media}", f"Content-Length: {len(body)}"]
         await self.send("\r\n".join([*head, *more, "", ""]).encode("utf-8") + body)
 
     async def result(self, result: Json) -> None:
-        """Send an HTTP response with the JSON-RPC answer to the request."""
+        """Send an HTTP response with the JSON-RPC answer to the request that has this result."""
         await self.http(self.envelope(result))
 
     def envelope(self, result: Json, **members: Json) -> bytes:
-        """Return the bytes of a JSON-RPC answer to the request, with members replaced."""
+        """Return the bytes of a JSON-RPC answer with this result to the request.
+
+        `members` are replaced.
+        """
         response = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result} | members
         return json.dumps(response).encode()
 
     async def begin(self, media: str = "text/event-stream", *more: str) -> None:
-        """Send the head of a chunked response, whose chunks follow."""
+        """Send the head of a chunked 200, by default an event stream; the chunks are to follow."""
         head = ["HTTP/1.1 200 OK", f"Content-Type: {media}", "Transfer-Encoding: chunked", *more]
         await self.send("\r\n".join([*head, "", ""]).encode())
 
     async def chunk(self, data: bytes) -> None:
-        """Send one chunk."""
+        """Send one chunk of a chunked response."""
         await self.send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def cut(self) -> None:
-        """End the connection by a reset instead of a proper close."""
+        """End the connection at once by a reset instead of a proper close."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
@@ -88,7 +94,10 @@ class Hostile:
     port: int = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve the requests of one connection until it ends."""
+        """Serve one connection until it ends, after its way for `connect`, if any.
+
+        Then close it.
+        """
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             if (way := self.ways.get("connect")) is not None:
                 await way(Asked("", "", {}, {}, writer))
@@ -97,7 +106,10 @@ class Hostile:
         writer.close()
 
     async def respond(self, request: Asked) -> None:
-        """Record the request and answer it by its way, else as a well-behaved MCP server."""
+        """Record the request; answer a POST by its method's way or that for `any`.
+
+        Without one, answer as a well-behaved MCP server; another verb gets a 405.
+        """
         self.seen.append((request.path, request.headers))
         way = self.ways.get(request.method) or self.ways.get("any")
         if way is not None and request.verb == "POST":
@@ -119,7 +131,10 @@ class Hostile:
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
-    """Read one HTTP request from the connection and return it."""
+    """Read one HTTP request from the connection; header names are lower-case.
+
+    A message that is not an object, or missing, counts as empty.
+    """
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     verb, path, _ = head[0].split(" ", 2)
     pairs = (line.partition(":") for line in head[1:] if line)
@@ -179,7 +194,10 @@ def welcome(**members: Json) -> Json:
 
 
 def listed(**members: Json) -> Json:
-    """Return the three tools of tools/list; `members` are replaced in the discovery tool."""
+    """Return the three tools of tools/list.
+
+    `members` replace those of the discovery tool, the first.
+    """
     properties = {
         "query": {"type": "string"},
         "limit": {"type": "integer"},
@@ -206,7 +224,10 @@ def locked(name: str = "forge:delete_repo", **members: Json) -> Json:
 
 
 def discovered(request: Asked) -> Json:
-    """Return the document that answers a discovery call; with the flag, it lists a locked tool."""
+    """Return the document that answers a discovery call: one callable tool.
+
+    With the flag true, it also has a locked tool and its remediation.
+    """
     arguments = request.message.get("params", {}).get("arguments", {})
     document = {"query": arguments.get("query"), "tools": [entry()], "total": 1}
     if arguments.get("include_disabled") is True:

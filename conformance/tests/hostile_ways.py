@@ -32,7 +32,10 @@ PAST = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> Way:
-    """Return a way that sends a whole HTTP response with a body, fixed or made of the request."""
+    """Return a way that sends a whole HTTP response with a body, fixed or made of the request.
+
+    `more` are header lines, `members` its status and media type.
+    """
 
     async def way(request: Asked) -> None:
         await request.http(text(request) if callable(text) else text, *more, **members)
@@ -50,12 +53,12 @@ def answering(result: Json | Callable[[Asked], Json]) -> Way:
 
 
 def document(**members: Json) -> Way:
-    """Return a way that sends a discovery answer with those members, with or without the flag."""
+    """Return a way that sends a discovery answer with these members replaced, whatever the flag."""
     return answering(lambda request: texted(discovered(request) | members))
 
 
 async def silent(_: Asked) -> None:
-    """Never answer, and keep the connection open."""
+    """Never answer, and keep the connection open; the request is ignored."""
     await asyncio.Event().wait()
 
 
@@ -77,7 +80,10 @@ async def endless_body(request: Asked) -> None:
 
 
 def endless_events(event: bytes, every_s: float = 0.001) -> Way:
-    """Return a way that sends the same bytes of an event stream without an end."""
+    """Return a way that sends the same bytes of an event stream again and again without an end.
+
+    The pause between them is `every_s`.
+    """
 
     async def way(request: Asked) -> None:
         await request.begin()
@@ -89,7 +95,7 @@ def endless_events(event: bytes, every_s: float = 0.001) -> Way:
 
 
 async def huge(request: Asked) -> None:
-    """Send a JSON body of 100 MiB."""
+    """Send a JSON-RPC answer of 100 MiB in chunks."""
     await request.begin("application/json")
     await request.chunk(b'{"jsonrpc":"2.0","id":1,"result":{"x":"')
     for _ in range(HUGE // BLOCK):
@@ -112,7 +118,7 @@ def streamed(*events: bytes | Callable[[Asked], bytes]) -> Way:
 
 
 def bytes_only(text: bytes) -> Way:
-    """Return a way that sends these bytes as the response, and closes the connection."""
+    """Return a way that sends these bytes as the whole response, then closes the connection."""
 
     async def way(request: Asked) -> None:
         await request.send(text)
@@ -122,7 +128,7 @@ def bytes_only(text: bytes) -> Way:
 
 
 def cut_after(text: bytes) -> Way:
-    """Return a way that sends these bytes, if any, and resets the connection."""
+    """Return a way that sends these bytes, if any, then resets the connection after 50 ms."""
 
     async def way(request: Asked) -> None:
         if text:
@@ -134,7 +140,10 @@ def cut_after(text: bytes) -> Way:
 
 
 def every_third(status: str, *more: str) -> Way:
-    """Return a way that refuses each third request with that HTTP status, no others."""
+    """Return a way that refuses each third request with that HTTP status and header lines.
+
+    It answers the others rightly.
+    """
     number = count(1)
 
     async def way(request: Asked) -> None:
@@ -147,7 +156,10 @@ def every_third(status: str, *more: str) -> Way:
 
 
 def cut_now_and_then() -> Way:
-    """Return a way that ends every second answer to a flagged request inside its body."""
+    """Return a way that ends every second answer to a flagged request inside its body.
+
+    Other requests are answered rightly.
+    """
     number = count(1)
 
     async def way(request: Asked) -> None:
@@ -162,7 +174,7 @@ def cut_now_and_then() -> Way:
 
 
 async def asks_the_client(request: Asked) -> None:
-    """Answer by an event stream that first has five requests to the client."""
+    """Answer rightly by an event stream, in which five requests to the client come first."""
     wanted = ("sampling/createMessage", "roots/list", "elicitation/create", "ping", "no/such")
     events = [
         json.dumps({"jsonrpc": "2.0", "id": n, "method": name, "params": {}}).encode()
@@ -184,7 +196,10 @@ def nested(request: Asked) -> bytes:
 
 
 def everywhere(text: str) -> Mapping[str, Way]:
-    """Return ways by method that put the text into every string that a target chooses."""
+    """Return ways, by method, that put the text into every string that a target chooses.
+
+    They are for initialize, tools/list and tools/call.
+    """
     info = {"name": text, "version": text}
     tool = listed(description=DESCRIPTION + text, title=text)
 
@@ -207,7 +222,7 @@ async def pages(request: Asked) -> None:
 
 
 def many(number: int) -> Json:
-    """Return the entries of that many callable tools."""
+    """Return the entries of that many callable tools, `forge:tool_0` on, each with a schema."""
     return [entry(f"forge:tool_{n}", inputSchema={"type": "object"}) for n in range(number)]
 
 

@@ -18,7 +18,10 @@ FLAG, QUERY = "listed-flag-breaks", "quote-ends-the-search"
 
 
 def write(*ids: str, name: str = FILE, expires: str = "2999-01-02") -> None:
-    """Write a file of known failures to the working folder: an entry of five lines for each id."""
+    """Write a file of known failures, by default the usual one, to the working folder.
+
+    It has an entry of five lines for each id, with a reason, an issue and that expiry.
+    """
     entries = [
         f'[[deviation]]\nid = "{failure_id}"\nreason = "Known since the rewrite."\n'
         f'issue = "https://example.com/1"\nexpires = {expires}\n'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def naming(folder: Path) -> list[str]:
-    """Return the command lines of living processes but this one that name the folder."""
+    """Return the command lines that name the folder, of living processes but this one."""
     commands = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -62,7 +62,10 @@ class Installing:
     running: dict[str, subprocess.Popen[bytes]]
 
     def wait(self) -> Path:
-        """Wait for the installers and return the folder once they have filled it."""
+        """Wait up to 90 s for the installers; return the folder that they have filled.
+
+        Raises NotThere if one has failed or not ended.
+        """
         deadline = time.monotonic() + INSTALLING_S
         for name, process in self.running.items():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -75,10 +78,10 @@ class Installing:
 
 @contextmanager
 def installing(folder: Path) -> Iterator[Installing]:
-    """Start to install the proxies by pip and npm; yield the running installers.
+    """Start to install the proxies by pip and npm into the folder; yield the running installers.
 
-    They get a folder of their own, as they conflict with the suite's packages. Installers that
-    still run at the end are killed.
+    They get an environment of their own, as they conflict with the suite's packages. Installers
+    that still run at the end are killed.
     """
     venv.create(folder / "venv")
     pip = [sys.executable, "-m", "pip", "--python", str(_python(folder))]
@@ -103,7 +106,7 @@ def installing(folder: Path) -> Iterator[Installing]:
 def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Iterator[Running]:
     """Run the proxy of that name in front of the upstream until the block ends; yield its address.
 
-    `folder` holds the installed proxies; FastMCP needs none.
+    Waits up to 20 s until it listens. `folder` holds the installed proxies; FastMCP needs none.
     """
     port = _free_port()
     environment = {**os.environ, "FASTMCP_CHECK_FOR_UPDATES": "off"}
@@ -151,7 +154,7 @@ def _python(place: Path) -> Path:
 
 
 def _free_port() -> int:
-    """Return a free port outside of the range that the system hands out by itself.
+    """Return a free port from 20,000 to 31,999, which the system does not hand out by itself.
 
     So no other program takes it before the proxy does.
     """

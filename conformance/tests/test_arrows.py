@@ -28,7 +28,10 @@ Imports = Mapping[str, AbstractSet[str]]
 
 
 def imports() -> dict[str, set[str]]:
-    """Return the modules that each module of the suite's package imports anywhere, by module."""
+    """Return the other modules that each module of the suite's package imports anywhere, by module.
+
+    The package itself is left out.
+    """
     paths = {_name(path): path for path in PACKAGE.rglob("*.py")}
     return {
         name: {target for target in _targets(path, paths.keys()) if target != name}
@@ -44,7 +47,10 @@ def _name(path: Path) -> str:
 
 
 def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
-    """Yield the known modules of the package that a file imports."""
+    """Yield the known modules of the package that a file imports, repeated ones too.
+
+    An imported name counts as its module.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -58,7 +64,7 @@ def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
 
 
 def room(module: str) -> str:
-    """Return the room (folder of the package) that a module belongs to."""
+    """Return the room of a module: its folder, or that of ROOM_OF. KeyError if it has none."""
     first = module.partition(".")[0]
     return first if first in ROOMS else ROOM_OF[first]
 

@@ -81,14 +81,14 @@ def _of_runs() -> dict[str, list[str]]:
 
 
 def _of_commands() -> dict[str, list[str]]:
-    """Return every command, and the options of each that its help lists, except --help."""
+    """Return sections: every command, and for each its options that are not hidden."""
     commands = dict(_commands(main, PROGRAM))
     sections = {f"options of {path}": _options(command) for path, command in commands.items()}
     return {"commands": list(commands), **sections}
 
 
 def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all below it, each with the words that name it."""
+    """Yield (words that name it, command) of a command and of all below it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -144,7 +144,7 @@ def _schema(name: str) -> Json:
 
 
 def _nodes(node: Json) -> Iterator[dict[str, Json]]:
-    """Yield every object in a JSON value, the value itself included."""
+    """Yield every object in a JSON value, the value itself included, outer ones first."""
     if isinstance(node, dict):
         yield node
     parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -153,7 +153,10 @@ def _nodes(node: Json) -> Iterator[dict[str, Json]]:
 
 
 def differences(pinned: Names, current: Names) -> list[str]:
-    """Return a sentence for each name that is missing, or that is new where none may be added."""
+    """Return a sentence for each name that is missing, or that is new where none may be added.
+
+    They are sorted by section; names may be added to sections of schemas.
+    """
     sentences = []
     for title in sorted({*pinned, *current}):
         before, after = set(pinned.get(title, ())), set(current.get(title, ()))

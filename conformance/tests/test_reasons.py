@@ -25,7 +25,10 @@ READS = frozenset({
 
 
 def is_reason(node: ast.AST) -> bool:
-    """Whether an expression is a member, an item or a variable named `reason` or `why`."""
+    """Whether an expression is a member, an item or a variable named `reason` or `why`.
+
+    So is `str` of one.
+    """
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name in WORDS
@@ -39,8 +42,8 @@ def is_reason(node: ast.AST) -> bool:
 def readings(tree: ast.AST) -> Iterator[int]:
     """Yield the numbers of lines that read the words of a reason.
 
-    They do so by a method of texts, a pattern or a comparison; whether there is a reason may be
-    asked.
+    They do so by a method of texts, a pattern or a comparison, but for identity and for being empty
+    or None.
     """
     for node in ast.walk(tree):
         match node:

@@ -75,7 +75,10 @@ LOST: dict[types.ModuleType, str] = {
 
 
 def lose() -> None:
-    """Remove the POSIX modules and functions of the standard library from this process."""
+    """Remove POSIX modules and functions of the standard library from this process.
+
+    An import of such a module fails from then on.
+    """
     for name in MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for module, names in LOST.items():
@@ -87,7 +90,7 @@ def lose() -> None:
 def broken() -> dict[str, str]:
     """Import every module of suite and reference as if on Windows; return those that fail.
 
-    They are mapped to the error; this process is no longer usable for anything else.
+    They are mapped to the traceback's end; this process is no longer usable for anything else.
     """
     sys.platform = "win32"
     del socket.AF_UNIX

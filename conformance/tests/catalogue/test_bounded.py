@@ -34,7 +34,7 @@ def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> N
 def test_what_is_no_file_is_refused_at_once(
     words: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
-    """Each command that reads a FIFO, /dev/zero or a folder ends with exit 2 and one sentence."""
+    """Each command that is to read a FIFO, /dev/zero or a folder exits with 2 and one line."""
     path = tmp_path / "odd.toml"
     if kind == "fifo":
         os.mkfifo(path)

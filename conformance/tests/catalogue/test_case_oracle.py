@@ -1,4 +1,4 @@
-"""Cases and oracle: two interpretations of the source, made independently, that must agree."""
+"""Cases beside the oracle: they are complete, well placed, and agree with what the locks allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
-    """Return the locks on each tool when the case makes its request."""
+    """Return the locks on each tool after all steps of the case's stage."""
     return final(stage(case.given.stage))
 
 

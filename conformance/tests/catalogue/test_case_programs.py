@@ -73,7 +73,10 @@ def files(name: str) -> list[str]:
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """Return exit code, number of lines per first word, and the lines without `ok` and `skip`."""
+    """Run the program on a URL and these case files; it must print no error.
+
+    Returns exit code, number of lines by first word, and the lines without `ok` and `skip`.
+    """
     done = subprocess.run(
         [*program, url, *names],
         cwd=fixtures_dir() / "discovery",
@@ -93,7 +96,10 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
 def test_every_case_of_a_stage_holds_on_the_reference(
     program: list[str], name: str, tmp_path: Path
 ) -> None:
-    """On the reference, a page's program ends with 0: over 100 expectations hold, none is open."""
+    """On the reference, a page's program exits with 0 for all cases of a stage.
+
+    Over 100 expectations hold; none fails or is open.
+    """
     with staged(name, REFERENCE, tmp_path) as url:
         code, words, unsettled = run(program, url, files(name))
 
@@ -101,7 +107,10 @@ def test_every_case_of_a_stage_holds_on_the_reference(
 
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
-    """A cap that lets one more through is exit 1, with FAIL only where over ten are locked."""
+    """A cap that lets one more through is exit 1, with FAIL only where over ten are locked.
+
+    The line names the member `disabled_count`.
+    """
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
         code, _, unsettled = run(program, url, [f"limits/{name}.json" for name in CAPPED])

@@ -18,12 +18,12 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Return the members of one data file below fixtures/."""
+    """Return the members of a TOML file below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
 def clauses(rows: Json) -> list[Json]:
-    """Return the clauses of requirements, as plain data as in the file."""
+    """Return the clauses of these requirements, in order, as plain data."""
     return [clause for row in rows for clause in row.get("clause", [])]
 
 
@@ -65,7 +65,7 @@ def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
 
 
 def test_every_required_clause_judges_a_sentence_of_a_source() -> None:
-    """Every clause is named by a sentence of a source; a sentence without clauses says why."""
+    """Every clause is named by a sentence of a source. A sentence without clauses says why."""
     named = {name for row in sentences() for name in row.clauses}
     silent = [row.says for row in sentences() if not (row.clauses or row.unjudged)]
 
@@ -131,9 +131,9 @@ def test_profiles_that_are_judged_together_are_one() -> None:
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:
-    """`resilience` has all clauses of its catalogue in order, the basic one those of `BASIC`.
+    """`resilience` lists all clauses of its catalogue in order, `resilience-basic` those of BASIC.
 
-    A clause without a check has the reason `later`.
+    A clause without a check gives `later` as its reason.
     """
     clause_ids = [clause["id"] for clause in clauses(RESILIENCE)]
     basic = [name for name in clause_ids if {name, name.partition(".")[0]} & BASIC]
@@ -196,7 +196,10 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
     ],
 )
 def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], said: str) -> None:
-    """Citing an unknown id, both levels, or nothing raises at once, with the repair."""
+    """Citing an unknown id, both levels, or nothing raises UnknownClause or MixedLevels.
+
+    The message has the repair.
+    """
     with pytest.raises((requirement.UnknownClause, requirement.MixedLevels), match=said):
         requirement.requirement(*ids)
 

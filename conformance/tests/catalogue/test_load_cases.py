@@ -38,13 +38,13 @@ MEASURED = {
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema that other languages read load cases by."""
+    """Return the schema of load cases, as an object."""
     text = (schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def level(case: LoadCase) -> str:
-    """Return the level of a load case's clauses, `required` or `advisory`; it never mixes them."""
+    """Return the level of a load case: that of its first clause, as levels are never mixed."""
     return catalogue().clause(case.clauses[0]).level
 
 
@@ -140,7 +140,10 @@ def test_the_controls_are_as_the_walk_says() -> None:
 def test_the_walk_leaves_open_what_the_source_does(
     behaviour: Behaviour, allowed: tuple[object, object]
 ) -> None:
-    """For behaviours that the source leaves open, the walk allows several outcomes."""
+    """For three behaviours the walk allows several statuses or a range of attempts.
+
+    A stream cut before its first event is transient, after any number of attempts.
+    """
     walked = walk(LoadServer(server_id="alpha", tools=(), script=(behaviour,)), 3)
 
     assert (walked.statuses, walked.attempts) == allowed
@@ -185,7 +188,10 @@ def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
 
 
 def test_every_secret_is_handed_over() -> None:
-    """Each secret of a load case is also in what the loader is given; S1.secrets has some."""
+    """Each secret of a load case occurs in it twice, so that the loader is given it.
+
+    Cases of S1.secrets have some.
+    """
     strays = [
         secret
         for path, case in zip(FILES, CASES, strict=True)
@@ -209,7 +215,7 @@ SOUND: dict[str, Any] = {
 
 
 def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
-    """Return a case with that script, and further members of its server."""
+    """Return the sound case with that script, and these further members of its one server."""
     alpha = {"server_id": "alpha", "tools": [], "script": list(script), **server}
     return SOUND | {"given": {"max_attempts": 1, "servers": [alpha]}}
 

@@ -24,13 +24,13 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def block(language: str, words: str) -> str:
-    """Return the code block of the page, in that language, that contains these words."""
+    """Return the only code block of the page, in that language, that contains these words."""
     [text] = [text for text in blocks(PAGE, language) if words in text]
     return text
 
 
 def edit(path: Path, place: str, text: str) -> None:
-    """Replace the first match of a pattern in a file of the copy, which must have one."""
+    """Replace the first match of a pattern in a file by the text; there must be one."""
     after, count = re.subn(place, lambda _: text, path.read_text(encoding="utf-8"), count=1)
     assert count == 1, f"{path}: {place}"
     path.write_text(after, encoding="utf-8")
@@ -71,7 +71,7 @@ def run(tmp_path: Path) -> Command:
     paths = os.pathsep.join(str(tmp_path / part) for part in ("conformance", "reference"))
 
     def module(*words: str) -> subprocess.CompletedProcess[str]:
-        """Run a Python module in the copy and return the ended process."""
+        """Run a Python module with its words in the copy; return the ended process."""
         return subprocess.run(
             [sys.executable, "-m", *words], cwd=tmp_path, check=False, text=True,
             capture_output=True, timeout=280, env={**os.environ, "PYTHONPATH": paths},

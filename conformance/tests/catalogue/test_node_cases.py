@@ -27,7 +27,10 @@ main(["{}", *sys.argv[2:]])
 
 
 def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
-    """Run the JavaScript runner on these case files and that proxy; return the ended process."""
+    """Run the JavaScript runner on these case files and that proxy, by default the reference.
+
+    Returns the ended process.
+    """
     return subprocess.run(
         [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *proxy],
         capture_output=True,
@@ -58,7 +61,10 @@ def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> 
 
 
 def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
-    """From Node, two cases of each area on the reference are all ok or skipped; exit 0."""
+    """From Node, two cases of each area on the reference are all ok or skipped; exit 0.
+
+    They are on several stages.
+    """
     chosen = some_of_each_area()
 
     done = run_cases(*map(path_of, chosen))
@@ -70,7 +76,7 @@ def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
 
 
 def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
-    """A case with a wrong status gives one FAIL line, with its path and the observed value."""
+    """A case with a wrong status gives one FAIL line, with its path and observed value; exit 1."""
     case = next(
         candidate
         for candidate in cases()
@@ -91,7 +97,10 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
 
 
 def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
-    """Conforming variants that list or count fewer locked tools give no FAIL or OPEN; exit 0."""
+    """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN; exit 0.
+
+    Only with the lower cap are expectations skipped as never seen.
+    """
     resting = [case for case in cases() if case.interpretations]
 
     for name in ("cap-of-five", "note-of-shown", "default-of-five"):
@@ -105,7 +114,7 @@ def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
 
 
 def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
-    """A proxy program that is missing gives exit 2 and no line of any case."""
+    """A proxy program that is missing gives exit 2, its name, and no line of any case."""
     missing = tmp_path / "no-proxy"
     path = path_of(cases()[0])
 

@@ -48,7 +48,10 @@ def with_a_second_version(
 def test_a_clause_that_is_added_later_belongs_to_the_later_version(
     with_a_second_version: requirement.Profile,
 ) -> None:
-    """Without a version the newest profile is meant; only the newer one has the added clause."""
+    """Without a version the newest profile is meant, and only the newest is listed.
+
+    The older one lacks the added clause.
+    """
     newest, old = with_a_second_version, profile("robustness@1")
 
     assert (newest.name, LATER in newest.clauses) == ("robustness@2", True)
@@ -60,7 +63,10 @@ def test_a_clause_that_is_added_later_belongs_to_the_later_version(
 
 
 def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.Profile) -> None:
-    """Profiles joined by `+`, each in its version, have a name that looks them up again."""
+    """Profiles joined by `+`, each in its version or the newest, have a name that says so.
+
+    It looks up the same profile again.
+    """
     del with_a_second_version
 
     both = profile("discovery@1+robustness@1")
@@ -138,7 +144,7 @@ def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
 def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
     """A profile's fingerprint ignores order, text and interpretations.
 
-    It changes with a clause or with the floor.
+    It changes if a clause, or a pass of the floor, is taken away.
     """
     newest = profile("robustness")
     turned = requirement.Profile(

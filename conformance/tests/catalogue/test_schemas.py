@@ -47,18 +47,18 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Return the members of one data file below fixtures/."""
+    """Return the members of a TOML file below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
 def schema(name: str) -> dict[str, Json]:
-    """Return the content of one schema, by its name without `.schema.json`."""
+    """Return a shipped schema, by its name without `.schema.json`, as an object."""
     text = (schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def faults(name: str, instance: Json) -> list[str]:
-    """Return each place and reason for which the instance is invalid, as `path: keyword`."""
+    """Return each error of the instance under that schema as `path: keyword`, sorted."""
     known = [schema(each) for each in NAMES]
     registry: Registry[Json] = Registry().with_resources(
         (each["$id"], Resource.from_contents(each)) for each in known
@@ -68,7 +68,10 @@ def faults(name: str, instance: Json) -> list[str]:
 
 
 def unexplained(node: Json) -> list[str]:
-    """Return the properties anywhere in a schema, conditions excepted, that nothing describes."""
+    """Return the names of properties without description or reference, anywhere in a schema.
+
+    Conditions are left out.
+    """
     if not isinstance(node, dict):
         return []
     own = node.get("properties", {}).items()
@@ -121,7 +124,7 @@ KNOWN = {
 
 
 def asking(**members: Json) -> Json:
-    """Return a catalogue of one requirement whose one clause has these further members."""
+    """Return a catalogue of one requirement and one required clause with these further members."""
     return {"requirement": [ROW | {"clause": [CLAUSE | members]}]}
 
 
@@ -255,7 +258,10 @@ SAYING = {
 
 
 def nameless(node: Json) -> list[Json]:
-    """Return the parts of a schema that can refuse an answer and name no clause."""
+    """Return the parts of a schema that can refuse an answer and name no known clause.
+
+    A `type` beside properties or items does not count; nested parts are searched.
+    """
     if isinstance(node, list):
         return [part for each in node for part in nameless(each)]
     if not isinstance(node, dict):
@@ -273,7 +279,10 @@ def nameless(node: Json) -> list[Json]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
-    """Beside whatever a schema of answers refuses, a `$comment` names clauses of the catalogue."""
+    """In a schema of answers, what can refuse one has a `$comment` with clauses of the catalogue.
+
+    The document's own type needs none.
+    """
     document = schema(name)
 
     anonymous = nameless({key: part for key, part in document.items() if key != "type"})
@@ -296,7 +305,10 @@ PROGRAM = Path(__file__).parents[1] / "node" / "strict-schemas.mjs"
 def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
     tmp_path: Path,
 ) -> None:
-    """Ajv in strict mode compiles each schema without a warning, and judges as Python does."""
+    """Ajv, installed for this, compiles each schema of answers in strict mode without a warning.
+
+    It judges each sound and unsound answer as Python does.
+    """
     install = [str(strangers.NODE), str(strangers.NPM), "install", "--prefix", str(tmp_path)]
     subprocess.run(
         [*install, *strangers.NPM_OPTIONS, AJV], check=True, capture_output=True, timeout=90

@@ -23,7 +23,10 @@ each_stage = pytest.mark.parametrize("name", FILES)
 
 
 def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
-    """Return the kind of a step, in the words of ORDER, and the tools that it affects."""
+    """Return the kind of a step, in the words of ORDER or `refresh`, and the tools it affects.
+
+    Of a server's quarantine or end that is all of its tools.
+    """
     if step.add is not None:
         return "add", [ToolKey(step.server, step.add.name)]
     if step.change is not None:
@@ -36,7 +39,11 @@ def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
 
 @cache
 def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
-    """Return the locks on every tool after so many steps, in the order they were laid."""
+    """Return the locks on every tool after so many steps, in the order they were laid.
+
+    By default all steps count, as do denials at the start; an unlock takes away all locks of its
+    tools.
+    """
     world = stage(name)
     denied = {ToolKey(server.name, tool) for server in world.servers for tool in server.deny}
     held = {key: ["config"] if key in denied else [] for key in world.tools()}
@@ -64,13 +71,16 @@ def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
 
 @each_stage
 def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
-    """No made-up word of a stage resembles another word, so that a search engine confuses none."""
+    """No made-up word of a stage resembles another word of it."""
     assert list(unlike(stage(name))) == []
 
 
 @each_stage
 def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
-    """A tool's word is in its name and description, a group word in the description only."""
+    """A tool's word is in its own name and description only, a group word in descriptions only.
+
+    No other text of the stage has them.
+    """
     assert list(misplaced(stage(name))) == []
 
 
@@ -161,7 +171,7 @@ def test_alone_and_crowd_have_words_for_every_size() -> None:
 def test_no_two_tools_tie_in_plain() -> None:
     """In `plain`, SQLite's ranking gives no two tools one score for any stored query.
 
-    Descriptions differ in length; at least 60 distinct requests are stored.
+    Descriptions differ in length; 60 or more distinct requests, of known agents, are stored.
     """
     world, tools = stage("plain"), stage("plain").tools().values()
     queries = {" OR ".join(tokens(request["query"])) for request in world.requests}

@@ -30,7 +30,7 @@ def exact(body: object, frame: bytes = FRAME) -> Exact:
 
 
 def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
-    """Return a target that always answers the flag absent, or false, in the same way."""
+    """Return a target that answers form `A` (flag absent) with `absent`, others with `false`."""
     return lambda form: absent if form == "A" else false
 
 

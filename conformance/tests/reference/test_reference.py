@@ -71,7 +71,11 @@ class _World:
         return await self.http.post(self.proxy.url, json=message, headers=self.headers | headers)
 
     async def tool(self, name: str, arguments: Json, **headers: str) -> Json:
-        """Call one of the proxy's tools; return its result with its first text as `text`."""
+        """Call one of the proxy's tools.
+
+        Return its result with `text`, its first text, and `isError`. The latter is false by
+        default.
+        """
         params = {"name": name, "arguments": arguments}
         answer = await self.post({"method": "tools/call", "params": params}, **headers)
         result: Json = answer.json()["result"]
@@ -89,11 +93,14 @@ class _World:
         return {entry["name"]: "callable" for entry in document["tools"]} | locked
 
     async def call(self, name: str, **headers: str) -> Json:
-        """Call an upstream tool through the proxy and return the result."""
+        """Call an upstream tool, named `server:tool`, through the proxy, without arguments.
+
+        Return the result.
+        """
         return await self.tool("call_tool_read", {"name": name, "args_json": "{}"}, **headers)
 
     async def counts(self, server: str) -> Any:
-        """Return the counts of a server in the listing; None if it has none."""
+        """Return the counts block of a server as inspected by `get`; None if it has none."""
         got = await self.tool("upstream_servers", {"operation": "get", "name": server})
         return json.loads(got["text"])["server"].get("tools")
 
@@ -143,7 +150,11 @@ TRUSTED: Json = {"offers": ZEBRAS, "skip_quarantine": True}
 
 @_asynchronous
 async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path) -> None:
-    """A config and a user lock are revealed with their reasons; both calls are refused."""
+    """A config and a user lock are revealed with status, text and remediation.
+
+    Both calls are refused. The refusals name policy and user; only the callable tool's call
+    arrives. The counts have one of each.
+    """
     async with _running(tmp_path, {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}) as zoo:
         lock = await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
         answer = await zoo.discover("zebra hay", FLAG)
@@ -169,7 +180,7 @@ async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path)
 async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) -> None:
     """Without the flag an answer gets the note only if nothing callable and some locked matched.
 
-    The note counts all locked matches, even at limit 1.
+    The note counts all locked matches, even at limit 1, and names the flag.
     """
     denied = TRUSTED | {"disabled_tools": ["zebra_feed", "zebra_sell"]}
     async with _running(tmp_path, {"zoo": denied}) as zoo:
@@ -206,7 +217,10 @@ async def test_the_cap_is_one_decision_of_the_policy(
 
 @_asynchronous
 async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: Path) -> None:
-    """A new and a changed tool are listed without text and refused, until they are approved."""
+    """A new and a changed tool are listed without text, as pending; the call is refused.
+
+    Once all are approved they are callable, and the server has no counts.
+    """
     async with _running(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
         zoo.upstreams["zoo"].tools = [_tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
         await zoo.operate("servers/zoo/discover-tools", {})
@@ -273,9 +287,9 @@ async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: P
 
 @_asynchronous
 async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
-    """An agent gets no entry, listing or rejection that tells of a server outside its scope.
+    """An agent gets no entry of a server outside its scope, nor is that listed.
 
-    A wrong token is HTTP 401.
+    A call there is refused as one of a missing tool is. A wrong token is HTTP 401.
     """
     servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:

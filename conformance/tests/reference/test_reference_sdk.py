@@ -42,7 +42,10 @@ RETRIEVE = {"method": "tools/call", "params": {"name": "retrieve_tools"}}
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Return a config file whose only upstream speaks stdio; its new tools wait for approval."""
+    """Write a config file whose only upstream speaks stdio and gains a tool at a call.
+
+    Return its path.
+    """
     upstream = {"name": "zoo", "command": sys.executable, "args": ["-c", UPSTREAM]}
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"api_key": "K", "mcpServers": [upstream]}), encoding="utf-8")
@@ -50,7 +53,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def _command(config: Path, listen: str = "127.0.0.1:0") -> list[str]:
-    """Return the command line that serves this config at an address."""
+    """Return the command line that serves this config at an address, by default a free port."""
     flags = [f"--config={config}", "--data-dir", str(config.parent), f"--listen={listen}"]
     more = ["--enable-socket=false", "--log-level=warn"]
     return [sys.executable, "-m", "mcp_proxy_reference", "serve", *flags, *more]
@@ -71,9 +74,9 @@ def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
-    """Repeat a discovery request until tools, with arguments also locked ones, are found.
+    """Repeat a search for `zebra` until tools, with arguments also locked ones, are found.
 
-    Return the discovery answer.
+    Return that discovery answer.
     """
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})
@@ -84,7 +87,10 @@ async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
 
 
 async def _use(client: Client) -> None:
-    """List, discover and call with the client; the tool that is new afterwards awaits approval."""
+    """List, discover and call with the client.
+
+    The tool that is new after the call must await approval.
+    """
     names = [tool.name for tool in (await client.list_tools()).tools]
     before = await _found(client)
     call = {"name": "zoo:zebra_ride", "args_json": "{}"}
@@ -128,7 +134,7 @@ def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> 
 
 
 def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> None:
-    """A proxy is ready once its URL is printed, and SIGTERM ends it with exit code 0."""
+    """A proxy is ready once it printed its URL, and SIGTERM ends it within 5 s with exit code 0."""
     with _running(config) as (process, url):
         with urllib.request.urlopen(url.replace("/mcp", "/readyz")) as answer:  # noqa: S310
             ready = json.load(answer)

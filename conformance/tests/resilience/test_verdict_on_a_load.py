@@ -85,7 +85,10 @@ class Lapse:
 def test_a_lapse_that_does_not_come_again_is_no_failure(
     tmp_path: Path, verdict: str, *, confirm: bool
 ) -> None:
-    """A missing outcome in the first load alone is inconclusive; unconfirmed it is a failure."""
+    """An outcome that only the first load lacks is inconclusive if failures are confirmed.
+
+    Unconfirmed it is a failure.
+    """
     once = ChangedLoad(id="once", text="It lapses once.", tell=Lapse())
 
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)

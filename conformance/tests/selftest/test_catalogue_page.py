@@ -26,19 +26,19 @@ SEVERAL = ["", "FR-006", "FR-006.cap", "US1-1", "DM.contract-types", "T1"]
 
 
 def explain(*arguments: str) -> tuple[int, str]:
-    """Run `explain` with these arguments; return its exit code and its output."""
+    """Run `explain` with these arguments in this process; return its exit code and output."""
     done = CliRunner().invoke(main, ["explain", *arguments])
     return done.exit_code, done.output
 
 
 def section(clause_id: str) -> str:
-    """Return the part of the page that is about this clause."""
+    """Return the part of the page about this clause; empty if it has none."""
     return PAGE.partition(f'<a id="{clause_id}"></a>\n')[2].partition("\n<a id=")[0]
 
 
 @pytest.mark.parametrize("wanted", SEVERAL)
 def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
-    """On the page, whole or for one id, every link has one anchor, and no anchor is doubled."""
+    """On the page, whole or for one id, there are links, each with one anchor of its name."""
     html = RENDERER.render(page(DATA, wanted))
 
     links = set(re.findall('href="#([^"]+)"', html))
@@ -50,7 +50,10 @@ def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
 
 
 def test_every_table_has_one_number_of_columns() -> None:
-    """Every table of the page has as many cells in each row as in its head, and is rendered."""
+    """Each of the page's more than 200 tables has as many cells in each row as in its head.
+
+    Each is rendered as a table.
+    """
     tables = [
         block.rstrip().split("\n") for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
     ]
@@ -157,7 +160,10 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(
 
 
 def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:
-    """`explain` of a requirement names each of its clauses; without any, those that prove it."""
+    """`explain` of a requirement names each of its clauses, exit 0.
+
+    Of one without clauses it names those that prove it.
+    """
     code, text = explain("FR-008")
     _, proved = explain("US1-4")
 

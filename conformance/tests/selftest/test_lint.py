@@ -17,7 +17,7 @@ Bend = Callable[[dict[str, Any]], object]
 
 
 def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
-    """Write a copy of a shipped JSON file, changed by `bend`, and return its path."""
+    """Write a copy of a shipped JSON file, changed by `bend`, under its name; return its path."""
     document = json.loads((fixtures_dir() / name).read_bytes())
     bend(document)
     path = tmp_path / Path(name).name
@@ -169,7 +169,10 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
-    """A missing file, and a folder without files to lint, end with exit 2 and the reason."""
+    """A missing file exits with 2 and one line with the reason.
+
+    So does a folder without files to lint.
+    """
     code, output = lint_output(tmp_path / "none.json")
     empty, complaint = lint_output(tmp_path)
 

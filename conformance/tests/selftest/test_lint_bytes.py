@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 @st.composite
 def spliced(draw: st.DrawFn) -> bytes:
-    """Draw a shipped file with some bytes of it replaced."""
+    """Draw a shipped file with up to 40 bytes replaced by up to 8 others."""
     seed = draw(st.sampled_from(SEEDS))
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))

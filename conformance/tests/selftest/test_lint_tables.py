@@ -1,4 +1,4 @@
-"""Lint of tables of authors (requirements, profiles, interpretations, proofs), not the shipped."""
+"""Lint of tables of authors: requirements, profiles, interpretations, proofs and pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LISTING = (
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of all fixtures, for this file."""
+    """Return a copy of all fixtures, one for the tests of this file."""
     return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
 
 
@@ -125,7 +125,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
-    """Lint of a shipped TOML table in which `old` was replaced by `new` has this finding."""
+    """A shipped TOML table in which `old` was replaced by `new` has this finding; exit 1.
+
+    The table is restored.
+    """
     path = tree / name
     text = path.read_text(encoding="utf-8")
     assert old in text

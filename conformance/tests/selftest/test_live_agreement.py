@@ -25,7 +25,7 @@ PART = variants()[::8]
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
-    """Start the reference with locks of every kind; end it after the test."""
+    """Yield the reference, started with locks of every kind; it ends after the test."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
     with seeded(target, tmp_path / "live") as running:
         yield running
@@ -52,7 +52,10 @@ def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
 
 @contextmanager
 def moving(started: Started, every_s: float) -> Iterator[None]:
-    """Lock and unlock three tools by turns in a thread, every so many seconds, during the block."""
+    """Lock and unlock three tools by turns, every `every_s` seconds, during the block.
+
+    A thread does so.
+    """
     over = threading.Event()
 
     def move() -> None:
@@ -108,7 +111,7 @@ def test_a_breach_counts_only_when_it_is_seen_again(
 ) -> None:
     """A note that is missing in the first survey only leaves its check inconclusive, exit 4.
 
-    Missing in all answers it is a failure, exit 1, with its messages.
+    Missing in all answers it is a failure with its messages, exit 1.
     """
     (usual,) = (fault for fault in WIRE_FAULTS if fault.id == "note-absent")
     edit = usual.document

@@ -26,7 +26,7 @@ PROOFS = live_proofs()
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Start the reference with locks of every kind, once for this file."""
+    """Yield the reference, started with locks of every kind, once for this file's tests."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -72,7 +72,7 @@ def test_a_live_check_kills_its_fault_of_the_wire(
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
     """A live check fails on the mutant of the reference that proofs.toml lists for it.
 
-    Of five calls of one locked tool, at least one reaches that tool's upstream.
+    Of five calls of one locked tool, some reach its upstream, and no other upstream.
     """
     (fault,) = (mutant for mutant in mutants() if mutant.id == PROOFS[check])
     target = embedded(fault, settle_s=0.1)
@@ -91,5 +91,5 @@ def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Pat
 
 
 def test_ten_faults_and_more_stand_on_the_wire() -> None:
-    """At least 30 live checks are proven by mutants that rewrite answers."""
+    """At least 30 live checks are proven by mutants that rewrite answers on the wire."""
     assert sum(fault in WIRE for fault in PROOFS.values()) >= 30

@@ -14,7 +14,7 @@ BY_ID = {control.id: control for control in REMOVALS}
 
 
 def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
-    """Run the removal control of that name, changed so; return its row's cell and reason."""
+    """Run the removal control of that name, its members changed so; return its cell and reason."""
     control = replace(BY_ID[name], **change)  # type: ignore[arg-type]
     (row,) = rows([Trial(kind="control", changed=control)], folder, full=False)
     return row.cell, row.reason
@@ -32,7 +32,10 @@ def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
 def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
-    """Two removal controls, run on the unchanged reference, misbehave: their clauses pass."""
+    """Two removal controls, run on the unchanged reference, misbehave.
+
+    The reason names the clauses that pass.
+    """
     cell, why = tried(name, tmp_path, target=target)
 
     assert (cell, why.partition(":")[0].startswith("clauses")) == ("misbehaved", True)

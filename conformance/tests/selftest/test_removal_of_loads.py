@@ -32,7 +32,7 @@ def of(*prefixes: str) -> frozenset[str]:
 
 
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
-    """Return a change of servers: behaviours of these words or status codes become healthy."""
+    """Return a change of a server's script: behaviours of these words or codes become healthy."""
 
     def played(script: Script) -> Script:
         steps = [

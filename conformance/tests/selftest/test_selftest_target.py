@@ -28,7 +28,8 @@ def done(*command: str) -> subprocess.CompletedProcess[str]:
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
     """On a target with a fault of its own, a mutant with the same fault is unseeable.
 
-    So is one of an undeclared capability; another mutant is killed, and the exit is 0.
+    So is one of an undeclared capability, with that reason. Another mutant is killed by other
+    checks than the fault; exit 0.
     """
     report = tmp_path / "self.json"
     chosen = ("false-spaced", "counts-zeros", "note-of-everyone")

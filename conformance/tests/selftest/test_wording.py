@@ -1,4 +1,4 @@
-"""Sentences of failures: plain words pass, and Python is found wherever a reader would see it."""
+"""Wording of findings' sentences: begun by their clause, plain, and Python in them is found."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from mcp_proxy_conformance.targets.command import AdapterAnswer
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
-    """Each example line of ADAPTER.md fits the schema; its nine answers decode.
+    """Each example line of ADAPTER.md fits the schema.
 
-    Its requests are of every operation.
+    Its requests are of every operation; each of its nine has an answer that decodes.
     """
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -24,7 +24,10 @@ BUILTINS = "mcp_proxy_conformance.resilience.builtin."
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a Python that lacks what only POSIX systems have."""
+    """Run the command line in a Python without what only POSIX systems have; return the process.
+
+    `environment` adds variables.
+    """
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],
         cwd=folder,
@@ -39,7 +42,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Yield the running reference, a process of its own, with locks of four kinds."""
+    """Yield the reference as a process with locks of four kinds, once for this file's tests."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -47,7 +50,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
-    """Every module can be imported there, except loaders that need other packages."""
+    """Every module can be imported without POSIX, except loaders that need other packages."""
     done = run(tmp_path, "import everything")
 
     broken = {name: why for name, why in json.loads(done.stdout).items() if BUILTINS not in name}
@@ -81,7 +84,7 @@ def test_what_cannot_work_says_what_does(
 
 
 def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
-    """`run endpoint` judges a running endpoint: over 20 clauses pass, none fails."""
+    """`run endpoint` judges a running endpoint: over 20 clauses pass, none fails or errs."""
     done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())

@@ -30,7 +30,7 @@ class FakeStarted:
     closed: bool = False
 
     def close(self) -> None:
-        """Record that it was closed."""
+        """Record that the target was closed."""
         self.closed = True
 
 
@@ -43,7 +43,7 @@ class Clocked:
     made: list[FakeStarted] = field(default_factory=list)
 
     def make(self, _: World) -> Ready[None]:
-        """Return a target, made now, that claims to have taken 5 s."""
+        """Return a target, started at the clock's time, that claims to have taken 5 s."""
         self.made.append(FakeStarted(self.now))
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
@@ -91,7 +91,7 @@ def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
 
 
 def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> None:
-    """A target that is nearly too old gets a successor, which the next check is given at once.
+    """A target that is nearly too old gets a successor, which the next check is given.
 
     The old one is closed.
     """
@@ -128,7 +128,7 @@ def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) 
 
 
 def _closed_soon(started: FakeStarted) -> bool:
-    """Whether the target is closed soon; targets are ended in the background."""
+    """Whether the target is closed within 5 s, as targets are ended in the background."""
     return poll(lambda: started.closed, bool, 5)
 
 
@@ -147,7 +147,7 @@ def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocke
 
 
 def test_a_failure_that_is_kept_holds_nothing_that_was_answered() -> None:
-    """`without_frames` leaves an error without traceback, context and cause."""
+    """`without_frames` returns an error without traceback, context and cause."""
 
     def answered() -> None:
         """Raise AdapterError while another error is handled."""

@@ -18,7 +18,7 @@ DEEP = 3000
 
 
 def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> None:
-    """In a folder nested 3000 deep the reachable file is found, and all of it is removed."""
+    """Of a folder nested 3000 deep only the reachable file is found, and all of it is removed."""
     folder, here = tmp_path / "state", os.open(".", os.O_RDONLY)
     folder.mkdir()
     (folder / "a.db").write_text("x")

@@ -18,7 +18,7 @@ TRACES = {"query": spelled(TEXT)}
 
 
 def _database(path: Path, *statements: str) -> None:
-    """Execute these statements on an SQLite database in one transaction."""
+    """Execute these statements on the SQLite database of that file, in one transaction."""
     with closing(sqlite3.connect(path)) as rows, rows:
         for statement in statements:
             rows.execute(statement)
@@ -50,7 +50,10 @@ def _database(path: Path, *statements: str) -> None:
     ),
 )
 def test_a_text_is_found_as_files_may_spell_it(tmp_path: Path, raw: bytes) -> None:
-    """A text is found in any case, plain, escaped, wide, in digits, in base64 or compressed."""
+    """A text is found in any case, plain, form- or percent-encoded, in nested JSON and UTF-16.
+
+    So it is in hex digits, in base64 at any offset, or compressed by gzip.
+    """
     (tmp_path / "kept").write_bytes(raw)
 
     places = stored(tmp_path, TRACES)

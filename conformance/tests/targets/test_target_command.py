@@ -53,7 +53,7 @@ def adapters() -> Iterator[list[CommandAdapter]]:
 
 
 def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) -> CommandAdapter:
-    """Return an adapter whose program answers each request with the next of these lines.
+    """Return an adapter, listed in `made`, whose program answers each request with the next line.
 
     A line that begins with `!` is Python that the program runs instead.
     """
@@ -63,9 +63,9 @@ def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) ->
 
 
 def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """Each of the seven requests of the suite is valid under the adapter schema as received.
+    """The suite's seven requests, as received, are valid under the adapter schema.
 
-    A server over stdio is sent with its command and its allow list.
+    A server over stdio is sent with its command and its allow list; the counter is returned.
     """
     copy = tmp_path / "lines"
     keep = f"!open({str(copy)!r}, 'a').write(line); print({{}}, flush=True)"
@@ -97,7 +97,10 @@ def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[Command
 
 
 def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """A new URL in an answer gives a new access with the old headers; without any it is None."""
+    """A new URL in an answer gives a new access with the old headers.
+
+    An answer without any change gives None.
+    """
     moved = '{"id":2,"ok":{"url":"http://127.0.0.1:10/mcp"}}'
     adapter = saying(adapters, STARTED, moved, '{"id":3,"ok":{}}')
 
@@ -114,7 +117,7 @@ def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAda
 def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """An answer with headers of one agent keeps those of the other."""
+    """Answers with new headers of one agent leave the other's as they were."""
     both = world(
         server("forge", tool("zorvik_list")), agents={"junior": ("forge",), "senior": ("forge",)}
     )
@@ -326,7 +329,10 @@ def test_agents_that_nobody_asked_for_are_not_kept(
 def test_a_machine_that_lacks_something_is_asked_again(
     lasts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A start that fails for lack of resources is retried; after four tries the error says so."""
+    """A start that fails for lack of resources is retried after pauses.
+
+    After four tries TargetNotStarted names the repair.
+    """
     real, tried = subprocess.Popen, list[int]()
 
     def scarce(*words: Any, **options: Any) -> Any:

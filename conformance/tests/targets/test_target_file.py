@@ -48,7 +48,10 @@ def schema() -> dict[str, Any]:
 
 
 def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None:
-    """The file that `init` writes fits its schema and shows the real defaults."""
+    """The file that `init` writes fits its schema and shows the real defaults.
+
+    A second `init` exits with 2, as the file exists.
+    """
     done = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     again = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
@@ -84,7 +87,10 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
 
 
 def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
-    """A member's value is that of the option, else of the environment, else of the file."""
+    """A member's value is that of the option, else of the environment, else of the file.
+
+    Lists in variables are split at commas.
+    """
     text = 'kind = "mcpproxy"\nbinary = "a"\nsettle_s = 1.5\n[upstreams]\nhost = "one"\n'
     words = {
         "MCP_PROXY_CONFORMANCE_SETTLE_S": "2.5",

@@ -185,7 +185,10 @@ def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path: Path) -> None:
-    """A server quarantined by its operator, without that capability declared, is exit 2."""
+    """A target that quarantines a server, without that capability declared, exits with 2.
+
+    The sentence says to declare it.
+    """
     script = tmp_path / "adapter.py"
     script.write_text(QUARANTINING, encoding="utf-8")
     done = CliRunner().invoke(

@@ -18,7 +18,10 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-    """Post one JSON-RPC call and return the status and the headers of its answer."""
+    """Post one JSON-RPC call, or notification, to the URL.
+
+    Return status and headers of the answer.
+    """
     place = urlsplit(url)
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     if method.startswith("notifications/"):
@@ -34,7 +37,10 @@ def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: 
 
 
 def attempt(url: str, *methods: str, **headers: str) -> list[int]:
-    """Post these calls in turn and return their statuses, up to the first of 400 or more."""
+    """Post these calls in turn, with these headers; return their statuses.
+
+    A status of 400 or more ends it and is the last.
+    """
     codes: list[int] = []
     for method in methods:
         codes.append(ask(url, method, headers)[0])
@@ -44,12 +50,15 @@ def attempt(url: str, *methods: str, **headers: str) -> list[int]:
 
 
 def serving(*script: dict[str, Any], **more: Any) -> FaultServers:
-    """Return the servers of a load with one server `a` of that script."""
+    """Return the servers of a load, not started, with one server `a` of that script."""
     return FaultServers(read_scripts([{"server_id": "a", "script": script}]), **more)
 
 
 def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
-    """A script of two failures and health gives two 503 and then healthy attempts, all counted."""
+    """A script of two failures and health gives two attempts of 503, then healthy ones.
+
+    All four are counted, and each log entry has its attempt.
+    """
     with serving(UNAVAILABLE, UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *HANDSHAKE) for _ in range(4)]
         entries = [(entry.attempt, entry.method) for entry in servers.log("a")]
@@ -78,7 +87,7 @@ def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
 def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
     methods: tuple[str, ...],
 ) -> None:
-    """A stateless loader's attempts are counted by its tools/list or server/discover."""
+    """A stateless loader's attempts are counted by its first tools/list or server/discover."""
     with serving(UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *methods, **STATELESS) for _ in range(2)]
 
@@ -107,7 +116,10 @@ def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
 
 
 def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
-    """Two `initialize` of different revisions are one attempt; the same again is the next."""
+    """Two `initialize` of different revisions are one attempt with one behaviour.
+
+    The same revision again is the next.
+    """
     with serving({"do": "status", "code": 400}, HEALTHY) as servers:
         for revision in ("2026-07-28", "2025-11-25", "2025-11-25"):
             ask(servers.url("a"), "initialize", protocolVersion=revision)
@@ -127,7 +139,10 @@ def test_a_late_request_is_counted_with_its_session() -> None:
 
 
 def test_other_requests_are_noted_and_open_nothing() -> None:
-    """A GET, a DELETE and a POST that is not JSON-RPC are logged, and belong to no attempt."""
+    """A GET, a DELETE and a POST that is not JSON-RPC are logged under attempt 0.
+
+    They get 404 or 405, 200 and 400.
+    """
     with serving(HEALTHY) as servers:
         place = urlsplit(servers.url("a"))
         connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
@@ -170,7 +185,10 @@ def test_two_servers_share_an_origin_and_nothing_else() -> None:
 
 
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
-    """A cookie and a session id of two servers, sent to a third, are in the third one's log."""
+    """A cookie and a session id of two servers, sent to a third, are in the third one's log.
+
+    So is an Authorization header.
+    """
     scripts = [
         {"server_id": "cookie", "script": [{"do": "set_cookie"}]},
         {"server_id": "session", "script": [{"do": "session", "on": "any"}]},
@@ -208,7 +226,10 @@ def test_a_healed_server_is_counted_anew() -> None:
 def test_a_log_keeps_the_first_entries_and_counts_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A log keeps its first entries with long texts cut, and counts those that it dropped."""
+    """A log keeps its first two entries (here the most) with long texts cut.
+
+    Those dropped are counted, and count as attempts.
+    """
     monkeypatch.setattr(server_log, "MOST", 2)
     with serving(HEALTHY) as servers:
         for _ in range(5):

@@ -84,7 +84,7 @@ OUTLASTING: dict[str, list[dict[str, Any]]] = {
 def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Iterator[FaultServers]:
     """Yield running servers of these scripts, by name, each with a tool named `tool`.
 
-    The loader's timeout is long, so that a slow machine adds no fault.
+    The loader's timeout is `wait_s`, so long that a slow machine adds no fault.
     """
     documents = [
         {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": wait_s}
@@ -95,7 +95,7 @@ def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Ite
 
 
 def loaded(servers: FaultServers) -> list[Outcome]:
-    """Load all servers with the reference's loader, and return its outcomes."""
+    """Load all servers with the reference's loader and short pauses; return its outcomes."""
 
     def place(connection: dict[str, Any]) -> Connection:
         """Return the loader's Connection for a connection as the servers describe it."""
@@ -116,7 +116,7 @@ def loaded(servers: FaultServers) -> list[Outcome]:
 def test_the_reference_classifies_what_it_meets() -> None:
     """For each script the reference's loader has the expected status and attempts.
 
-    It claims as many attempts as were counted, and sends no cookie or session id to another server.
+    It claims as many as were counted, and sends no cookie or session id to another server.
     """
     with playing(SCRIPTS) as servers:
         outcomes = loaded(servers)
@@ -145,7 +145,10 @@ def test_the_reference_classifies_what_it_meets() -> None:
 def test_the_reference_waits_no_longer_than_it_is_told(
     name: str, status: str, attempts: int
 ) -> None:
-    """The reference's loader gives up at its timeout, and tries again."""
+    """The reference's loader gives up a silent attempt at its timeout of 0.5 s, and tries again.
+
+    It is available if the server then answers.
+    """
     with playing({name: OUTLASTING[name]}, wait_s=0.5) as servers:
         (outcome,) = loaded(servers)
 
@@ -154,7 +157,7 @@ def test_the_reference_waits_no_longer_than_it_is_told(
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
-    """The official SDK client lists a healthy server's tool, in one attempt each time."""
+    """The official SDK client lists a healthy server's tool twice; that is two attempts."""
 
     async def names(url: str) -> list[str]:
         """Return the names of the tools that the client lists."""

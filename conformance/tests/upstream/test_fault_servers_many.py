@@ -50,7 +50,7 @@ BODY = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"%b"}}' %
 
 
 def mixed(count: int) -> FaultServers:
-    """Return a load of that many servers, whose behaviours cycle through MIX."""
+    """Return a load, not started, of that many servers, whose behaviours cycle through MIX."""
     tools = [f"tool_{n}" for n in range(20)]
     return FaultServers(
         read_scripts(
@@ -82,7 +82,10 @@ def knock(connection: dict[str, Any]) -> bool:
 
 
 def rounds(count: int, pool: ThreadPoolExecutor) -> int:
-    """Start, knock at and close 200 servers, `count` times; return the number of knocks."""
+    """Start, ask and close a mixed load of 200 servers, `count` times.
+
+    Returns the number of asked connections with a local port.
+    """
     knocks = 0
     for _ in range(count):
         with mixed(MANY) as servers:
@@ -129,7 +132,10 @@ def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
 
 
 def test_what_is_kept_of_a_long_load_is_bounded() -> None:
-    """Of 600 requests of 50 kB a server keeps the first 500 log entries, and no body."""
+    """Of 600 requests of 50 kB a server keeps 500 log entries, and counts all.
+
+    It grows by less than 4 MiB.
+    """
     with mixed(1) as servers:
         place = urlsplit(servers.url("s0"))
         with socket.create_connection((place.hostname, place.port), timeout=5) as sock:
@@ -184,7 +190,7 @@ def read() -> Any:
 
 
 def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one port cannot be bound, `start` raises, and neither port nor thread is left."""
+    """If one port cannot be bound, `start` raises OSError; no port or thread is left."""
     before = held()
     bind, calls = socket.socket.bind, iter(range(100))
 

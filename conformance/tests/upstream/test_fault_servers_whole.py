@@ -19,13 +19,13 @@ LINUX_ONLY = pytest.mark.skipif(
 
 
 def server_of(word: str, **more: Any) -> FaultServers:
-    """Return a load of one server `a` whose script is this behaviour."""
+    """Return a load of one server `a` with this behaviour and a timeout of 2.5 s."""
     script = [{"do": word, **more}]
     return FaultServers(read_scripts([{"server_id": "a", "timeout_s": 2.5, "script": script}]))
 
 
 def dial(servers: FaultServers, patience: float = 5.0) -> socket.socket:
-    """Connect to the server's port and return the socket."""
+    """Connect to the server's port within `patience` seconds; return the socket."""
     place = urlsplit(servers.url("a"))
     return socket.create_connection((place.hostname, place.port), timeout=patience)
 
@@ -50,7 +50,10 @@ def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
 
 @LINUX_ONLY
 def test_a_full_backlog_takes_no_connection() -> None:
-    """Connecting to a port of `backlog` times out; after `heal` it succeeds."""
+    """Connecting to a port of `backlog` times out; after `heal` it succeeds.
+
+    Attempts cannot be counted.
+    """
     with server_of("backlog") as servers:
         for _ in range(3):
             with pytest.raises(TimeoutError):
@@ -84,7 +87,10 @@ def test_a_banner_greets_on_accept_and_waits() -> None:
 
 
 def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
-    """The https URL of `plain_for_tls` leads to a port where a TLS handshake fails."""
+    """The https URL of `plain_for_tls` leads to a port where a TLS handshake fails.
+
+    The connection is logged.
+    """
     with server_of("plain_for_tls") as servers:
         with dial(servers) as sock, pytest.raises(ssl.SSLError):
             ssl.create_default_context().wrap_socket(sock, server_hostname="localhost")
@@ -94,7 +100,10 @@ def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
 
 
 def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
-    """The host of `unresolvable` does not resolve; where it might, `unmet` says so."""
+    """The host of `unresolvable`, `nobody.invalid`, does not resolve; attempts are not counted.
+
+    Skipped where it might resolve.
+    """
     with server_of("unresolvable") as servers:
         if unmet := servers.unmet("a"):
             pytest.skip(unmet)
@@ -184,9 +193,9 @@ def test_a_process_that_exits_does_so_at_once() -> None:
 
 
 def test_a_process_that_prints_garbage_lives_on() -> None:
-    """The command of `stdio_garbage` prints lines that are not JSON, and answers nothing.
+    """The command of `stdio_garbage` prints three lines, one not JSON, and answers nothing.
 
-    It runs until its input ends.
+    It runs until its input ends, and counts as an attempt.
     """
     with server_of("stdio_garbage") as servers:
         command = servers.connection("a")["command"]

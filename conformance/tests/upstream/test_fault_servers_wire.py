@@ -30,7 +30,10 @@ INITIALIZE = call("initialize", protocolVersion="2025-11-25")
 
 
 def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, str]:
-    """Return the answer to one request, and the end: `fin`, `rst`, or `open` after the patience."""
+    """Return the bytes of the answer to one POST, and how it ended.
+
+    That is `fin`, `rst`, or `open` if nothing came for `patience` seconds.
+    """
     place, got = urlsplit(url), b""
     head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(message)}\r\nConnection: close"
     with socket.create_connection((place.hostname, place.port), timeout=patience) as sock:
@@ -46,7 +49,7 @@ def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, st
 
 
 def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
-    """Return status with media type, the headers by lower-case name, and the body."""
+    """Return status with media type, headers by lower-case name, and body of an HTTP response."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
@@ -54,12 +57,12 @@ def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
 
 
 def server_of(played: dict[str, Any]) -> FaultServers:
-    """Return a load of one server `a`, with a tool `add`, that plays this behaviour."""
+    """Return a load, not started, of one server `a` with a tool `add` that plays this behaviour."""
     return FaultServers(read_scripts([{"server_id": "a", "tools": ["add"], "script": [played]}]))
 
 
 def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
-    """Return what `exchange` gives for one request to a server of that behaviour."""
+    """Return what `exchange` gives for one request, by default `initialize`, to such a server."""
     with server_of(played) as servers:
         return exchange(servers.url("a"), message)
 
@@ -88,7 +91,7 @@ def test_silence_is_silent_and_stays_open() -> None:
 @pytest.mark.parametrize("by", ["fin", "rst"])
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list"])
 def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
-    """`cut_json` sends fewer bytes than announced, and then ends by FIN or RST."""
+    """`cut_json` on each method sends some bytes, fewer than announced, then ends by FIN or RST."""
     with server_of({"do": "cut_json", "by": by, "on": on}) as servers:
         exchange(servers.url("a"), INITIALIZE)
         raw, end = exchange(servers.url("a"), call(on))
@@ -101,7 +104,10 @@ def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
 @pytest.mark.parametrize("by", ["fin", "rst"])
 @pytest.mark.parametrize("where", ["before", "inside"])
 def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -> None:
-    """`cut_sse` sends a chunked stream without a whole event or last chunk."""
+    """`cut_sse` sends a chunked stream without a whole event or last chunk.
+
+    Cut `inside`, the event has begun; it ends by FIN or RST.
+    """
     raw, end = met({"do": "cut_sse", "where": where, "by": by})
     kind, headers, body = parts(raw)
 
@@ -219,7 +225,7 @@ def test_a_server_that_logs_says_so() -> None:
 
 
 def test_many_threads_may_read_scripts_at_once() -> None:
-    """Twelve threads that read scripts at once do not crash the interpreter."""
+    """Twelve threads that read scripts at once do not crash the interpreter, in three processes."""
     code = (
         "import sys, threading; sys.setswitchinterval(1e-6)\n"
         "from mcp_proxy_conformance.upstream.faults import read_scripts\n"
@@ -346,7 +352,10 @@ def test_a_redirect_leads_to_another_server() -> None:
 
 
 def test_a_healthy_server_lists_its_tools_in_both_eras() -> None:
-    """A healthy server lists its tool with a handshake and without one, and hands out a session."""
+    """A healthy server lists its tool to a handshake's client and to a stateless one.
+
+    Only the latter gets a `resultType`; a handshake gets a session id.
+    """
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     with server_of({"do": "healthy"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])

@@ -47,7 +47,7 @@ async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
 
 
 async def _answer(port: int, sent: bytes) -> bytes:
-    """Return the first line of the answer; nothing if the connection is closed instead."""
+    """Return the first line of the answer to these bytes; nothing if the connection is closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)

@@ -41,7 +41,7 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
 
 
 def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **headers: str) -> Any:
-    """Send one plain HTTP request; return status and body."""
+    """Send one plain HTTP request to the server; return status and body of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     try:
         connection.request(method, path, body, headers)
@@ -52,7 +52,7 @@ def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **hea
 
 
 def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> None:
-    """GET is 405, DELETE 200, and any other path 404."""
+    """GET is 405, DELETE 200, and any other path 404, whatever the method."""
     assert [
         ask(forge, "GET", "/mcp")[0],
         ask(forge, "DELETE", "/mcp")[0],
@@ -114,7 +114,7 @@ def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
 
 
 def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
-    """Two chunked requests on one connection are both answered."""
+    """Two chunked requests, with extension and trailer, on one connection are both answered."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     request = b"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     request += b"%x\r\n%b\r\n%x;x=y\r\n%b\r\n0\r\nT: x\r\n\r\n" % (9, body[:9], 31, body[9:])
@@ -128,9 +128,9 @@ def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
 
 
 def test_tools_change_while_it_runs(forge: UpstreamServer) -> None:
-    """Changed, added and removed tools show in the next listing.
+    """Changed, added and removed tools show in the next listing, with annotations.
 
-    A call of a removed tool is refused, and counted.
+    A call of a removed tool is refused, and counted; so are the listings.
     """
     with Client(forge.url, transcript=Transcript()) as client:
         client.tools()
@@ -171,7 +171,10 @@ def test_no_tools_are_an_empty_page(upstreams: Upstreams) -> None:
 
 
 def test_a_page_that_nobody_asked_for_is_known() -> None:
-    """`unasked_page` names a tool's page once the first was requested, until it is too."""
+    """`unasked_page` is 0 for a tool on a page that was asked for, and before any was.
+
+    Else it is the number of the tool's page.
+    """
     state = ServerState("forge", [UpstreamTool(name="one"), UpstreamTool(name="two")], page_size=1)
     before = state.unasked_page("two")
     state.page(None)
@@ -217,7 +220,7 @@ def test_each_message_is_recorded_under_the_server_s_name(
 
 
 def test_all_ends_in_silence_with_connections_open(recwarn: pytest.WarningsRecorder) -> None:
-    """Closing with unread answers and half requests leaves no thread, port or warning."""
+    """Closing twice with unread answers and half requests leaves no thread, port or warning."""
     threads = threading.active_count()
     upstreams = Upstreams(Transcript()).start()
     tools = [UpstreamTool(name=f"t{i}", description="x" * 10_000) for i in range(500)]

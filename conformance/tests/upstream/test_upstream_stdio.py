@@ -54,15 +54,15 @@ class Shim:
         return heard
 
     def end(self) -> tuple[int, bytes]:
-        """Close its input; return its exit code and its error output."""
+        """Close its input and wait up to 5 s; return its exit code and its error output."""
         _, complaints = self.process.communicate(timeout=5)
         return self.process.returncode, complaints
 
 
 def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
-    """Over its process a server answers, counts a call and announces removed tools.
+    """Over its process a server shakes hands, counts a call, and announces removed tools.
 
-    The process ends with 0 at the end of its input.
+    The process ends with 0, silently, at the end of its input.
     """
     shim = Shim(forge.command)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}

@@ -17,25 +17,28 @@ STATES = {"forge:drop": USER, "forge:wipe": (*CONFIG, *USER), "barn:seal": (*CON
 
 
 def finding(*clauses: str, path: str = "", state: Sequence[str] = (), **members: Any) -> Finding:
-    """Return a finding that breaks these clauses, about one tool in that state if it is named."""
+    """Return a finding that breaks these clauses, about one tool in that state, if given."""
     matters = (Matter(name=f"forge:{'-'.join(state)}", state=tuple(state)),) if state else ()
     return Finding(path=path, clauses=clauses, about=matters, **members)
 
 
 def failed(check: str, *findings: Finding, **members: Any) -> Result:
-    """Return a failed result with these findings."""
+    """Return a failed result with these findings, on all clauses that they break."""
     clauses = dict.fromkeys(clause for found in findings for clause in found.clauses)
     return result(check, "fail", *clauses, findings=findings, **members)
 
 
 def result(check: str, verdict: Any, *clauses: str, reason: str = "", **members: Any) -> Result:
-    """Return a required result, unless `members` say otherwise."""
+    """Return a result of that check and verdict on these clauses.
+
+    It is required, without a case, on the stage `mixed`, unless `members` say otherwise.
+    """
     own = {"case": None, "level": "required", "stage": "mixed"} | members
     return Result(check=check, clauses=clauses, verdict=verdict, reason=reason, **own)
 
 
 def found(*results: Result) -> list[RootCause]:
-    """Return the causes of results, of a profile that has their clauses in order of occurrence."""
+    """Return the causes of results, in a profile of just their clauses in order of occurrence."""
     known = dict.fromkeys(clause for each in results for clause in each.clauses)
     firm = {clause for each in results if each.verdict == "fail" for clause in each.clauses}
     clauses = [
@@ -47,7 +50,7 @@ def found(*results: Result) -> list[RootCause]:
 
 
 def ids(*results: Result) -> dict[str, tuple[str, ...]]:
-    """Return the failures of each cause by its id."""
+    """Return the failing results of each cause, by the cause's id."""
     return {cause.id: cause.results for cause in found(*results)}
 
 
@@ -57,7 +60,10 @@ OF_TWO = finding("FR-004.precedence", state=(*CONFIG, *USER), observed="absent")
 
 
 def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() -> None:
-    """Whatever clause the absence breaks, and whatever else locks the tool."""
+    """Three failures on absent tools of the user's lock are one cause.
+
+    It counts whatever clause the absence breaks, and whatever else locks the tool.
+    """
     (cause,) = found(failed("a", ABSENT), failed("b", BY_WORD), failed("c", OF_TWO))
 
     assert (cause.id, cause.rule, cause.clause) == (
@@ -83,7 +89,7 @@ def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding)
 
 
 def test_a_lock_that_some_result_shows_revealed_is_not_said_to_be_never_revealed() -> None:
-    """One result in which the clause holds is enough."""
+    """If one result observed the clause to hold, an absent tool's failure stands alone."""
     held = result("b", "pass", observed=("FR-001.reveals-user",))
 
     (cause,) = found(failed("a", ABSENT), held)
@@ -100,7 +106,10 @@ TEXT = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Ask for 
 
 
 def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None:
-    """In a status, in counts, in a refusal; and what breaks the same clauses of the same tools."""
+    """One status taken for another is one cause in a status, in counts and in a refusal.
+
+    A bare finding that breaks the same clause of the same tool belongs to it.
+    """
     bare = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Not yet.")
 
     wrong = {"a": STATUS, "b": COUNTS, "c": TEXT, "d": bare}
@@ -134,7 +143,10 @@ def test_one_lock_is_taken_for_another_where_both_are_known(
 
 
 def test_a_clause_that_others_break_in_the_same_findings_only_follows_from_it() -> None:
-    """What a finding breaks besides has no cause of its own, unless other findings break it."""
+    """A clause broken only in findings that break another one too has no cause of its own.
+
+    It has one if another finding breaks it alone.
+    """
     both = finding("FR-001.default-off", "FR-002.no-section")
     alone = finding("FR-002.no-section")
 
@@ -148,7 +160,10 @@ def test_a_clause_that_others_break_in_the_same_findings_only_follows_from_it() 
 
 
 def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
-    """A loader's class, attempts and warnings of one signal; another signal stands alone."""
+    """Failures about servers with one signal, on whatever clauses, are one cause.
+
+    Another signal stands alone.
+    """
     reset = ("reset",)
     (first, second) = found(
         failed("a", finding("T2.cut", state=reset)),
@@ -173,7 +188,10 @@ def test_clauses_that_one_text_breaks_are_one_cause() -> None:
 
 
 def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> None:
-    """Its clauses stand under that cause, without those that fail anyway."""
+    """An inconclusive result stands under the cause that breaks a clause that it needs.
+
+    Its own clauses that are broken anyway are not listed as left open.
+    """
     waits = result("b", "inconclusive", "FR-009.note", "FR-001.reveals-user",
                    needs=("FR-001.reveals-user",))  # fmt: skip
 
@@ -183,7 +201,7 @@ def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> No
 
 
 def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None:
-    """Those with the same cause and reason are one; all come after the failures."""
+    """Inconclusive results of one cause and reason are one cause, after those of failures."""
     open_ = [result(name, "inconclusive", "FR-009.note", cause="control", reason="no match")
              for name in "bc"]  # fmt: skip
 
@@ -196,7 +214,7 @@ def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None
 
 
 def test_advisory_failures_have_no_cause_and_waived_ones_come_last() -> None:
-    """What never counts is not grouped; a known failure still explains what it leaves open."""
+    """An advisory failure has no cause; the cause of a waived one is marked and comes last."""
     aside = failed("a", finding("FR-001.by-description"), level="advisory")
     known = msgspec.structs.replace(failed("b", ABSENT), verdict="waived")
 
@@ -206,7 +224,7 @@ def test_advisory_failures_have_no_cause_and_waived_ones_come_last() -> None:
 
 
 def test_no_two_causes_have_one_id() -> None:
-    """A further cause of the same id has a number."""
+    """A second cause of the same id gets the suffix `-2`."""
     open_ = [result(name, "inconclusive", "FR-009.note", reason=name) for name in "ab"]
 
     assert [cause.id for cause in found(*open_)] == ["inconclusive-fr-009-note",
@@ -224,7 +242,10 @@ def test_no_two_causes_have_one_id() -> None:
 def test_a_finding_is_about_the_tools_that_it_names(
     path: str, allowed: object, observed: object, names: list[str]
 ) -> None:
-    """By whole names in its path, else by those in which its sides differ."""
+    """A finding is about tools named whole in its path, else about those in which its sides differ.
+
+    It is about none if no name is whole.
+    """
     wrong = Finding(path=path, clauses=("FR-004.enum",), allowed=allowed, observed=observed)
 
     assert [matter.name for matter in about(wrong, STATES).about] == names

@@ -25,7 +25,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
 def known(wanted: str, line: int = 1) -> Deviation:
-    """Return a known failure of that id, not expired, at that line of known.toml."""
+    """Return a known failure of that id, which expires in 2999, at that line of known.toml."""
     return Deviation(
         id=wanted,
         reason="Known since the rewrite.",
@@ -37,7 +37,10 @@ def known(wanted: str, line: int = 1) -> Deviation:
 
 
 def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -> Result:
-    """Return a result of test_x on these clauses, else on the flag's of robustness."""
+    """Return a required result of test_x on these clauses, by default on ROB.flag.
+
+    `members` replace its members.
+    """
     made = Result(
         check="test_x",
         case=None,
@@ -54,7 +57,11 @@ def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -
 def reported(
     *deviations: Deviation, other: tuple[Result, ...] = (), **state: Any
 ) -> dict[str, Any]:
-    """Return the report of a run of the robustness profile: all but `other` pass."""
+    """Return the report of a run of the robustness profile, in which all but `other` passes.
+
+    These deviations are applied; `state` replaces members of the run's state. The report must fit
+    its schema.
+    """
     judged = profile("robustness")
     cited = {clause for broken_result in other for clause in broken_result.clauses}
     rest = [
@@ -166,7 +173,7 @@ def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
 
 
 def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
-    """In a run that left checks out, an entry whose clause passes is unobserved, not stale."""
+    """In a run that left something out, an entry whose clause passes is unobserved, not stale."""
     (waiver,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
 
     assert waiver.state == "unobserved"

@@ -33,7 +33,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def complaints(text: str | bytes) -> list[str]:
-    """Return the lines of the error that a file of this content raises."""
+    """Write this content to known.toml.
+
+    Return the lines of the BadDeviations that reading it raises.
+    """
     KNOWN.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadDeviations) as refused:
         read(KNOWN, DAY)
@@ -77,7 +80,7 @@ def test_a_file_may_name_no_failure(text: str) -> None:
 
 
 def swapped(old: str, new: str) -> str:
-    """Return the example entry with one part replaced."""
+    """Return the example entry with one part, which must occur once, replaced."""
     assert CAP.count(old) == 1
     return CAP.replace(old, new)
 
@@ -116,7 +119,7 @@ def swapped(old: str, new: str) -> str:
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     text: str | bytes, line: int, words: str
 ) -> None:
-    """A malformed file gives one sentence with its line, and `deviations check` exits with 2."""
+    """A malformed file raises one sentence with its line; `deviations check` then exits with 2."""
     (sentence,) = complaints(text)
 
     assert sentence.startswith(f"known.toml:{line}: {words}")
@@ -187,7 +190,10 @@ def test_clauses_checks_and_cases_of_every_profile_can_be_named(wanted: str) -> 
 
 
 def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day after, in UTC, it has expired, which is reported with its line and is exit 5."""
+    """On its last day an entry is read.
+
+    The day after, `deviations check` exits with 5 and its line.
+    """
     KNOWN.write_text(CAP, encoding="utf-8")
     held = read(KNOWN, date(2026, 11, 22))
     monkeypatch.setattr(reader, "today", lambda: date(2026, 11, 23))
@@ -216,7 +222,10 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """Faults of two entries are told in one error; a malformed one makes it exit 2."""
+    """An expired entry and another's malformed link are told in one error; exit 2, not 5.
+
+    The unknown id of the latter is left out.
+    """
     sentences = complaints(
         swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
     )

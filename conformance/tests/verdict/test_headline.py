@@ -51,7 +51,10 @@ def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
 
 
 def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
-    """Return the record of a finished discovery run with these results and this state."""
+    """Return the record of a discovery run with these results and this state.
+
+    It has all capabilities unless given.
+    """
     return RunRecord(
         target=TargetFacts(kind="reference", capabilities=capabilities),
         profile=profile("discovery"),
@@ -110,7 +113,7 @@ def test_the_only_check_of_a_run_passes_by_name() -> None:
      (run(cut_short="late"), "pass")],
 )  # fmt: skip
 def test_a_run_that_was_cut_short_says_so(made: RunRecord, verdict: Verdict) -> None:
-    """The reason of a run that was cut short ends so, whatever it found before."""
+    """The reason of a run that was cut short ends with that, whether it failed, erred or passed."""
     assert outcome(made, clauses(cap=verdict)).why.endswith("the run was cut short: late")
 
 

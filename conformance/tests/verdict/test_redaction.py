@@ -1,4 +1,4 @@
-"""Redaction: secrets are removed whole, encoded, or cut; other text is unchanged."""
+"""Redaction: secrets are removed whole, encoded or cut; credentials told from environments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=F
 
 
 def fragments(text: str) -> set[str]:
-    """Return every piece of the text that is as secret as the whole."""
+    """Return every piece of FRAGMENT characters of the text, each as secret as the whole."""
     return {text[at : at + FRAGMENT] for at in range(len(text) - FRAGMENT + 1)}
 
 
@@ -49,7 +49,10 @@ def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
 
 @given(st.text(), st.text(min_size=4))
 def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
-    """A text without the secret, or with no secret known, is unchanged."""
+    """A text without the secret is unchanged.
+
+    So is any text if no secret is known, and an empty one.
+    """
     words = "an ordinary sentence, and a path: /usr/lib/python3"
 
     assert Redactor(["another-secret-altogether"]).text(words) == words

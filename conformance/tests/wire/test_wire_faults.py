@@ -99,7 +99,10 @@ class RawServer:
         return True
 
     def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
-        """Return what is sent to a message: handshake and DELETE go well; else `answers`."""
+        """Return what is sent to a message: an accepted handshake, else `answers`.
+
+        A request without a method gets an empty 200.
+        """
         match message.get("method"):
             case "initialize":
                 body = result(message, b'"protocolVersion":"2025-06-18"')

@@ -1,4 +1,4 @@
-"""Spans agree with the json module, and what it tolerates beyond JSON is malformed."""
+"""Spans of values in JSON bytes agree with the json module; lookups, cuts, malformed documents."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     made: list[StdioClient] = []
 
     def start(code: str, transcript: Transcript | None = None, timeout: float = 5) -> StdioClient:
-        """Return a client of a program: MCP, which has its functions, followed by `code`."""
+        """Return an unopened client of a program: MCP, with functions to speak, then `code`."""
         command = [sys.executable, "-I", "-S", "-c", MCP + code]
         own, env = transcript or Transcript(), {"SEEN": "yes"}
         made.append(StdioClient(command, env=env, transcript=own, timeout=timeout))
