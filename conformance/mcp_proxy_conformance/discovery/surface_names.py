@@ -14,6 +14,8 @@ SHOWN, LONGEST_NAME, LONGEST_VALUE = 8, 200, 120
 SEARCHES = ("search", "find", "discover", "retrieve")
 """Parts of the names of tools that find tools."""
 FILE = "in the target file"
+GIVEN_FILE = "in a target file (`init` writes one), given with --target-file"
+"""The place of a name, for a target that has a target file and for one that has none yet."""
 
 Body = Mapping[str, Any]
 
@@ -259,15 +261,18 @@ class Sightings:
         elif names := [name for name, value in entry.items() if value == server]:
             self.instead.setdefault("server_name", (names[0], server))
 
-    def misnamed(self) -> str:
-        """Return a sentence on the first member that came under another name only, or ""."""
+    def misnamed(self, place: str = FILE) -> str:
+        """Return a sentence on the first member that came under another name only, or "".
+
+        It says where the name is to be set: `place`.
+        """
         for what, (name, value) in self.instead.items():
             if what not in self.declared:
                 return (
                     f"no answer has the member {getattr(self.members, what)!r} as declared, but"
                     f" {cut(name, LONGEST_NAME)!r} holds what it is for"
                     f" ({cut(repr(value), LONGEST_VALUE)}); set surface.members.{what} to that name"
-                    f" {FILE}, or correct the target"
+                    f" {place}, or correct the target"
                 )
         return ""
 

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -297,3 +298,67 @@ def test_an_argument_that_cannot_be_chosen_is_asked_for(
     result = look(server({"result": {"tools": [entry]}}), *options)
 
     assert (result.exit_code, "with --query-argument" in result.stdout) == (2, True)
+
+
+LOCKED = [{"name": "wipe", "server": "forge", "status": "disabled_by_config"}]
+REMEDIES = {"disabled_by_config": "The operator denies this tool; only the operator can lift it."}
+HINT = "1 matching tool is locked; see it with include_disabled=true."
+
+
+def renamed(disabled: str, remediation: str, note: str) -> Tell:
+    """Return a `tell`: an endpoint with one locked tool, and these names of the three members."""
+    properties = {"query": {"type": "string"}, "include_disabled": {"type": "boolean"}}
+    tool = {"name": "retrieve_tools", "inputSchema": {"type": "object", "properties": properties}}
+
+    def tell(method: str, message: dict[str, Any]) -> Told:
+        if message.get("method") != "tools/call":
+            return server({"result": {"tools": [tool]}}, capabilities={"tools": {}})(
+                method, message
+            )
+        arguments = message["params"].get("arguments", {})
+        body: dict[str, Any] = {"tools": []}
+        if "wipe" in str(arguments.get("query")):
+            is_flagged = arguments.get("include_disabled") is True
+            body |= {disabled: LOCKED, remediation: REMEDIES} if is_flagged else {note: HINT}
+        return _answer(
+            message, {"result": {"content": [{"type": "text", "text": json.dumps(body)}]}}
+        )
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("names", "member", "shown"),
+    [
+        (("disabled", "remediation", "hint"), "note", "hint"),
+        (("disabled", "fixes", "notice"), "remediation", "fixes"),
+        (("locked", "remediation", "notice"), "disabled", "locked"),
+    ],
+)
+def test_a_member_of_another_name_is_asked_for(
+    names: tuple[str, str, str], member: str, shown: str
+) -> None:
+    """A note, map or section under another name exits with 2; the sentence names --target-file.
+
+    Nothing is accused.
+    """
+    result = look(renamed(*names), "--query", "wipe", "--rate", "1000", "--wire", "handshake")
+
+    assert (result.exit_code, f"but {shown!r} holds what it is for" in result.stdout) == (2, True)
+    assert f"set surface.members.{member} to that name in a target file" in result.stdout
+    assert "given with --target-file" in result.stdout
+
+
+def test_a_target_file_settles_the_name_of_a_member(tmp_path: Path) -> None:
+    """With the target file that the sentence asks for, the renamed note is judged and right."""
+    file = tmp_path / "target.toml"
+    file.write_text('[surface.members]\nnote = "hint"\n', encoding="utf-8")
+    told = renamed("disabled", "remediation", "hint")
+    with telling(told) as url:
+        place = ["--url", url, "--out", str(tmp_path / "out"), "--target-file", str(file)]
+        options = ["--query", "wipe", "--rate", "1000", "--wire", "handshake"]
+        result = CliRunner().invoke(main, ["run", "endpoint", *place, *options])
+
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+    assert verdicts["FR-009.note"] == "pass", result.stdout

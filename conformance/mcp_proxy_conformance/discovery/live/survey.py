@@ -86,10 +86,10 @@ class Survey:
             return None
         return f"{looks[0].fault}{f'; {self.short}' if self.short else ''}"
 
-    def misnamed(self, members: Members) -> str:
+    def misnamed(self, members: Members, *, place: str) -> str:
         """Return a sentence on a member that came under another name only, or "".
 
-        It looks at all readable answers and all listed servers.
+        It looks at all readable answers and all listed servers, and names the place of the repair.
         """
         sightings = Sightings(members)
         read = [(look, look.answer) for look in self.looks() if look.answer is not None]
@@ -98,7 +98,7 @@ class Survey:
         for listing in self.listings:
             for server in listing.servers.values():
                 sightings.see_server(server.members)
-        return sightings.misnamed()
+        return sightings.misnamed(place)
 
     @property
     def names(self) -> Names:

@@ -20,6 +20,7 @@ from mcp_proxy_conformance.discovery.live.live_bench import ANSWERS, UNSEEN, Liv
 from mcp_proxy_conformance.discovery.live.movements import movements
 from mcp_proxy_conformance.discovery.live.survey import await_tools, itinerary, survey, words_of
 from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call, messages_of
+from mcp_proxy_conformance.discovery.surface_names import FILE, GIVEN_FILE
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
@@ -154,7 +155,8 @@ class RunningEndpoint(Subject):
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
             return Probed(stopped=broke(why))
-        if misnamed := surveyed.misnamed(endpoint.surface.members):
+        place = FILE if endpoint.file is not None else GIVEN_FILE
+        if misnamed := surveyed.misnamed(endpoint.surface.members, place=place):
             return Probed(stopped=Outcome("error in the declaration", DECLARATION, misnamed))
         if offered.unnamed and not surveyed.locked():
             why = f"{offered.unnamed}, and the flag reveals no locked tool"
