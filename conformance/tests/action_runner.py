@@ -1,4 +1,4 @@
-"""`Job` runs the steps of a composite action in a shell, as a CI's runner runs them."""
+"""`Job` runs the steps of a composite action as a CI's runner does; readers of what they print."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class Job:
         return done.returncode
 
     def _environment(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """Return a runner's environment variables, which name these files and the job's folders."""
+        """Return a runner's environment variables.
+
+        They are PATH and HOME of this process, these files and the job's folders.
+        """
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         return kept | {
             "CI": "true",

@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: `Looking` records what a page must not do; measurements."""
+"""A real browser for tests of pages: `Looking` opens them and records misdeeds; measurements."""
 
 from __future__ import annotations
 

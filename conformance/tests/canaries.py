@@ -17,13 +17,19 @@ PIECE = 12
 
 
 def forms(secret: str) -> list[str]:
-    """Return the forms that a secret may have in an answer: plain, percent-encoded, in base64."""
+    """Return the forms of a secret in an answer: plain, percent-encoded, and in base64.
+
+    Base64 is at three offsets.
+    """
     return [*_alone(secret), *(base64.b64encode(b"u:"[:n] + secret.encode()).decode()
                                for n in range(3))]  # fmt: skip
 
 
 def _alone(secret: str) -> list[str]:
-    """Return the secret as it is and percent-encoded in several ways."""
+    """Return the secret as it is and percent-encoded: as in URLs, in forms, and each byte.
+
+    One of these is in small letters too if the secret is.
+    """
     whole = "".join(f"%{byte:02x}" for byte in secret.encode())
     quoted = [quote(secret), quote(secret, safe=""), quote_plus(secret)]
     return [secret, *quoted, *map(str.lower, quoted[1:2] if secret.islower() else []), whole]
@@ -43,7 +49,10 @@ def pieces(secret: str) -> set[str]:
 
 
 def cut(secret: str) -> list[str]:
-    """Return every form of a secret as an excerpt would hold it: its beginning, middle and end."""
+    """Return three excerpts of each form of a secret: its beginning, middle and end.
+
+    Each has at most 15 characters.
+    """
     return [
         piece
         for form in forms(secret)

@@ -84,7 +84,7 @@ def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
 
 
 def _recorded(changed: Changed) -> Recording:
-    """Record the answers of the changed reference, started in this process, and end it."""
+    """Record the default answers of the changed reference, run in this process; then end it."""
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch:
         try:

@@ -45,8 +45,8 @@ def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
 def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the members of the answer to a request, with the text where `how` says.
 
-    Hello is answered in the ways of loaders only, with all capabilities; an unknown `how` is a
-    member's name.
+    In the ways of loaders, `strange` and `loads`, hello declares every capability. A way not known
+    is the name of the member.
     """
     if query["op"] == "hello" and how in ("strange", "loads"):
         every = ["attempts", "classifies", "retries", "stdio", "warnings"]

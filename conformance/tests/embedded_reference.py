@@ -32,6 +32,7 @@ def counting() -> Callable[[Json, Request], Json]:
     numbers, made = count(), time.time_ns()
 
     def answer(document: Json, _request: Request) -> Json:
+        """Return the answer with the next number, the time in seconds, and when this was made."""
         return document | {"served": next(numbers), "at": int(time.time()), "since": made}
 
     return answer
@@ -55,9 +56,9 @@ kinds._reference = _reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Before the check that the environment names, kill the process or lose an interruption.
+    """In the check that the environment names, kill the process or lose an interruption.
 
-    With FATAL_ONCE it is killed only while that file is missing, which it then is not.
+    FATAL_ONCE names a file: it is killed only if that is missing, and the file is created before.
     """
     name = getattr(item, "originalname", "")
     if name == os.environ.get("DEAF"):

@@ -1,4 +1,4 @@
-"""`Hostile`, an MCP server whose answers may harm a client, and `Asked`, one request to it."""
+"""`Hostile`, an MCP server with `ways` to harm a client; `Asked`, a request; sound answers."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> W
     """
 
     async def way(request: Asked) -> None:
+        """Send the body, made of the request if it is a function, as a whole HTTP response."""
         await request.http(text(request) if callable(text) else text, *more, **members)
 
     return way
@@ -47,6 +48,7 @@ def answering(result: Json | Callable[[Asked], Json]) -> Way:
     """Return a way that sends a JSON-RPC answer with that result, fixed or made of the request."""
 
     async def way(request: Asked) -> None:
+        """Send the result, made of the request if it is a function, as its answer."""
         await request.result(result(request) if callable(result) else result)
 
     return way
@@ -86,6 +88,7 @@ def endless_events(event: bytes, every_s: float = 0.001) -> Way:
     """
 
     async def way(request: Asked) -> None:
+        """Begin an event stream and send the same bytes in it for ever."""
         await request.begin()
         while True:
             await request.chunk(event)
@@ -108,6 +111,7 @@ def streamed(*events: bytes | Callable[[Asked], bytes]) -> Way:
     """Return a way that answers by an event stream of these events, which then ends."""
 
     async def way(request: Asked) -> None:
+        """Send each event, made of the request if it is a function, and the stream's end."""
         await request.begin()
         for event in events:
             data = event(request) if callable(event) else event
@@ -121,6 +125,7 @@ def bytes_only(text: bytes) -> Way:
     """Return a way that sends these bytes as the whole response, then closes the connection."""
 
     async def way(request: Asked) -> None:
+        """Send the bytes and close the connection."""
         await request.send(text)
         request.writer.close()
 
@@ -131,6 +136,7 @@ def cut_after(text: bytes) -> Way:
     """Return a way that sends these bytes, if any, then resets the connection after 50 ms."""
 
     async def way(request: Asked) -> None:
+        """Send the bytes, if any, and reset the connection."""
         if text:
             await request.send(text)
             await asyncio.sleep(DRIP_S)
@@ -147,6 +153,7 @@ def every_third(status: str, *more: str) -> Way:
     number = count(1)
 
     async def way(request: Asked) -> None:
+        """Refuse each third request, and answer the others rightly."""
         if next(number) % THIRD == 0:
             await request.http(b"no", *more, status=status, media="text/plain")
         else:
@@ -163,6 +170,7 @@ def cut_now_and_then() -> Way:
     number = count(1)
 
     async def way(request: Asked) -> None:
+        """Cut every second answer to a flagged request, and send the others whole."""
         arguments = request.message["params"].get("arguments", {})
         if arguments.get("include_disabled") is True and next(number) % 2 == 0:
             await request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
@@ -227,5 +235,5 @@ def many(number: int) -> Json:
 
 
 def own_id(request: Asked) -> bytes:
-    """Return the beginning of a JSON-RPC answer with the request's id, up to its result."""
+    """Return the beginning of a JSON-RPC answer with the request's id, up to its result's value."""
     return b'{"jsonrpc":"2.0","id":%d,"result":' % request.message["id"]

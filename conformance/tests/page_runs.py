@@ -57,5 +57,8 @@ def failing_report(*messages: Json, **members: object) -> Json:
 
 
 def message_of(direction: str, body: str, edge: str = "client") -> Json:
-    """Return one message between suite and target as JSON, with that body."""
+    """Return one message as JSON in that direction, with that body.
+
+    By default it is at the client's edge.
+    """
     return message(direction, "") | {"body": body, "edge": edge}

@@ -113,7 +113,10 @@ def test_no_arrow_points_upwards() -> None:
 
 
 def test_the_page_names_what_is_there() -> None:
-    """Every module and folder that .github/ARCHITECTURE.md names is there."""
+    """Every module and folder that .github/ARCHITECTURE.md names exists.
+
+    It is looked for from the top of the repository and in any folder of conformance and reference.
+    """
     top = PACKAGE.parents[1]
     page = (top / ".github" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[a-z_]+/)*[a-z_*]+(?:\.py|/))`", page))
@@ -139,7 +142,7 @@ IN_FULL = {
 
 @pytest.mark.parametrize("package", IN_FULL)
 def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: str) -> None:
-    """The reference imports none of our packages, the mutants import the reference alone."""
+    """Of our packages the reference imports only itself, and the mutants itself and them."""
     top = PACKAGE.parents[1]
     folder = next(
         root for root in (top / "reference", top / "conformance") if (root / package).exists()

@@ -61,7 +61,7 @@ def _of_data() -> dict[str, list[str]]:
 
 
 def _of_runs() -> dict[str, list[str]]:
-    """Return the plugin, its options, the names for one's own checks, and the exit codes."""
+    """Return names by section: the plugin and its options, the public API, the exit codes."""
     codes = [
         f"{name} {code}"
         for name, code in vars(outcome).items()
@@ -124,10 +124,7 @@ def _of_reports() -> dict[str, list[str]]:
 
 
 def _of_protocol(name: str) -> dict[str, list[str]]:
-    """Return the members of all messages of a protocol, and the fixed words in them.
-
-    They are read from its JSON schema.
-    """
+    """Return sections of a protocol's schema: the members of all messages, and fixed words."""
     nodes = list(_nodes(_schema(name)))
     words = [word for node in nodes for word in (node.get("const"), *node.get("enum", ()))]
     return {

@@ -25,7 +25,7 @@ each_stage = pytest.mark.parametrize("name", FILES)
 def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
     """Return the kind of a step, in the words of ORDER or `refresh`, and the tools it affects.
 
-    Of a server's quarantine or end that is all of its tools.
+    For a quarantine, or a server switched off, that is all tools of the server.
     """
     if step.add is not None:
         return "add", [ToolKey(step.server, step.add.name)]
@@ -71,15 +71,18 @@ def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
 
 @each_stage
 def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
-    """No made-up word of a stage resembles another word of it."""
+    """No query word, server name or canary of a stage is near or within another word of it.
+
+    None has an ending that search engines drop.
+    """
     assert list(unlike(stage(name))) == []
 
 
 @each_stage
 def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
-    """A tool's word is in its own name and description only, a group word in descriptions only.
+    """A tool's word is in its name and description, its group words in the description only.
 
-    No other text of the stage has them.
+    Its texts have no other query word or server name.
     """
     assert list(misplaced(stage(name))) == []
 

@@ -97,6 +97,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
 
     def judge(*_: object) -> int:
+        """Record the command that repeats the result `presence`; return exit code 0."""
         lines.append(repeated(command_line(click.get_current_context()), "presence"))
         return 0
 

@@ -30,6 +30,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """
 
     def give(*names: str) -> None:
+        """Put the reference with these mutants in the reference's place."""
         monkeypatch.setattr(kinds, "REFERENCE", with_faults(*names))
 
     return give

@@ -95,6 +95,7 @@ def server(
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
     def tell(_: str, message: dict[str, Any]) -> Told:
+        """Accept a handshake and notifications, and answer all else with the given members."""
         if message.get("method") == "initialize":
             code, headers, body = _answer(message, {"result": opening})
             return code, {**headers, "Mcp-Session-Id": "s1"}, body

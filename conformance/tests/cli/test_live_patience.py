@@ -31,6 +31,7 @@ def busy(times: int, status: str, *headers: str) -> Way:
     left = [None] * times
 
     async def way(request: Asked) -> None:
+        """Refuse with the status while any refusal is left, else answer with found tools."""
         if left:
             left.pop()
             await request.http(b"later", *headers, status=status, media="text/plain")

@@ -199,6 +199,7 @@ def _tired(state: Counting) -> Any:
     whole = state.answer
 
     def answer(message: dict[str, Any]) -> dict[str, Any]:
+        """Return the server's answer; raise ConnectionError for a call after thirty requests."""
         if message["method"] == "tools/call" and state.requests > 30:
             raise ConnectionError
         return whole(message)

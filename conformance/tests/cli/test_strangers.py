@@ -48,6 +48,7 @@ class Strangers:
     """The running proxies by name, each started on first use."""
 
     def __init__(self, upstream: UpstreamServer, folder: Path, stack: ExitStack) -> None:
+        """Start to install the proxies; all of them end with the stack."""
         self._upstream, self._folder, self._stack = upstream, folder, stack
         self._installing = stack.enter_context(strangers.installing(folder))
         self._running: dict[str, Stranger] = {}

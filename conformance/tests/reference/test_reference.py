@@ -48,7 +48,10 @@ class _Upstream:
             writer.close()
 
     def result(self, message: Json) -> Json:
-        """Return the result of a message; a call is recorded by the tool's name."""
+        """Return the result of a message: its tools, or a text for a call, whose tool is recorded.
+
+        Any other method gets an empty object.
+        """
         if message["method"] == "tools/call":
             self.calls.append(message["params"]["name"])
             return {"content": [{"type": "text", "text": "called"}]}
@@ -242,9 +245,10 @@ async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: P
 
 @_asynchronous
 async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
-    """A quarantined server's tools are listed without text; of one switched off all are locked.
+    """A quarantined server's tools are listed without text, and refused; released, they are called.
 
-    Both settings are written to the config file.
+    A config-denied one is not listed. Switched off, all are `server_disabled`; both settings are in
+    the config file.
     """
     servers = {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:

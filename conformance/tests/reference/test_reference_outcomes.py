@@ -24,7 +24,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
 
 
 def listed(url: str) -> dict[str, Any]:
-    """Map each server to its connection status in the proxy's listing."""
+    """Return the connection status of each server, by name, as the proxy at that URL lists it."""
     client = Client(url, transcript=Transcript())
     listing = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
     client.close()

@@ -125,7 +125,7 @@ def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
 
 
 def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> None:
-    """One cell is a stop of Tab; from it arrow keys move along cells, and stay at the edge.
+    """One cell is a stop of Tab; from it arrow keys move along rows and columns.
 
     Enter follows the cell's link.
     """

@@ -22,6 +22,7 @@ class Page(HTMLParser):
     VOID = ("meta", "input")
 
     def __init__(self, page: str) -> None:
+        """Parse the page, noting what it consists of."""
         super().__init__()
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []

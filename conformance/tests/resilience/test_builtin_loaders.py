@@ -202,6 +202,7 @@ def test_two_at_once_make_one_environment(
     both, began = threading.Barrier(2), []
 
     def make(folder: Path, requirement: str) -> None:
+        """Record the requirement, make a folder with a file, and wait for the other thread."""
         began.append(requirement)
         folder.mkdir()
         (folder / "content").touch()

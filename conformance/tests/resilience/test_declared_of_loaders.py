@@ -49,6 +49,7 @@ def prefixed(before: str) -> ChangedLoad:
     """Return a loader that puts this prefix before each tool, `{server_id}` in it replaced."""
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        """Put the prefix before each tool of the answer; `-` in a server's id becomes `_`."""
         for outcome in answer["outcomes"]:
             own = before.replace("{server_id}", outcome["server_id"].replace("-", "_"))
             outcome["tools"] = [own + name for name in outcome["tools"]]
@@ -151,6 +152,7 @@ def by_turns() -> Any:
     turn = count()
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        """Call failed servers but controls permanent in odd loads, transient in even ones."""
         word = ("permanent", "transient")[next(turn) % 2]
         for outcome in answer["outcomes"]:
             if outcome["status"] != "available" and not outcome["server_id"].startswith("control"):
@@ -185,6 +187,10 @@ def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) ->
     checks = Selection(clauses=frozenset({"X.stdio", "I4.bounded"}))
 
     def verdicts(lacks: tuple[str, ...], place: Path) -> dict[str, set[str]]:
+        """Judge the loader without these capabilities.
+
+        Return the verdicts on cases of commands and others.
+        """
         target = embedded_target(variant, lacks, patience=0.5)
         results = tried(trial(target, checks, profile="resilience", examples=1), place).every
         cells = {case.id for case in load_cases() if case.needs}

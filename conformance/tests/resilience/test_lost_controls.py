@@ -43,6 +43,7 @@ class Told:
         """Return a function that loads by the reference, then lets `tell` change the answer."""
 
         async def load(request: Json) -> Json:
+            """Load by the reference, without headers if so, and let `tell` change the answer."""
             answer = await loaded(request if self.headers else without_headers(request))
             self.tell(answer, request)
             return answer
@@ -123,6 +124,10 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
     def judged(
         tell: Tell, cases: list[LoadCase] = ASKED, **members: Any
     ) -> dict[str, dict[str, str]]:
+        """Judge the cases, by default all of loaders without capabilities.
+
+        Return verdicts by clause and case.
+        """
         target = loader_target(lambda _: EmbeddedLoader(Told(tell, **members), host), ())
         loads = Loads(target.loader, tmp_path)
         loads.plan(cases)

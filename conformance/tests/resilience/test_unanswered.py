@@ -38,6 +38,7 @@ class Stopped:
         """Return a function that loads, then hangs or throws if `at` names one of the outcomes."""
 
         async def load(request: Json) -> Json:
+            """Load by the reference; if `at` names an outcome, throw or hang before the answer."""
             answer = await loaded(request)
             if any(map(self.at, answer["outcomes"])):
                 if self.throws:
@@ -79,6 +80,7 @@ def judged(
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
 
     def judge(stopped: Stopped, case: LoadCase) -> Comparison:
+        """Return the comparison of a case with loads of that loader; close the loads."""
         loads = Loads(lambda _: EmbeddedLoader(stopped, host), tmp_path)
         try:
             return LoadBench(loads, loader_target(lambda _: EmbeddedLoader(stopped, host))).judged(

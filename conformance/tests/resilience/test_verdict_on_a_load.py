@@ -73,6 +73,7 @@ class Lapse:
     """A change of answers: the first load that has servers lacks its last outcome."""
 
     def __init__(self) -> None:
+        """No load was answered yet."""
         self.loads = 0
 
     def __call__(self, answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +116,7 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
     """In the basic profile, a loader that reports a 5xx as available fails X.failed."""
 
     def well(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer with servers whose error speaks of `internal` as available."""
         internal: dict[str, Any] = {"status": "available", "error": None, "tools": []}
         return answer | {
             "outcomes": [

@@ -68,6 +68,7 @@ def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
     late = OutOfTime("over", of_run=True)
 
     def computes() -> None:
+        """Compute for ever, and go on after any Exception."""
         while True:
             try:
                 sum(range(1000))

@@ -87,6 +87,7 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
     """
 
     def failing(*clauses: str) -> Any:
+        """Return a failed ending that breaks these clauses and observes FR-006.cap."""
         compared = Comparison()
         compared.one_of("held", 1, (1,), breaks=["FR-006.cap"])
         for clause in clauses:

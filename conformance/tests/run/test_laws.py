@@ -115,6 +115,7 @@ def remembers() -> Any:
     failed: dict[str, Told] = {}
 
     def tell(answer: Told, request: Told) -> Told:
+        """Keep permanent outcomes by URL; give each server the one kept for its URL, if any."""
         urls = {server["server_id"]: str(server.get("url")) for server in request["servers"]}
         for outcome in answer["outcomes"]:
             if outcome["status"] == "permanent":
@@ -130,6 +131,7 @@ def by_turns() -> Any:
     turn = count()
 
     def tell(answer: Told, _: Told) -> Told:
+        """Give all servers of this load the next status."""
         word = WORDS[next(turn) % len(WORDS)]
         for outcome in answer["outcomes"]:
             outcome["status"] = word
@@ -253,6 +255,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     """
 
     def tell(answer: Told, _: Told) -> Told:
+        """Call each server that is not available `failed`."""
         for outcome in answer["outcomes"]:
             outcome["status"] = "available" if outcome["status"] == "available" else "failed"
         return answer

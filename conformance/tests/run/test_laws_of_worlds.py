@@ -74,6 +74,7 @@ def moody() -> Any:
     word = f"mood_{next(MOODS)}"
 
     def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
+        """Return the usual locked entry with the word of this proxy as its status."""
         return locked_entry(facts, status, withheld) | {"status": word}
 
     return entry_with_mood

@@ -51,6 +51,7 @@ class Stream(io.StringIO):
     """A stream that is a terminal or is not."""
 
     def __init__(self, *, terminal: bool) -> None:
+        """An empty stream that says so if it is a terminal."""
         super().__init__()
         self.terminal = terminal
 
@@ -266,9 +267,9 @@ def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> No
 def test_the_time_left_rests_on_what_each_kind_of_check_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After ten checks with fresh targets of 4 s, ten on a shared stage are expected in 5 s.
+    """After ten checks with fresh targets of 4 s, ten cheaper ones of a stage are expected in 5 s.
 
-    Before any ended, and once the expected time is nearly over, the time is None.
+    The time is None before any check ended, and while a check takes far too long.
     """
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)

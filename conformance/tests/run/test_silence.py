@@ -13,6 +13,7 @@ def ending(error: BaseException | None) -> Ending:
     """Return the ending of a check that raises this error, or passes for None."""
 
     def check() -> None:
+        """Raise the error, if there is one."""
         if error is not None:
             raise error
 

@@ -71,6 +71,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
     """Return a check that raises this error."""
 
     def check() -> None:
+        """Raise the given error."""
         raise error
 
     return check
@@ -111,6 +112,7 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
     claims = iter([False, False, True])
 
     def check(_: Bench) -> None:
+        """Fail at the first two calls, pass at the third."""
         assert next(claims)
 
     ending = judge(check, bench(settle_s=5.0), None)
@@ -123,6 +125,7 @@ def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
     """A check that fails, and restarts the settle time in each call, still ends as a failure."""
 
     def check(current: Bench) -> None:
+        """Begin the settle time anew, and fail."""
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         raise AssertionError
 
@@ -139,6 +142,10 @@ def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
     began = time.monotonic()
 
     def check(current: Bench) -> None:
+        """Be inconclusive for 0.4 s, fail until 0.8 s, then pass.
+
+        Begin the settle time at each call.
+        """
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         if time.monotonic() - began < 0.4:
             time.sleep(0.15)
@@ -155,6 +162,7 @@ def test_a_check_that_acted_is_not_called_again() -> None:
     calls = []
 
     def check(on: Bench) -> None:
+        """Count the call, note a change by the operator, and fail."""
         calls.append(1)
         on.started.last_change = time.monotonic()
         raise AssertionError
@@ -170,6 +178,7 @@ def test_a_failure_is_told_from_answers_of_its_own() -> None:
     on.started.answers[("old",)] = cast("Any", "answer")
 
     def check(it: Bench) -> None:
+        """Fail if answers of an earlier check are kept."""
         assert not it.started.answers
 
     ending = judge(check, on, None)
@@ -191,6 +200,7 @@ def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
     other = bench()
 
     def check(on: Bench) -> None:
+        """Fail on the first target, and on the second unless it is to pass."""
         assert on is other and second  # noqa: PT018 - one condition
 
     ending = judge(check, first, lambda: other)
@@ -213,6 +223,10 @@ def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
     broken: list[Bench] = []
 
     def check(on: Bench) -> None:
+        """Break the target at the first call, and fail; be inconclusive on a broken one.
+
+        On the fresh target the first call passes if that is wanted.
+        """
         if on in broken:
             raise Inconclusive("it finds nothing any more")
         broken.append(on)
@@ -228,9 +242,11 @@ def test_a_breach_needs_no_second_look() -> None:
     confirmations = []
 
     def check(_: Bench) -> None:
+        """Raise a Breach, as if a locked tool's call had reached its upstream."""
         raise Breach({"calls of forge:drop": 1})
 
     def confirm() -> Bench:
+        """Count that a second target was asked for, and return one."""
         confirmations.append(1)
         return bench()
 
@@ -255,6 +271,7 @@ def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> Non
     """A reason of a million characters is cut below 20,000, and its end has that number."""
 
     def check() -> None:
+        """Be inconclusive for a reason of a million characters."""
         raise Inconclusive("x" * 1_000_000)
 
     reason = attempt(check).reason
@@ -273,10 +290,12 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
     held: list[weakref.ref[_Large]] = []
 
     def read(answer: _Large) -> None:
+        """Keep a weak reference to the answer, and raise an error that holds it."""
         held.append(weakref.ref(answer))
         raise ValueError(answer)
 
     def check() -> None:
+        """Read a large answer, and raise the kind of error while its fault is handled."""
         try:
             read(_Large())
         except ValueError:
@@ -296,6 +315,7 @@ def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
     odd = "Ring \ud800 upstairs."
 
     def check() -> None:
+        """Judge pinned and unread texts, some twice or under no known status, and 1000 more."""
         for status in (*["disabled_by_config"] * 2, "disabled_by_user", "none\n[such]"):
             judge_text(odd, status, pins={odd: frozenset({"disabled_by_user"})})
             judge_text("Ask the moon.", status)

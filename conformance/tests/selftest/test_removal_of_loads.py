@@ -35,6 +35,7 @@ def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Scri
     """Return a change of a server's script: behaviours of these words or codes become healthy."""
 
     def played(script: Script) -> Script:
+        """Return the server's script with those behaviours replaced by healthy ones."""
         steps = [
             {"do": "healthy"} if step["do"] in words or step.get("code") in codes else step
             for step in script["script"]

@@ -49,6 +49,7 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
     """
 
     def work(job: str) -> str:
+        """Raise, exit with 9, or hang as the job says, else return it in capitals."""
         if job == "raises":
             raise ValueError("boom")
         if job == "dies":
@@ -73,6 +74,7 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
     """A forked job that exceeds its limit gets SIGTERM, and can act on it before it is killed."""
 
     def work(job: str) -> None:
+        """Sleep for 60 s; at SIGTERM write a file named after the job and exit."""
         signal.signal(signal.SIGTERM, lambda *_: sys.exit((tmp_path / job).write_text("asked")))
         time.sleep(60)
 

@@ -48,7 +48,10 @@ class Clocked:
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
-        """Advance the clock and return the target of a place; pending starts are awaited first."""
+        """Advance the clock and return the target that the pool then gives for the place.
+
+        Pending starts are awaited first.
+        """
         self.known()
         self.now += seconds
         return cast("FakeStarted", self.pool.get(place, WORLD).started)
@@ -71,7 +74,7 @@ def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked
 
 
 def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
-    """A target is started ahead only when few enough checks come before its first use."""
+    """A target of far use is started ahead only once few enough checks come before it."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, FAR)])
 
     assert list(clocked.known()) == ["near"]
@@ -133,7 +136,7 @@ def _closed_soon(started: FakeStarted) -> bool:
 
 
 def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocked: Clocked) -> None:
-    """After `hurry`, `release` and `close` still work, and the open target is closed."""
+    """After two calls of `hurry`, `release` and `close` still work; the open target is closed."""
     clocked.pool.plan([Wanted("near", WORLD)])
     near = clocked.after(0, "near")
     clocked.pool._open.add(cast("Any", near))

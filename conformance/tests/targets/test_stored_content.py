@@ -96,7 +96,10 @@ def test_a_transaction_that_changes_nothing_is_no_change(tmp_path: Path) -> None
 
 
 def test_what_the_suite_printed_is_no_content_of_the_target(tmp_path: Path) -> None:
-    """Of three files, those with programs' output kept by the suite are left out."""
+    """Of three log files only the target's own is looked at.
+
+    The others have output of programs, kept by the suite.
+    """
     (tmp_path / "target-12.log").write_text(TEXT)
     (tmp_path / "adapter.log").write_text(TEXT)
     (tmp_path / "own.log").write_text("x")

@@ -255,7 +255,7 @@ def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
 def test_the_end_drains_an_adapter_that_is_blocked(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """`stop` lets a program that is blocked on its output finish by itself."""
+    """`stop` reads the output on which a program is blocked, so that it ends by itself."""
     mark = tmp_path / "done"
     many = "[print('x' * 999) for _ in range(999)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {many}; open({str(mark)!r}, 'w')")

@@ -28,7 +28,10 @@ CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
 
 def refer(*before: str) -> str:
-    """Return a shell script that runs the reference, with these words before its command."""
+    """Return a shell script that runs the reference with the script's arguments.
+
+    The words `before` precede the command.
+    """
     return f'#!/bin/sh\nexec {" ".join(before)} {sys.executable} -m mcp_proxy_reference "$@"\n'
 
 
@@ -43,7 +46,10 @@ def refer(*before: str) -> str:
 def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
 ) -> None:
-    """A proxy that ends, or is not ready in time, ends the run with exit 3 and the reason."""
+    """A proxy that ends at its start or later, or is not ready in time, exits with 3.
+
+    The reason is printed.
+    """
     monkeypatch.setattr("mcp_proxy_conformance.targets.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
     binary.write_text(program, encoding="utf-8")
@@ -157,7 +163,7 @@ def test_upstreams_are_where_the_file_says(
             received.update(upstreams)
 
         def stop(self) -> None:
-            pass
+            """Do nothing, as nothing was started."""
 
     target = target_of(Description(kind="command", command=("x",), upstreams=place))
     quiet: Any = Listening

@@ -84,7 +84,10 @@ def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() ->
     ],
 )
 def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding) -> None:
-    """Other surfaces, other locks, unknown tools, and tools that have a status."""
+    """Beside a cause of absent tools, another finding is a second cause.
+
+    It is about counts, a refusal, another lock, an unknown tool, or a tool that has a status.
+    """
     assert len(found(failed("a", ABSENT), failed("b", other))) == 2
 
 
@@ -138,7 +141,10 @@ def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None
 def test_one_lock_is_taken_for_another_where_both_are_known(
     wrong: Finding, pair: tuple[str, str] | None
 ) -> None:
-    """The pair is that of the finding, of two statuses, or of the counts that moved."""
+    """`confusion` returns (status due, status named) by the finding's members or its two sides.
+
+    The sides are two statuses, or counts of which one fell and one rose. Else it is None.
+    """
     assert confusion(wrong) == pair
 
 
@@ -176,7 +182,7 @@ def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
 
 
 def test_clauses_that_one_text_breaks_are_one_cause() -> None:
-    """The whole observation is the same text of the target, which is not a short word."""
+    """Findings that observed the same text of the target are one cause; a single letter is none."""
     text = "Ask the user to switch it on."
 
     (cause,) = found(failed("a", finding("FR-008.config", observed=text)),

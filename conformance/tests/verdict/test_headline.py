@@ -1,4 +1,4 @@
-"""Headline and exit code: the ranking of endings."""
+"""Headline, reason and exit code by the worst that happened, softened or not; redacted headers."""
 
 from __future__ import annotations
 

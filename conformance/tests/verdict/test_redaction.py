@@ -38,7 +38,10 @@ def test_no_long_fragment_of_a_secret_is_left(
 
 @pytest.mark.parametrize("cut", [0, 171, 500])
 def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
-    """Beginning, end and middle of a token, plain or encoded, become exactly `(redacted)`."""
+    """Beginning, end and middle of a token become `(redacted)`.
+
+    So they do percent-encoded and in base64.
+    """
     encoded = base64.b64encode(TOKEN.encode()).decode()
     redactor = Redactor([TOKEN])
 

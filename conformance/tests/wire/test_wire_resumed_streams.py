@@ -261,6 +261,7 @@ class Stored(EventStore):
     """Store of the official SDK that keeps all events, in order."""
 
     def __init__(self) -> None:
+        """Begin without events."""
         self.kept: list[tuple[str, Any]] = []
 
     async def store_event(self, stream_id: str, message: Any) -> str:
