@@ -181,7 +181,8 @@ class Controller:
         run, state = self._run, self._run.state
         if self._reason:
             state.interrupted, state.cut_short = False, state.cut_short or self._reason
-        own = bool(state.faults) and not state.interrupted  # this process interrupted the workers
+        ends = bool(state.faults) or state.stopped is not None
+        own = ends and not state.interrupted  # this process interrupted the workers
         judged = gather(state, list(shares_in(self._folder).values()))
         state.interrupted = state.interrupted and not own
         missing = len(self._ids) - len(judged)

@@ -71,7 +71,7 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
         return worker
     if is_alone or not config.option.tx:
         return Alone(run)
-    # xdist is an extra; nothing else needs it
+    # xdist takes long to import, and nothing else needs it
     from mcp_proxy_conformance.run.parallel.controller import Controller  # noqa: PLC0415
 
     controller = Controller(run, config)
