@@ -1,4 +1,4 @@
-"""`Job` runs the steps of a composite action as a CI's runner does; readers of what they print."""
+"""`Job` runs an action's shell steps as a CI's runner does; readers of outputs and commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of known failures for tests: `write` one, run a `command` on it, read its report."""
+"""Files of known failures for tests: `write` one, run a `command`, return its `reported` report."""
 
 from __future__ import annotations
 

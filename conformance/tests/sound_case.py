@@ -1,4 +1,4 @@
-"""`SOUND`, a valid case as JSON, for tests that spoil it, and the output of `lint`."""
+"""`SOUND`, a valid case as JSON, for tests that spoil it; `lint_output` runs `lint`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports of packages and modules: no room uses a later one, no two modules use each other.
+"""Imports: no room uses a later one, no modules each other; the reference alone; ARCHITECTURE.md.
 
 A room is a folder of the package; ROOMS has their order.
 """

@@ -1,4 +1,4 @@
-"""Files named by a user: read up to a size, refused in a sentence, and never waited for."""
+"""Files named by a user, TOML too: read up to a size, else refused at once in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The case programs of the page on cases, in Go and TypeScript, run on stages of the suite."""
+"""CASES.md's programs in Go and TypeScript play cases on sound, faulty and featureless targets."""
 
 from __future__ import annotations
 

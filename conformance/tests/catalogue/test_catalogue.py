@@ -1,4 +1,4 @@
-"""The requirement catalogue, the profiles and the interpretation register are sound."""
+"""Soundness of requirements, clauses, profiles, interpretations; look-ups of them refused."""
 
 from __future__ import annotations
 

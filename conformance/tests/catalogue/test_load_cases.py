@@ -1,4 +1,4 @@
-"""Load cases and the walk: two interpretations of the resilience text, which must agree."""
+"""Load cases: valid, complete, in agreement with the walk; unusable ones refused with a repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new requirement, added to a copy of the repository as AUTHORS.md says."""
+"""AUTHORS.md's new requirement in a copy of the repository: linted, judged, mutants killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON cases, run from Node (JavaScript) against the reference: they need no Python."""
+"""JSON cases run from JavaScript on the reference, its variants and a proxy that does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles are versioned: an old version keeps its clauses, whatever is added later."""
+"""Versions of profiles: an old one keeps its clauses; joined, unknown, listed and frozen ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every schema is sound, data files fit theirs, and unsound instances are refused for one fault."""
+"""Schemas are sound, data files fit them, unsound instances have one fault, Ajv judges alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: list, explain, run, and its exit codes."""
+"""The command line on the reference: list, explain, run, bad usage, a signal, and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exit codes of interrupted runs and of outputs that cannot be written."""
+"""Exit codes of commands interrupted at any time, or with output that cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shell completion of commands, options, and ids of clauses, checks, cases and profiles."""
+"""Shell completion in bash: commands, options and ids; scripts of three shells, others refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deviations`: a file of known failures is begun from a report, and validated."""
+"""`deviations init` begins a file of known failures from a report; `check` validates one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where known failures count: loaders, endpoints, plain pytest; but not in the selftest."""
+"""Known failures count in runs of loaders and endpoints and in pytest, but not in the selftest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that `run endpoint` ends with: wrong path, transport, credential, or poor listing."""
+"""Exit code and sentence of `run endpoint` on servers that refuse, redirect, or list poorly."""
 
 from __future__ import annotations
 

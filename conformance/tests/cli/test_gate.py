@@ -1,4 +1,4 @@
-"""`gate`: the run that a CI job's inputs stand for, its outputs, annotations and summary."""
+"""`gate`: a CI job's inputs as words of `run`, its outputs, summary and reports; bad inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The action for GitHub, whose steps are run here as a runner runs them, with any inputs."""
+"""The GitHub action, its steps run as a runner does: hostile inputs, verdicts, annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on CI gates, GATE.md: its files are valid and its commands work as described."""
+"""GATE.md: its CI files are valid, its lines work, its adapter judges a contained target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Help and pages: every command and option is explained, pages name only these, imports are few."""
+"""Help of commands, command lines and options in the pages, light imports, and `--version`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile targets driven by an adapter: the run ends in time and with a verdict."""
+"""Runs on eight hostile targets driven by an adapter: exit code, time, memory, inert output."""
 
 from __future__ import annotations
 

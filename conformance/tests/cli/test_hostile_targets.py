@@ -1,4 +1,4 @@
-"""Hostile targets as endpoints: a verdict in bounded time and memory; their output is inert."""
+"""Runs on every hostile endpoint: exit code, time, memory, few requests, inert output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init`: it writes a target file, with lines for texts that a run could not read."""
+"""`init --from REPORT` adds unread remediation texts to a new or own target file, as comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`list`: the same rows for people and as JSON, whose members are those of its schema."""
+"""`list`: valid JSON rows, the same as the printed ones; a clause's row; both kinds of case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A busy live endpoint, which is asked again when it says; and no redirect with credentials."""
+"""Retry-After of a busy live endpoint, within the limits; no redirect leads credentials away."""
 
 from __future__ import annotations
 

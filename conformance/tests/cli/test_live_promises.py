@@ -1,4 +1,4 @@
-"""What a run on a live endpoint promises before it starts: requests, pace, time, calls."""
+"""Promises of a run on a live endpoint: its printed plan, requests, pace, time and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run endpoint` on the reference as a process, in which an operator has set locks."""
+"""`run endpoint` on the locked reference, over HTTP, stdio or by pytest: verdicts, options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials for a live endpoint, which are printed and written nowhere, whatever it answers."""
+"""Credentials for a live endpoint, in output, files and errors nowhere, though it echoes them."""
 
 from __future__ import annotations
 

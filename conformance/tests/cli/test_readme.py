@@ -1,4 +1,4 @@
-"""README and pages: README is short, links lead somewhere, a shown failure is the real one."""
+"""Links of all pages, the contents, README's length, and its failure as its command prints it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`run command`, on an adapter: programs that do not work, replaced folders, credentials."""
+"""`run command`: broken adapters, the shipped one, replaced folders, logs, and secret tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run endpoint` on what is not an MCP server, or has no feature: one sentence and no pass."""
+"""`run endpoint` on a closed port, on no MCP, or on a server without the tool or the flag."""
 
 from __future__ import annotations
 

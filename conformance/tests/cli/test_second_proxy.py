@@ -1,4 +1,4 @@
-"""A second proxy, in another language and with another surface, judged by `run command`."""
+"""A second proxy, in JavaScript, conforms; copies with a fault or fewer capabilities do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published proxies of other authors without the feature: each gets a clear verdict."""
+"""`run endpoint` on published proxies without the feature: verdict, transport, key, wrong path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of an answer beside its text's document: repeated members, structured content."""
+"""Clauses broken by repeated members of an answer or listing, and by its structured content."""
 
 from __future__ import annotations
 

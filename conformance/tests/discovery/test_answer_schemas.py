@@ -1,4 +1,4 @@
-"""Breaches of the schemas of answers: each is one finding, at its place, with its clauses."""
+"""Breaches of schemas of answers: place and clauses, and whose check's finding each becomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings of default output: their files, refusals of changed ones, the `baseline` command."""
+"""Recordings of default output: files written, read or refused; the `baseline` commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Byte comparison of recordings: the reference with its past, and ten ways to differ by a byte."""
+"""Byte comparison of recordings: golden bytes, the feature's effect, spellings, moving members."""
 
 from __future__ import annotations
 

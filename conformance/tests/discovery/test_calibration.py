@@ -1,4 +1,4 @@
-"""Calibration of byte comparisons, without a target: differences that are forgiven, or found."""
+"""Calibrated byte comparison of answers to absent and false: what moves is forgiven, else found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs read for a live endpoint: a file of locks, query words, and names in any spelling."""
+"""Inputs for a live endpoint: files of locks, tools' names, query words, URLs, headers, agents."""
 
 from __future__ import annotations
 

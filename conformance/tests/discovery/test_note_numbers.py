@@ -1,4 +1,4 @@
-"""Numbers in notes: digits, number words and counting articles, read as a reader does."""
+"""Numbers read from notes, in digits, words or as an article; none read into other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle allows what the source texts say, combination by combination."""
+"""The oracle: statuses, counts, withheld texts, cap, notes and map keys that locks allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof of a lock: a refusal that lasts while other tools are reached."""
+"""Proof of a lock: a refusal that lasts while others are reached; refreshes; shown tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of remediation texts: its corpus, its word lists, and the laws of its strict core."""
+"""The judge of remediation texts: corpus, word lists, laws, masks of names, pins, claims, acts."""
 
 import json
 from typing import Any

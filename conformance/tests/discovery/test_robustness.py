@@ -1,4 +1,4 @@
-"""Clean answers to hostile input: fair refusals, leaked stack traces, silent targets."""
+"""Stack traces told from sentences; clean refusals and silence; the reference is robust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of a surface that do not fit the target: an error in the declaration, never a verdict."""
+"""Wrongly declared names of members, tools or arguments end a run with 2; what is no wrong name."""
 
 from __future__ import annotations
 

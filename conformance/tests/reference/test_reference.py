@@ -1,4 +1,4 @@
-"""The reference proxy, over real sockets, in front of a scripted upstream."""
+"""The reference over sockets: locks, note, cap, approval, quarantine, agents, restart, store."""
 
 from __future__ import annotations
 

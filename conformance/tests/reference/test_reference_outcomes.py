@@ -1,4 +1,4 @@
-"""Load outcomes of the reference's servers, in its listing and in its log."""
+"""Outcomes of loading the reference's servers, in its listing and log, without secrets."""
 
 from __future__ import annotations
 

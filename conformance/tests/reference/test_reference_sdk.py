@@ -1,4 +1,4 @@
-"""The reference as a process, asked by the stock SDK client; its command line and stdio."""
+"""The reference as a process: used by the stock SDK client, ended, misconfigured, asked badly."""
 
 from __future__ import annotations
 

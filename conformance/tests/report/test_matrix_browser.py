@@ -1,4 +1,4 @@
-"""The page that compares runs, in a real browser: its own scroll area, links, filter and keys."""
+"""The page that compares runs, in a browser: scrolling, contrast, links, filter, keys, pictures."""
 
 from __future__ import annotations
 

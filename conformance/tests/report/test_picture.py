@@ -1,4 +1,4 @@
-"""The picture of a report: verdicts of its cells by clause, check, stage, finding and case."""
+"""Pictures of reports: verdicts of rows and cells, changes between pictures, drawn and coloured."""
 
 from __future__ import annotations
 

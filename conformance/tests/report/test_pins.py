@@ -1,4 +1,4 @@
-"""Remediation texts that a run left unread, as the lines that pin them in a target file."""
+"""Unread remediation texts as lines of `[pins]` for a target file, and texts read by pins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a run in a real browser: links, keys, filters, contrasts, copying, widths."""
+"""The page of a run in a browser: width, contrast, links, keys, search, filter, copying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes in each format: first on a terminal, in one screen, and once wherever they are shown."""
+"""Causes of failures on a terminal, in Markdown, GitHub, JUnit, SARIF, begun files, old reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as annotations of a GitHub job: one for each broken clause; no other text is a command."""
+"""A run as annotations of a GitHub job: broken clauses, headline, stale deviations, limits."""
 
 from __future__ import annotations
 

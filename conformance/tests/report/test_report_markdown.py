@@ -1,4 +1,4 @@
-"""A run as Markdown: a target's words are in code only, and tables keep their form."""
+"""A run as Markdown: hostile words in code only, even tables, both sides, a limit of failures."""
 
 from __future__ import annotations
 

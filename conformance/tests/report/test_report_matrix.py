@@ -1,4 +1,4 @@
-"""The matrix of several reports: which clauses each judges, and where and why they differ."""
+"""`report --compare`: the matrix of several reports, as Markdown or HTML, and refused input."""
 
 from __future__ import annotations
 

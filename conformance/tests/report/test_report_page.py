@@ -1,4 +1,4 @@
-"""The HTML page of a run: its form, links, policy, order of sections, and shown or cut evidence."""
+"""The HTML page of a run: its form, links, policy, sections, and evidence that is shown or cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places that a report points at: lines of the target file and of the file of known failures."""
+"""Places in reports: lines of the target file, and of deviations in SARIF and other formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as JUnit XML and SARIF for CIs: the form of each verdict, and valid files."""
+"""Results as JUnit XML and SARIF: the element of each verdict, numbers, times, hostile words."""
 
 from __future__ import annotations
 

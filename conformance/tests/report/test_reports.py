@@ -1,4 +1,4 @@
-"""`report`: a saved report in each format, with the same bytes; unusable ones are refused."""
+"""`report`: saved reports in each format, twice the same; bad ones refused; badges; format 1."""
 
 from __future__ import annotations
 

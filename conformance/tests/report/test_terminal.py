@@ -1,4 +1,4 @@
-"""The output of a run on a terminal, pinned by snapshots, with a target's words made inert."""
+"""A run's output on a terminal: pinned by snapshots, length, colours, hostile words made inert."""
 
 from __future__ import annotations
 

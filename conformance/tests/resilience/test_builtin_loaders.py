@@ -1,4 +1,4 @@
-"""The builtin loaders: their listing, the program around them, their environments and outcomes."""
+"""Builtin loaders: the program around a script, look-up, environments made by pip, real loads."""
 
 from __future__ import annotations
 

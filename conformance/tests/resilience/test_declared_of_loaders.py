@@ -1,4 +1,4 @@
-"""Declarations of a loader, and its answers in two loads: loaders changed in one way each."""
+"""What a loader declares: tool prefix, timeout signatures, stdio; classes changed between loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hello of a loader's program: its declarations, what overrides them, and bad answers."""
+"""The hello of a loader's program: read or refused, overridden, and the profile it chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The basis of laws: generated loads, the walk of a script, and the blame for a breach."""
+"""Generated loads, ends that the walk allows, the blame for others; many servers at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loader page and its schemas: every example line and outcome, and invalid lines."""
+"""LOADER.md and its schemas: its example lines are valid and agree; invalid lines and outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loader as a program: its answers, and every way in which it can break."""
+"""`LoaderProgram`: loads of the reference, broken answers, hangs, memory, slow starts."""
 
 from __future__ import annotations
 

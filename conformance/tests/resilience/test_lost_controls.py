@@ -1,4 +1,4 @@
-"""Lost controls: loaders that lose all servers to one; clauses judged nevertheless, the rest."""
+"""Verdicts on loaders that lose all servers to one, or none; secrets not sent; pages played."""
 
 from __future__ import annotations
 

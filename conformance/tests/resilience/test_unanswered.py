@@ -1,4 +1,4 @@
-"""Loads that hang or break off: which of them are made, and what is told of them."""
+"""Loads that hang or throw: the clause they break, loads not tried then, one hang forgiven."""
 
 from __future__ import annotations
 

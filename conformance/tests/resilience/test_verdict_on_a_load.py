@@ -1,4 +1,4 @@
-"""The verdict on a load: traces of secrets, the basis of a pass, when a failure counts."""
+"""Verdicts on loads: secrets in errors, failures confirmed, unread pages, warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time limit of a run (`--timeout`), which ends set-up, checks and loads with a sentence."""
+"""The time limit of a run (`--timeout`) of any kind; `within` interrupts what is too slow."""
 
 from __future__ import annotations
 

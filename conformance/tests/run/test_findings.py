@@ -1,4 +1,4 @@
-"""Findings: a difference convicts of the clauses that it breaks, and of no clause beside them."""
+"""Findings convict of the clauses that differences break, and of no others; confirmation."""
 
 from __future__ import annotations
 

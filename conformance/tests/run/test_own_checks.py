@@ -1,4 +1,4 @@
-"""Checks of a user's own: typed, from an installed package, and reported by pytest."""
+"""A user's own checks with the installed package: mypy, the guide's examples, endings in pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in several processes: one report, as of a run in one, whatever happens to a worker."""
+"""Runs with workers or in parts: one report; lost workers, signals, refused and default numbers."""
 
 from __future__ import annotations
 

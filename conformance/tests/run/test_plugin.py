@@ -1,4 +1,4 @@
-"""The pytest plugin in plain pytest: the same checks, and a user's own tests left alone."""
+"""The plugin in plain pytest: installed checks; no target, an unknown or a broken one."""
 
 from __future__ import annotations
 

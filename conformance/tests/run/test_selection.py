@@ -1,4 +1,4 @@
-"""Selection of a part of a profile, runs that end early, and the verbosity of a run."""
+"""--only, --check, --fail-fast, --quiet and --verbose: what is judged, printed and refused."""
 
 from __future__ import annotations
 

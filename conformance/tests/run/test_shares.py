@@ -1,4 +1,4 @@
-"""Shares of a run: what parts hand over, how shares are merged, and the checks of a part."""
+"""Shares of workers gathered, written and read; checks divided in parts; `report merge`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interruption is reported as one wherever the interpreter was when it came."""
+"""An interruption at a place without a line number is raised again, so that pytest can print it."""
 
 from __future__ import annotations
 

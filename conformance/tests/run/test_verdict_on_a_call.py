@@ -1,4 +1,4 @@
-"""The verdict on one call of a check: endings, settling, confirmation."""
+"""The verdict on one call of a check: endings, settling, second targets, and what is kept of it."""
 
 from __future__ import annotations
 

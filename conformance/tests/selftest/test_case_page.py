@@ -1,4 +1,4 @@
-"""`explain CASE`: a case with the part of its world that it touches."""
+"""`explain CASE`: a case with the tools, locks and steps that it touches, readably short."""
 
 from __future__ import annotations
 

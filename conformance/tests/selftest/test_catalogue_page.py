@@ -1,4 +1,4 @@
-"""The catalogue as one document: it is complete, and every link of it leads somewhere."""
+"""`explain` and the catalogue as one page: links, tables, completeness, profiles, refused words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authors' files are linted: each fault has a place, a sentence and a repair."""
+"""`lint` of cases, load cases and stages: shipped ones are sound, each bent one has its finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of live verdicts from run to run; a target that changes is not accused for it."""
+"""Live runs agree from run to run; changing targets and variants are not accused, breaches are."""
 
 from __future__ import annotations
 

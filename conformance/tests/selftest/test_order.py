@@ -1,4 +1,4 @@
-"""Verdicts do not depend on earlier checks; the selftest notices if they do."""
+"""Checks have the same verdicts backwards and alone; `differing` names those that have not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The selftest: forked trials, its output, and its failure when a check kills no mutant."""
+"""The selftest: forked jobs and their limits, rows of trials, `--full`, unproven checks."""
 
 from __future__ import annotations
 

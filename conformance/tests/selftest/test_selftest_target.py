@@ -1,4 +1,4 @@
-"""The selftest on a user's own target: clauses that it violates itself kill nothing."""
+"""The selftest on a user's own target: unseeable, killed, not started, interrupted, bad options."""
 
 from __future__ import annotations
 

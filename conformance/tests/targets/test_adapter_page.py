@@ -1,4 +1,4 @@
-"""The adapter page and its schema: every example line, and invalid lines."""
+"""ADAPTER.md and its schema: example lines fit it and decode; other lines are invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Platforms without POSIX: every module can be imported, and unsupported commands say so."""
+"""Without POSIX modules can be imported, commands say what works, endpoints are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short-lived targets: started when their use is near, and replaced before their time is up."""
+"""A pool of short-lived targets: started near their use, followed by successors, closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state folder of a target: its content is searched, whatever it is, and removed."""
+"""A target's state folder: searched and removed at any depth; no link in its place is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored content: what is found in databases and files, however it is written."""
+"""Stored content of a target: texts traced however spelled, changed places of databases."""
 
 from __future__ import annotations
 

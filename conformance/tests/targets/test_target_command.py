@@ -1,4 +1,4 @@
-"""The command adapter: the documented protocol, and every way in which an adapter can break."""
+"""The command adapter: requests sent, new addresses, refusals, broken programs, retried starts."""
 
 from __future__ import annotations
 

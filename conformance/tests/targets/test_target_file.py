@@ -1,4 +1,4 @@
-"""The target file: read, merged with options and environment, and refused with a repair."""
+"""The target file: as `init` writes it, merged with options, or refused; its templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that fail to start, exit early, or reach their upstreams elsewhere."""
+"""Starts of targets that fail, meet a taken port, use a file found, or find upstreams away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts are counted on arrival, whatever a loader opens with; logs hold the requests."""
+"""Fault servers: how attempts are counted, logs, healing, shared origins, bad scripts."""
 
 from __future__ import annotations
 

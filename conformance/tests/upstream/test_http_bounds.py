@@ -1,4 +1,4 @@
-"""Bounds on the suite's own HTTP servers: what one request, and all together, make them hold."""
+"""Bounds of the suite's HTTP listener: heads, bodies and chunks too long; all bodies together."""
 
 from __future__ import annotations
 

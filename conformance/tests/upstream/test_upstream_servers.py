@@ -1,4 +1,4 @@
-"""The scripted servers: their answers, counters and records, and their shutdown."""
+"""Scripted MCP servers: answers to any request, tools that change, counters, records, shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that plays a stdio server (the shim), and the official client against it."""
+"""The shim, a stdio process that speaks for a scripted server; the official client on both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effect of known failures on results, clauses, headline and exit code, without a run."""
+"""Known failures without a run: waived results, stale entries, headline, report, output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of known failures: every complaint, with its line; no bytes break the reader."""
+"""Reading a file of known failures: lines, complaints, reasons, ids, expiry; any bytes."""
 
 from __future__ import annotations
 

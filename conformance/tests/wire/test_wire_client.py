@@ -1,4 +1,4 @@
-"""The client against the suite's own scripted servers, over real sockets."""
+"""The HTTP client on scripted servers: both wires, transcript, sessions, errors, siblings."""
 
 from __future__ import annotations
 

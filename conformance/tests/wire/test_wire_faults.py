@@ -1,4 +1,4 @@
-"""The client against faults of the wire: servers that send anything, byte by byte."""
+"""The HTTP client on raw servers: streams, nonsense, lost sessions, drips, closed connections."""
 
 from __future__ import annotations
 

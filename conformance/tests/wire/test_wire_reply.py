@@ -1,4 +1,4 @@
-"""Content of a tool's answer, to the byte, without a network."""
+"""A tool's result: its one text to the byte, all texts, structured content, `isError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTTP response, in pieces of any size: whole responses, and faulty ones."""
+"""`Response`: reading one HTTP response whole or in pieces; faulty heads, bodies, trailers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams that a target closes before its answer, and resumes on a GET."""
+"""Event streams that a server closes before the answer: resumed by GET with the last event id."""
 
 from __future__ import annotations
 

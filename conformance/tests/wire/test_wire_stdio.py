@@ -1,4 +1,4 @@
-"""The client over stdio, against real programs: the reference, a scripted server, and bad ones."""
+"""The client over stdio on real programs: calls, nonsense, ends, deadlines, closing."""
 
 from __future__ import annotations
 
