@@ -89,7 +89,10 @@ def offences(modules: Imports) -> set[str]:
 
 
 def _closing(modules: Imports) -> set[str]:
-    """Return one import of each cycle among the modules."""
+    """Return one import, as `module -> imported`, of each cycle among the modules.
+
+    Empty without any.
+    """
     try:
         TopologicalSorter(modules).prepare()
     except CycleError as error:

@@ -119,7 +119,10 @@ def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
 
 
 def test_profiles_that_are_judged_together_are_one() -> None:
-    """`discovery+robustness` has clauses, floors and folders of both, and the first's version."""
+    """`discovery+robustness` has the first's version, and clauses, floor and folders of both.
+
+    They are in the order of the name.
+    """
     first, other = requirement.profile("discovery"), requirement.profile("robustness")
 
     both = requirement.profile("discovery+robustness")

@@ -28,7 +28,10 @@ LATER = "ROB.tools~text"
 def with_a_second_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[requirement.Profile]:
-    """Yield `robustness@2`, in a copy of the fixtures whose `robustness@1` lacks one clause."""
+    """Yield `robustness@2`, in a copy of the fixtures whose `robustness@1` lacks one clause.
+
+    Cached profiles are dropped before and after.
+    """
     tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures"))
     newest = tree / "profiles" / "robustness.toml"
     text = newest.read_text(encoding="utf-8")
@@ -104,7 +107,10 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
 def test_a_run_by_an_old_version_has_its_clauses_only(
     with_a_second_version: requirement.Profile, tmp_path: Path
 ) -> None:
-    """A run by old versions reports their clauses and name; an unknown version is exit 2."""
+    """A run by joined old versions reports just their clauses, and their name.
+
+    An unknown version exits with 2 and one line that lists the known ones.
+    """
     del with_a_second_version
     command = ["run", "--check", CHECK, "--out", str(tmp_path / "out"), "--profile"]
 

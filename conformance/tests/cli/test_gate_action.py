@@ -185,7 +185,10 @@ def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -
 
 
 def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
-    """On the reference the job passes: five non-empty report files, the summary, and one notice."""
+    """On the reference the job passes: five non-empty report files, and one notice.
+
+    The notice's title is the verdict; the job's summary is the Markdown report.
+    """
     with serving(REFERENCE) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 

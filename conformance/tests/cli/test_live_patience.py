@@ -103,7 +103,10 @@ def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
 def test_patience_keeps_to_what_was_promised(
     options: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """An endpoint that stays busy exceeds neither --timeout nor --max-requests; exit 4."""
+    """An endpoint that stays busy exceeds neither --timeout nor --max-requests.
+
+    Exit 4 names the option to raise; four requests at most are sent.
+    """
     refusing = Hostile({"tools/call": busy(99, "429 Too Many Requests", "Retry-After: 30")})
     began = time.monotonic()
 

@@ -127,7 +127,10 @@ def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None
 
 
 def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:
-    """A target file with a wrong tool name exits with 2, the real names, and the key to set."""
+    """A target file with a wrong name of the discovery tool is an error in the declaration, exit 2.
+
+    The reason lists the real tools and names the key to set.
+    """
     surface = TARGET.read_text(encoding="utf-8")
     target = tmp_path / "target.toml"
     target.write_text(surface.replace("find_capability", "find_it"), encoding="utf-8")

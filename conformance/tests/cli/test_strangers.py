@@ -54,7 +54,11 @@ class Strangers:
         self._running: dict[str, Stranger] = {}
 
     def __getitem__(self, name: str) -> Stranger:
-        """Return the proxy of that name; start it, and wait for its installation, on first use."""
+        """Return the proxy of that name.
+
+        On first use wait for its installation, which FastMCP does not need, and start it until the
+        stack ends.
+        """
         if name not in self._running:
             folder = self._folder if name == "fastmcp" else self._installing.wait()
             log = self._folder / f"{name}.log"

@@ -34,7 +34,10 @@ class _Upstream:
     calls: list[str] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the HTTP requests of one connection until it ends."""
+        """Answer the HTTP requests of one connection, each by `result`, until it ends.
+
+        Then close it.
+        """
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()

@@ -64,7 +64,10 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REFERENCE)}
 
 @contextmanager
 def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Yield the process of a proxy with this config, and its URL; terminate it afterwards."""
+    """Start a proxy with this config; yield its process and, once printed, its URL.
+
+    Terminate it afterwards.
+    """
     with subprocess.Popen(_command(config), env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
@@ -160,7 +163,10 @@ def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> 
 def test_an_unusable_configuration_is_told_in_one_sentence(
     config: Path, text: str, word: str
 ) -> None:
-    """An unusable config ends the process with exit 2 and one error line."""
+    """An unusable config ends the process with exit 2 and one error line that names the fault.
+
+    So does an address to listen on that is not the loopback's.
+    """
     config.write_text(text, encoding="utf-8")
     listen = [] if "listen" in text else ["--listen=127.0.0.1:0"]
     base = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--config", str(config)]
@@ -187,7 +193,10 @@ def test_an_unusable_configuration_is_told_in_one_sentence(
 def test_a_malformed_request_is_refused_by_its_kind(
     config: Path, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """Each malformed HTTP request gets the status of its fault, and a JSON error."""
+    """Each malformed HTTP request, of a running proxy, gets the status of its fault.
+
+    The body is JSON with an error, without a traceback.
+    """
     method = headers.get("method", "POST")
     headers = {"content-type": "application/json", **headers}
     with _running(config) as (_, url):

@@ -139,7 +139,10 @@ def test_markdown_keeps_hostile_words_in_code() -> None:
 
 @pytest.mark.parametrize("wanted", [(), ("--format", "html"), ("--format", "markdown")])
 def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: Path) -> None:
-    """Run twice in each format, standard output and --out get the same bytes."""
+    """Run twice on three files, standard output and --out get the same bytes.
+
+    With --out nothing is printed; the default format is HTML.
+    """
     out = tmp_path / "told"
 
     first = compare(tmp_path, CLEAN, ONE, WAIVED, more=wanted)
@@ -185,7 +188,10 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     ],
 )
 def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
-    """`report` without a file, with two, or without a format exits with 2 and one line."""
+    """`report` without a file, with two, or without a format exits with 2 and one line.
+
+    The line says what to give.
+    """
     done = CliRunner().invoke(main, ["report", *arguments])
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)

@@ -151,7 +151,10 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
 def test_what_is_no_report_is_refused_in_one_sentence(
     wanted: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
-    """A missing, invalid or edited report exits with 2 and one line, in each format."""
+    """A missing, invalid or edited report exits with 2 and one line, in each format.
+
+    It is edited if its exit code does not follow from its clauses, or a member occurs twice.
+    """
     path = tmp_path / "report.json"
     if content is not None:
         path.write_bytes(content)

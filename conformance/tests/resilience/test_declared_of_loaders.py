@@ -30,7 +30,10 @@ DENIAL = 403
 
 @contextmanager
 def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[LoadBench]:
-    """Yield a bench of that loader, with its declarations besides its capabilities."""
+    """Yield a bench of that loader, with its declarations besides its capabilities.
+
+    Loads and target are closed at the end.
+    """
     target = embedded_target(changed, **declared)
     loads = Loads(target.loader, folder)
     try:
@@ -46,7 +49,10 @@ def differing(bench: LoadBench, case: str) -> list[str]:
 
 
 def prefixed(before: str) -> ChangedLoad:
-    """Return a loader that puts this prefix before each tool, `{server_id}` in it replaced."""
+    """Return the reference's loader that puts this prefix before each tool.
+
+    `{server_id}` in it is the server's id with `_` for `-`.
+    """
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         """Put the prefix before each tool of the answer; `-` in a server's id becomes `_`."""
@@ -148,7 +154,10 @@ def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) ->
 
 
 def by_turns() -> Any:
-    """Return a change of answers: failed servers are permanent and transient in turn, by load."""
+    """Return a change of answers: by load, failed servers are permanent and transient in turn.
+
+    Control servers keep their status.
+    """
     turn = count()
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:

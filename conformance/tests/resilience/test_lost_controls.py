@@ -142,7 +142,10 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
 
 
 def ended(bench: LoadBench, case: LoadCase) -> dict[str, str]:
-    """Return the verdict of a case on each of its clauses, by clause id."""
+    """Return the verdict of a case on its clauses, by clause id: what is broken, observed or open.
+
+    If the case is inconclusive or not applicable, so are all of its clauses.
+    """
     try:
         compared = bench.judged(case)
     except Inconclusive:

@@ -76,7 +76,10 @@ def host() -> Iterator[LoaderHost]:
 def judged(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Stopped, LoadCase], Comparison]:
-    """Return a function that judges a case by loads of such a loader, with short deadlines."""
+    """Return a function that judges a case by loads of such a loader, with short deadlines.
+
+    It closes the loads and returns the comparison.
+    """
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
 
     def judge(stopped: Stopped, case: LoadCase) -> Comparison:

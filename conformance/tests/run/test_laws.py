@@ -127,7 +127,10 @@ def remembers() -> Any:
 
 
 def by_turns() -> Any:
-    """Return a change of answers: in each load all servers have the next of the four statuses."""
+    """Return a change of answers: in each load all servers have the next of the four statuses.
+
+    Nothing else of the outcomes changes.
+    """
     turn = count()
 
     def tell(answer: Told, _: Told) -> Told:

@@ -56,7 +56,10 @@ def test_without_a_bench() -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of a new virtual environment with the package laid out as installed."""
+    """Return the Python of a new virtual environment in which the package is as installed.
+
+    Suite, reference, fixtures and schemas are copies; other packages are those of this environment.
+    """
     root = tmp_path_factory.mktemp("installed")
     venv.create(root, symlinks=True)
     program = root / "bin" / "python"

@@ -44,7 +44,10 @@ def test_a_requirement_is_all_of_its_clauses() -> None:
 
 
 def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
-    """A run with --only a requirement and a clause judges these alone; it is partial, exit 0."""
+    """A run with --only a requirement and --only a clause judges these alone.
+
+    It is partial, exit 0; the last line says so and names the report.
+    """
     done, report = run(tmp_path, "loader", "--only", "T1", "--only", "D1.denied")
 
     last_line = done.stdout.splitlines()[-1]
@@ -101,7 +104,10 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
 def test_a_choice_that_cannot_be_meant_is_refused(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    """Unknown or contradictory selections end with exit 2 and one sentence; there is no report."""
+    """Unknown, unfit or contradictory selections exit with 2 and one sentence, without a report.
+
+    The sentence has the nearest id or the option to use.
+    """
     done, report = run(tmp_path, *words)
 
     assert (done.exit_code, report) == (2, {})

@@ -35,7 +35,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @contextmanager
 def behind(started: Started, fault: str) -> Iterator[Endpoint]:
-    """Yield the endpoint as seen through a server that rewrites answers as that mutant does."""
+    """Yield the endpoint as seen through a server that rewrites answers as that wire mutant does.
+
+    The servers in between end with the block.
+    """
     before = RewritingAdapter(started.adapter, WIRE[fault], started.target.surface)
     access = before._behind(started.access)
     try:

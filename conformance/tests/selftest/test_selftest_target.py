@@ -87,7 +87,10 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
 
 
 def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
-    """SIGTERM during a selftest ends it with exit 130; no process and no scratch file is left."""
+    """SIGTERM once a target of a selftest runs ends it with exit 130.
+
+    No process and no scratch file is left.
+    """
     adapter = (sys.executable, "-m", "mcp_proxy_reference.adapter")
     run = subprocess.Popen(
         [*SELFTEST, "--target", "command", "--", *adapter],

@@ -74,7 +74,10 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
 def test_what_cannot_work_says_what_does(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
-    """Commands that only print work; those that start programs name an alternative, and fail."""
+    """Without POSIX, commands that only print or write work.
+
+    Those that start programs exit with 2 or 3, say why and name `run endpoint --url`; no traceback.
+    """
     done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
 
     output = done.stdout + done.stderr

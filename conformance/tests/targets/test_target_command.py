@@ -197,7 +197,10 @@ def test_a_broken_start_is_told_in_one_sentence(
     complaint: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each unusable answer to `start` raises TargetNotStarted with the fault; the program ends."""
+    """Each unusable answer to `start`, or none, raises TargetNotStarted with the fault.
+
+    The message has less than 1000 characters, and the program is ended.
+    """
     late = "time.sleep" in answers[0]
     monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
     adapter = saying(adapters, *answers)

@@ -71,7 +71,10 @@ def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None
 
 
 def test_the_schema_and_the_types_name_the_same_members() -> None:
-    """Schema and Python types of target files have the same members, capabilities and statuses."""
+    """Schema and Python types of target files have the same members, capabilities and statuses.
+
+    Each status but `disabled_unknown` has a capability.
+    """
     document = schema()
     surface = document["properties"]["surface"]["properties"]
 
@@ -215,7 +218,10 @@ def test_bad_options_are_refused(
 def test_a_target_is_named_by_its_file_or_by_itself(
     tmp_path: Path, members: str, target: tuple[str, str]
 ) -> None:
-    """The report has name and version of the target file, else those of the handshake."""
+    """The report has name and version of the target file, else those of the handshake.
+
+    So does the output, with the kind.
+    """
     command = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
     file, out = tmp_path / FILE, tmp_path / "out"
     file.write_text(f"command = {command}\n{members}", encoding="utf-8")

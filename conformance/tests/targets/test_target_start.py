@@ -152,7 +152,10 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
 def test_upstreams_are_where_the_file_says(
     tmp_path: Path, place: UpstreamPlace, url: str | None, command: str | None
 ) -> None:
-    """The adapter gets upstreams at the host, bind address or transport of the target file."""
+    """The adapter gets upstreams at the host or bind address of the target file, by URL.
+
+    With transport `stdio` it gets a command; `http` overrides a server's own stdio.
+    """
     received: dict[str, Any] = {}
 
     class Listening:

@@ -74,7 +74,10 @@ def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
 
 
 def test_silence_is_silent_and_stays_open() -> None:
-    """Of `silence` no byte comes and the connection stays open; the request is in the log."""
+    """Of `silence` no byte comes and the connection stays open.
+
+    The request is in the log, without a status.
+    """
     with server_of({"do": "silence"}) as servers:
         got = exchange(servers.url("a"), INITIALIZE, patience=0.3)
         (entry,) = servers.log("a")
@@ -145,7 +148,10 @@ def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
     ],
 )
 def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crumb: bytes) -> None:
-    """A cut answer that ends in `silence` gets no further byte, in `drip` only fillers."""
+    """A cut answer that ends in `silence` gets no further byte; in `drip` it gets fillers only.
+
+    Both have begun as a 200.
+    """
     begun, more = grown(played | {"by": "silence"})
     dripped, crumbs = grown(played | {"by": "drip"})
 
@@ -314,7 +320,10 @@ def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
 
 
 def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
-    """A redirect leads to a path that answers well, within the redirected attempt."""
+    """A redirect with the scripted status leads to a path that answers well.
+
+    Both requests are logged in the same attempt.
+    """
     with server_of({"do": "redirect", "code": 308, "on": "any"}) as servers:
         first, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second, _, body = parts(exchange(headers["location"], INITIALIZE)[0])

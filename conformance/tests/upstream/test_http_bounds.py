@@ -29,7 +29,10 @@ def _sized(length: int) -> bytes:
 
 @contextlib.asynccontextmanager
 async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
-    """Yield the port of a listener that answers 200, and the list of requests it has read."""
+    """Yield the port of a listener that answers 200, and the list of requests it has read.
+
+    The listener is closed at the end.
+    """
     requests: list[HttpRequest] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -207,7 +207,10 @@ def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
 def test_each_message_is_recorded_under_the_server_s_name(
     forge: UpstreamServer, transcript: Transcript
 ) -> None:
-    """Request and answer are in the transcript in order, with exact bytes and headers."""
+    """Request and answer are in the transcript, in order, under the server's name.
+
+    Bytes are exact, the request has its headers, notes have path, method and status.
+    """
     mark = transcript.mark()
     body = b'{"jsonrpc":"2.0", "id":1,"method":"ping"}'
 

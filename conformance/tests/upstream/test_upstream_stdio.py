@@ -121,7 +121,10 @@ def test_the_shim_imports_next_to_nothing() -> None:
 
 
 async def _tour(transport: Any) -> tuple[list[str], str]:
-    """List all pages and call `tool_2`; return the tools' names and the text of the call."""
+    """List all pages of tools and call `tool_2` with the client.
+
+    Return (names of tools, text of the call).
+    """
     async with StockClient(transport) as client:
         names, cursor = [], None
         while True:

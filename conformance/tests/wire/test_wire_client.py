@@ -173,7 +173,10 @@ def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
 
 
 def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
-    """`post` sends any bytes with replaced headers and returns the 400. The session goes on."""
+    """`post` sends any bytes with replaced headers, and returns the 400 and its JSON-RPC error.
+
+    The session goes on.
+    """
     with Client(forge.url, transcript=Transcript()) as client:
         answer = client.post(b"{nonsense", headers={"content-type": "text/plain"})
         again = client.call_tool("tool_0")

@@ -47,7 +47,7 @@ class RawServer:
     """Answers each POST with the bytes of `answers`: a float is a pause, None is a cut."""
 
     def __init__(self, answers: Answers) -> None:
-        """Listen on a free loopback port, in a thread."""
+        """Listen on a free loopback port, and accept connections in a thread."""
         self._answers = answers
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
