@@ -6,7 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 
-from mcp_proxy_conformance.report.colour import Line
+from mcp_proxy_conformance.report.colour import Line, command
 from mcp_proxy_conformance.report.difference import differences
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import again, consequences
@@ -45,8 +45,7 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
     results = {result.name: result for result in report.results}
     more = "" if room is None else "; --verbose lists every failure"
     head = [*_wrapped(f"{_head(known)}{more}", width, ""), Line()]
-    command = Line(f"Run one check again: {again('test_NAME', report)}", whole=True)
-    end = [Line(), command, Line()]
+    end = [Line(), *command("Run one check again: ", again("test_NAME", report), width), Line()]
     forms = [_forms(number, cause, results, width) for number, cause in enumerate(known, 1)]
     if room is None:
         lines = [line for form in forms for line in form[-1]]
@@ -107,9 +106,10 @@ def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int
         follows,
         "" if cause.rule in EVIDENT else f"Why one cause: {cause.why}",
         f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else "",
-        f"See --check {shlex.quote(first.name)}" if first else "",
     ]
     whole = [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
+    if first:
+        whole += command("  See --check ", shlex.quote(first.name), width)
     return (
         _brief(head, cause, width),
         [*sentence, *_wrapped(f"  {follows}", width, "    "), Line()],

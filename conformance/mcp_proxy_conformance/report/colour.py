@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
@@ -65,6 +66,28 @@ def indented(text: str, by: int, most: int) -> list[Line]:
     if len(lines) > most:
         block.append(Line(f"{' ' * by}... and {len(lines) - len(shown)} more lines"))
     return block
+
+
+WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
+"""A word of a command line, its quoted parts included."""
+
+
+def command(lead: str, text: str, columns: int) -> list[Line]:
+    """Return a command line after its lead; longer than `columns`, it is broken between words.
+
+    The parts end with a backslash, so that they can be pasted. A single longer word stays whole,
+    and 0 columns are one line.
+    """
+    words = WORD.findall(text)
+    if not columns or len(lead) + len(text) <= columns or " ".join(words) != text:
+        return [Line(f"{lead}{text}", whole=True)]
+    parts, indent = [f"{lead}{words[0]}"], " " * (len(lead) - len(lead.lstrip()) + 4)
+    for each in words[1:]:
+        if len(parts[-1]) + len(each) + len("  \\") <= columns:
+            parts[-1] += f" {each}"
+        else:
+            parts.append(f"{indent}{each}")
+    return [*(Line(f"{part} \\", whole=True) for part in parts[:-1]), Line(parts[-1], whole=True)]
 
 
 def short(text: str, most: int = WIDEST) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_proxy_conformance.report.colour import Line, indented, short
+from mcp_proxy_conformance.report.colour import Line, command, indented, short
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.phrases import again, request, sentence
@@ -14,15 +14,16 @@ SHOWN, NAMED = 3, 5
 """Failures of one clause that are shown, and further ones that are named."""
 EVIDENCE, REASON, MESSAGES, BODY = 8, 2, 2, 300
 """Lines of evidence and of the reason before it, messages, characters of a message's body."""
+REPRODUCE = "    Reproduce with: "
 LONGEST_REQUEST = 2000
 """Characters of a request that is shown as a command."""
 
 
-def failures(report: Report, path: Path) -> list[Line]:
+def failures(report: Report, path: Path, columns: int = 0) -> list[Line]:
     """Return required failures under the first clause each breaks: a few shown, the rest counted.
 
     A clause whose failures were shown before refers to them. `path`: the report's file, which hints
-    name for the rest.
+    name for the rest. Commands that repeat a failure are broken at `columns`, unless that is 0.
     """
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
@@ -35,7 +36,7 @@ def failures(report: Report, path: Path) -> list[Line]:
         if clause.level == "required" and failed:
             fresh = [result for result in failed if result.name not in shown_under]
             lines += [*_heading(clause, failed), *_known(failed, shown_under)]
-            lines += _results(fresh, clause.id, report, path)
+            lines += _results(fresh, clause.id, report, path, columns)
             shown_under |= {result.name: clause.id for result in fresh}
     return lines
 
@@ -60,7 +61,9 @@ def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
     return [Line(f"  shown under {places}: {names(known)}"), Line()]
 
 
-def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) -> list[Line]:
+def _results(
+    fresh: list[Result], clause_id: str, report: Report, path: Path, columns: int
+) -> list[Line]:
     """Return the first failure whole, the next two in brief, each with its command.
 
     The others are named in one line.
@@ -68,7 +71,7 @@ def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) ->
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
         lines += _whole(result, report, path) if number == 0 else _brief(result)
-        lines += [Line(f"    Reproduce with: {again(result.name, report)}", whole=True), Line()]
+        lines += [*command(REPRODUCE, again(result.name, report), columns), Line()]
     rest = fresh[SHOWN:]
     if rest:
         lines += [Line(f"  ... and {len(rest)} more of {clause_id}: {names(rest)}"), Line()]
@@ -87,11 +90,11 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
     if len(result.messages) > len(shown):
         rest = len(result.messages) - len(shown)
         lines.append(Line(f"    {rest} other messages of this check are in {path}"))
-    command = request(result, report)
-    if len(command) > LONGEST_REQUEST:
-        lines.append(Line(f"    Request: {len(command)} characters; to see it: {_page(path)}"))
-    elif command:
-        lines.append(Line(f"    Request, for a target in that state: {command}", whole=True))
+    sent = request(result, report)
+    if len(sent) > LONGEST_REQUEST:
+        lines.append(Line(f"    Request: {len(sent)} characters; to see it: {_page(path)}"))
+    elif sent:
+        lines.append(Line(f"    Request, for a target in that state: {sent}", whole=True))
     return lines
 
 

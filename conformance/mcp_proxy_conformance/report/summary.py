@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.resources import LOGS
-from mcp_proxy_conformance.report.colour import COLOURS, Line, Span, short
+from mcp_proxy_conformance.report.colour import COLOURS, Line, Span, command, short
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     is_after_the_end,
@@ -66,7 +66,7 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
         *([("logs", f"{logs}")] if logs.is_dir() else []),
     ]
     lines = [line for label, text in rows if text for line in _labelled(label, text, columns)]
-    return [*_unrepeated(lines), *(Line(text, whole=True) for text in _next(report, path))]
+    return [*_unrepeated(lines), *_next(report, path, columns)]
 
 
 def _labelled(label: str, text: str, columns: int) -> list[Line]:
@@ -155,25 +155,29 @@ def _not_judged(report: Report, *, whole: bool) -> list[str]:
     return [f"{_some(ids)}: {reason}" for reason, ids in reasons.items()]
 
 
-def _next(report: Report, path: Path) -> Iterator[str]:
+def _next(report: Report, path: Path, columns: int) -> Iterator[Line]:
     """Yield lines of the commands to run next, each after a comment on what it is for.
 
     The last renders the page; the first depends on the outcome: the whole run, `init` or `gate`.
+    They are broken at `columns`, unless that is 0.
     """
     commands = []
     whole = _without_case(" ".join(filter(None, report.timing.get("command") or ())))
     if report.headline == "partial" and whole:
-        commands.append((whole, "all of the profile"))
+        commands.append((command("  ", whole, columns), "all of the profile"))
     elif report.exit == 0 and report.target.kind == "reference":
-        commands.append(("mcp-proxy-conformance init", "begin with a proxy of yours"))
+        commands.append(([Line("  mcp-proxy-conformance init")], "begin with a proxy of yours"))
     elif report.exit == 0:
-        commands.append(("mcp-proxy-conformance gate --help", "the same in a CI"))
+        commands.append(([Line("  mcp-proxy-conformance gate --help")], "the same in a CI"))
     page = word(str(path.with_suffix(".html")))
-    render = f"mcp-proxy-conformance report {word(str(path))} \\\n  --format html --out {page}"
-    commands.append((render, "as a page, with all evidence"))
-    for number, (command, purpose) in enumerate(commands):
-        yield f"{'' if number else 'next':{LABEL}}# {purpose}"
-        yield from textwrap.indent(command, "  ").split("\n")
+    render = (
+        f"  mcp-proxy-conformance report {word(str(path))} \\",
+        f"    --format html --out {page}",
+    )
+    commands.append(([Line(part, whole=True) for part in render], "as a page, with all evidence"))
+    for number, (lines, purpose) in enumerate(commands):
+        yield Line(f"{'' if number else 'next':{LABEL}}# {purpose}", whole=True)
+        yield from lines
 
 
 def _without_case(command: str) -> str:

@@ -7,10 +7,10 @@ from typing import Literal
 
 from mcp_proxy_conformance.report import drawing
 from mcp_proxy_conformance.report.cause_list import COLUMNS, SCREEN, cause_list, height
-from mcp_proxy_conformance.report.colour import Line, indented, painted
+from mcp_proxy_conformance.report.colour import Line, command, indented, painted
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.failures import failures, names
+from mcp_proxy_conformance.report.failures import REPRODUCE, failures, names
 from mcp_proxy_conformance.report.phrases import again
 from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.pins import pins
@@ -46,7 +46,7 @@ WHOSE = {
 }
 
 
-def errors(report: Report) -> list[Line]:
+def errors(report: Report, columns: int) -> list[Line]:
     """Return up to twelve distinct errors, with who is to blame, the checks affected, a command.
 
     A line counts further ones; clauses that no check observed follow.
@@ -57,13 +57,13 @@ def errors(report: Report) -> list[Line]:
         lines += [
             Line(f"ERROR  {WHOSE.get(blame, 'unknown cause')}", "error"),
             *indented(reason, 4, LINES),
-            *_occurrences(affected, report),
+            *_occurrences(affected, report, columns),
             Line(),
         ]
     return lines + _further_reasons(len(groups)) + _unseen(report)
 
 
-def inconclusive(report: Report) -> list[Line]:
+def inconclusive(report: Report, columns: int) -> list[Line]:
     """Return up to twelve reasons why required results are inconclusive, each with its repair.
 
     A line counts further ones; texts to pin in the target file follow.
@@ -79,7 +79,7 @@ def inconclusive(report: Report) -> list[Line]:
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
             Line(f"    To settle it: {hint or settling(clauses)}", whole=True),
-            *_occurrences(affected, report),
+            *_occurrences(affected, report, columns),
             Line(),
         ]
     return lines + _further_reasons(len(groups)) + _to_be_pinned(report)
@@ -115,12 +115,10 @@ def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Resul
     return groups
 
 
-def _occurrences(affected: list[Result], report: Report) -> list[Line]:
-    """Return a line with the names of affected results, and one that reproduces the first."""
-    return [
-        Line(f"    in {names(affected)}"),
-        Line(f"    Reproduce with: {again(affected[0].name, report)}", whole=True),
-    ]
+def _occurrences(affected: list[Result], report: Report, columns: int) -> list[Line]:
+    """Return a line with the names of affected results, and a command that reproduces the first."""
+    repeated = command(REPRODUCE, again(affected[0].name, report), columns)
+    return [Line(f"    in {names(affected)}"), *repeated]
 
 
 def _further_reasons(reasons: int) -> list[Line]:
@@ -172,12 +170,12 @@ def render(
     """
     shown, is_verbose = _near(path), detail == "verbose"
     end = last(report, shown, code, columns)
-    listed = failures(report, shown)
+    listed = failures(report, shown, columns)
     if detail != "quiet":
         seen = picture(report)
         drawn = [*drawing.lines(seen, columns or COLUMNS), Line()] if seen else []
         end = [*drawn, *summary(report, shown, is_verbose=is_verbose, columns=columns), *end]
-        listed += [*errors(report), *inconclusive(report)]
+        listed += [*errors(report, columns), *inconclusive(report, columns)]
     known = _known_failures(report) if detail != "quiet" else []
     room = SCREEN - height([*known, *end], columns)
     if is_verbose:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report import markdown
-from mcp_proxy_conformance.report.colour import painted, wanted
+from mcp_proxy_conformance.report.colour import command, painted, wanted
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.failures import failures
 from mcp_proxy_conformance.report.terminal import Detail, render, settling
@@ -202,3 +204,25 @@ def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
         line for line in lines if line.startswith("::") or "##[" in line or "##vso[" in line
     ] == []
     assert disarmed("a::b, #[1], ###") == "a::b, #[1], ###"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_long_command_is_broken_into_lines_that_a_shell_joins(columns: int) -> None:
+    """A command longer than the terminal is broken between words; a shell reads it as before."""
+    line = "run command --settle 2 --check 'test_it[a b]' -- python 'my adapter.py' --flag it\\'s"
+
+    lines = [each.text for each in command("  See ", line, columns)]
+
+    assert max(map(len, lines)) <= columns
+    assert len(lines) > 1
+    joined = "\n".join(["printf '%s\\n' \\", *lines])
+    read = subprocess.run(["bash", "-c", joined], capture_output=True, text=True, check=True)
+    assert read.stdout.splitlines() == ["See", *shlex.split(line)]
+
+
+def test_a_command_that_fits_or_has_no_terminal_is_one_line() -> None:
+    """A command that fits is one line, as one is without a terminal, however long."""
+    short, long = "run --check test_it", f"run --check {'x' * 90}"
+
+    assert [each.text for each in command("See ", short, 80)] == [f"See {short}"]
+    assert [each.text for each in command("See ", long, 0)] == [f"See {long}"]
