@@ -176,6 +176,17 @@ def test_another_stream_is_no_older_transport(first: bytes) -> None:
     assert (result.exit_code, "no MCP endpoint at" in result.stdout) == (3, True)
 
 
+def test_a_closed_port_is_told_with_the_option(tmp_path: Path) -> None:
+    """A port where nothing listens exits with 3; the sentence names --url."""
+    with telling(server({})) as url:
+        pass
+    result = CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", str(tmp_path)])
+
+    assert (result.exit_code, result.stdout.count("\n")) == (3, 1)
+    assert result.stdout.startswith(f"the endpoint does not answer: {url}: the connection was ref")
+    assert result.stdout.endswith("; start it, or correct --url\n")
+
+
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
     """A 404 with an HTML page exits with 3 and asks for the URL with its path.
 

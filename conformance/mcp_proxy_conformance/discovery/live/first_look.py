@@ -57,7 +57,8 @@ def first_look(talk: Talk) -> Offered | Outcome:
     except OverBudget as over:
         return Outcome("incomplete", INCOMPLETE, str(over))
     except Unreachable as error:
-        return _broken(f"the endpoint does not answer: {error}")
+        option = "--stdio" if talk.endpoint.stdio else "--url"
+        return _broken(f"the endpoint does not answer: {error}; start it, or correct {option}")
     except ProtocolFault as error:
         if talk.conversation.opening is not None and error.status not in FORBIDDEN:
             return _broken(
