@@ -130,7 +130,10 @@ async def relay(bind: str, address: str, port_file: str = "") -> None:
 
 
 def proxy(*words: str) -> None:
-    """Run the entry point of the image: the reference, relayed from all addresses of the box."""
+    """Run the image's entry point with these words: the reference, moved to 127.0.0.1:8081.
+
+    Its port is relayed from 8080 on all addresses of the box, for ever.
+    """
     listens = [word.replace("0.0.0.0:8080", "127.0.0.1:8081") for word in words]
     _spawned([sys.executable, "-m", "mcp_proxy_reference", *listens])
     asyncio.run(relay("0.0.0.0:8080", "127.0.0.1:8081"))

@@ -47,13 +47,13 @@ def _signals() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recorded() -> Recorded:
-    """Return a function that records the answers of a changed reference."""
+    """Return a function that records the default answers of a changed reference."""
     return _recorded
 
 
 @pytest.fixture(scope="session")
 def before() -> Recording:
-    """Return a recording of the reference without locked-tool discovery, made once in a session."""
+    """Return a recording of the reference without locked-tool discovery, made once in all."""
     return _recorded(FEATURELESS)
 
 

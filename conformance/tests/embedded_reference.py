@@ -43,7 +43,10 @@ RESTLESS = Changed(id="restless", text="Restless.", change={"answer": Fresh(coun
 
 
 def _reference() -> Target:
-    """Return the reference, with the mutant that `BENT` names, started in this process."""
+    """Return the reference as a target in this process, with the mutant that `BENT` names.
+
+    It is unchanged without one, or for an unknown name.
+    """
     fault = os.environ.get("BENT")
     known = (RESTLESS, *mutants())
     return embedded(

@@ -16,7 +16,10 @@ from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
-    """Return how to launch the reference with these mutants, for use in place of `REFERENCE`."""
+    """Return how to launch the reference with these mutants, by this file.
+
+    It replaces `REFERENCE`.
+    """
     return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
 
 

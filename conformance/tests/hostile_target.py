@@ -175,7 +175,7 @@ def _certified() -> ssl.SSLContext:
 
 
 async def _end(server: asyncio.Server) -> None:
-    """Close the server and cancel all its connections."""
+    """Close the server, and cancel all other tasks of the loop: its connections."""
     server.close()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
@@ -213,12 +213,12 @@ def listed(**members: Json) -> Json:
 
 
 def entry(name: str = "forge:list_repos", **members: Json) -> Json:
-    """Return the entry of a callable tool in a discovery answer, with members replaced."""
+    """Return the entry of a callable tool of the server `forge`, with members replaced."""
     return {"name": name, "server": "forge", "description": "List repos.", "score": 1.0} | members
 
 
 def locked(name: str = "forge:delete_repo", **members: Json) -> Json:
-    """Return the entry of a locked tool in a discovery answer, with members replaced."""
+    """Return the entry of a config-denied tool of the server `forge`, with members replaced."""
     tool = {"name": name, "server": "forge", "description": "Delete a repo."}
     return tool | {"status": "disabled_by_config"} | members
 

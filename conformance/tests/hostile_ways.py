@@ -65,7 +65,7 @@ async def silent(_: Asked) -> None:
 
 
 async def drip(request: Asked) -> None:
-    """Announce a body of 9999 bytes and send a blank every 50 ms."""
+    """Announce a body of 9999 bytes and send a blank of it every 50 ms, for ever."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
     await request.send(head)
     while True:
@@ -224,7 +224,7 @@ def everywhere(text: str) -> Mapping[str, Way]:
 
 
 async def pages(request: Asked) -> None:
-    """Answer tools/list with 10 000 tools and a new cursor, however often it is asked."""
+    """Answer tools/list with 10 000 further tools and a new cursor, however often it is asked."""
     page = {"tools": [*listed(), *many(MANY // 10)], "nextCursor": str(request.message["id"])}
     await request.result(page)
 

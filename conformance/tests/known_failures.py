@@ -36,7 +36,7 @@ def command(*words: str) -> Result:
 
 
 def reported(path: Path) -> dict[str, Any]:
-    """Return the report at that path after validation by its schema; empty if there is none."""
+    """Return the report at that path, which must fit its schema; {} if there is none."""
     if not path.exists():
         return {}
     report: dict[str, Any] = json.loads(path.read_bytes())

@@ -50,7 +50,7 @@ def today() -> Names:
 
 
 def _of_data() -> dict[str, list[str]]:
-    """Return the ids of clauses (with level), profiles, checks, cases and interpretations."""
+    """Return sections: ids of clauses (with level), profiles, checks, cases and interpretations."""
     return {
         "clauses": [f"{clause.id} {clause.level}" for clause in catalogue().clauses.values()],
         "profiles": [version.name for version in versions()],
@@ -109,7 +109,7 @@ def _options(command: click.Command) -> list[str]:
 
 
 def _of_reports() -> dict[str, list[str]]:
-    """Return the format of report.json, its members, and those of its clauses and results."""
+    """Return sections: the format of report.json, its members, those of its clauses and results."""
     members = _schema("report")["properties"]
     return {
         "format of report.json": [FORMAT],

@@ -68,7 +68,7 @@ def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
 
 
 def files(name: str) -> list[str]:
-    """Return the paths of a stage's cases, such as `limits/ID.json`."""
+    """Return the paths of all cases of a stage, such as `limits/ID.json`."""
     return [f"{case.area}/{case.id}.json" for case in cases() if case.given.stage == name]
 
 
@@ -122,7 +122,10 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
 
 
 def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path) -> None:
-    """A target that lists one locked tool at most is exit 0: cases of several are skipped."""
+    """On a target that lists one locked tool at most, cases that allow it to are skipped; exit 0.
+
+    Nothing fails or is open.
+    """
     resting = [case for case in cases() if CAP_FILLS in case.interpretations]
     names = [f"{case.area}/{case.id}.json" for case in resting if case.given.stage == "mixed"]
     with staged("mixed", FEWEST, tmp_path) as url:
@@ -134,7 +137,10 @@ def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path
 def test_a_target_without_the_feature_leaves_everything_open(
     program: list[str], tmp_path: Path
 ) -> None:
-    """On a target without the flag, all lines are OPEN, none is ok or FAIL, and the exit is 1."""
+    """On a target without the flag, each unsettled line is OPEN; exit 1.
+
+    There are some; none is ok or FAIL.
+    """
     names = [name for name in files("plain") if name.startswith("note/")]
     with staged("plain", FEATURELESS, tmp_path) as url:
         code, words, unsettled = run(program, url, names)

@@ -176,7 +176,7 @@ def test_a_clause_without_a_pointer_has_that_of_its_requirement() -> None:
 
 
 def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) -> None:
-    """A decorated check has a pytest mark `requirement` with the cited ids."""
+    """A decorated check has one pytest mark, `requirement`, with the cited ids in order."""
     pytestconfig.addinivalue_line("markers", "requirement(*ids): the clauses that a check judges")
 
     @requirement.requirement("FR-006.cap", "FR-006.callables")

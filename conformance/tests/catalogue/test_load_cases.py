@@ -150,7 +150,7 @@ def test_the_walk_leaves_open_what_the_source_does(
 
 
 def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
-    """A load case that needs a second attempt cites a clause with the capability `retries`."""
+    """A load case that needs more than one attempt cites a clause with the capability `retries`."""
     clauses = catalogue().clauses
     needy = [
         case.id

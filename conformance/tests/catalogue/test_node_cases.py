@@ -42,7 +42,7 @@ def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.Comple
 
 
 def some_of_each_area() -> list[Case]:
-    """Return the first two cases of each area, in order of file name."""
+    """Return the first two cases of each area, in the order of `cases()`."""
     areas: dict[str, list[Case]] = {}
     for case in cases():
         areas.setdefault(case.area, []).append(case)
@@ -55,7 +55,10 @@ def path_of(case: Case) -> Path:
 
 
 def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
-    """Return the lines that begin with one of the words: word, case, path, observed value."""
+    """Return the printed lines whose first word is one of these, split in at most four parts.
+
+    These are: word, case, path, observed value.
+    """
     lines = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
     return [line for line in lines if line[0] in set(words)]
 

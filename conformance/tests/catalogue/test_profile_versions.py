@@ -95,7 +95,7 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
 def test_an_unknown_version_is_refused_with_those_that_there_are(
     wanted: str, said: str, with_a_second_version: requirement.Profile
 ) -> None:
-    """An unknown version, or one profile in two versions, raises UnknownProfile with a hint."""
+    """An unknown version or profile, or one in two versions, raises UnknownProfile with a hint."""
     del with_a_second_version
 
     with pytest.raises(UnknownProfile) as error:

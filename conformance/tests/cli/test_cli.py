@@ -111,7 +111,7 @@ def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None
 
 
 def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
-    """A header with a character outside of HTTP's exits with 2 and a line that names the header."""
+    """A header with a character that HTTP cannot carry exits with 2 and one line that names it."""
     words = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
 
     done = run_process("run", *words, cwd=tmp_path)

@@ -80,7 +80,7 @@ def test_a_full_output_is_told_and_is_no_verdict(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
 def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
-    """With a full standard error, a run that passes still exits with 0."""
+    """With a full standard error, a run that passes still exits with 0 and says so."""
     with Path("/dev/full").open("w") as full:
         run = started(*RUN, folder=tmp_path, stderr=full.fileno())
         printed, _ = run.communicate(timeout=90)

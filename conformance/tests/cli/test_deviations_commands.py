@@ -58,7 +58,7 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
 
 
 def test_a_file_that_is_there_is_not_written_over() -> None:
-    """Beginning a file that exists exits with 2, and the file is unchanged."""
+    """`init` with --out an existing file exits with 2 and a repair; the file is unchanged."""
     write("FR-006.cap", name=str(KNOWN))
     before = KNOWN.read_bytes()
 

@@ -171,7 +171,7 @@ def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """If the report's folder cannot be made, exit 2 and one line."""
+    """If the report's folder cannot be made, `gate` exits with 2 and one line."""
     (tmp_path / "file").write_text("")
 
     done = gated(tmp_path / "file" / "out", TARGET="reference", OPTIONS=QUICK)

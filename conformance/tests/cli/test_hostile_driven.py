@@ -35,7 +35,10 @@ each_kind = pytest.mark.parametrize("kind", EXIT)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Return the runs on each kind of hostile target that a selected test needs, by kind."""
+    """Run on each kind of hostile target that a selected test needs, once.
+
+    Return the runs by kind.
+    """
     folder = tmp_path_factory.mktemp("driven")
     return runs_asked_for(request, EXIT, _run, folder, AT_ONCE)
 

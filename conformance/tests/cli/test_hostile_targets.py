@@ -133,7 +133,10 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Return the runs on each kind of hostile target that a selected test needs, by kind."""
+    """Run on each kind of hostile target that a selected test needs, once.
+
+    Return the runs by kind, each with the number of requests.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
 

@@ -70,7 +70,7 @@ def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
 
 
 def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
-    """For a report whose texts were all read, exit 0 and no file."""
+    """For a report whose texts were all read, `init --from` exits with 0 and writes no file."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     report.write_text(json.dumps(CLEAN), encoding="utf-8")
 

@@ -128,7 +128,7 @@ def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
 
 
 def test_a_credential_never_goes_to_another_origin() -> None:
-    """A redirect to another server is reported, exit 3; that server gets no request."""
+    """A redirect to another server exits with 3 and names its URL; that server gets no request."""
     with web(plain) as other, web(to(other.url)) as server:
         result = look(server.url)
 
@@ -150,7 +150,10 @@ def test_another_port_or_scheme_is_another_origin(place: str) -> None:
 
 
 def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
-    """A self-signed certificate is refused with 3; --insecure and --ca accept it."""
+    """A self-signed certificate is refused with 3.
+
+    With --insecure, or --ca and the certificate, its tools are listed; exit 4.
+    """
     with web(plain, tls=True) as server:
         refused = look(server.url)
         taken = look(server.url, "--insecure")

@@ -34,7 +34,7 @@ class Counting:
     """
 
     def __init__(self) -> None:
-        """Answers at once, unless `slow_s` is set."""
+        """Begins with no request counted, and answers at once unless `slow_s` is set."""
         self.seen: Counter[str] = Counter()
         self.called: Counter[str] = Counter()
         self.slow_s = 0.0

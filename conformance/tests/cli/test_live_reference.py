@@ -54,7 +54,10 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> lis
 
 
 def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
-    """Run `run endpoint`; return the exit code, the report and the printed text."""
+    """Run `run endpoint` into `out`; return (exit code, report, printed text).
+
+    The rate is 10,000 requests a second.
+    """
     done = CliRunner().invoke(main, ["run", "endpoint", *FAST, "--out", str(out), *options])
     report = json.loads((out / "report.json").read_bytes())
     return done.exit_code, report, done.output
@@ -161,7 +164,10 @@ def test_one_file_is_enough_for_pytest(
 
 
 def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> None:
-    """With the URL of a closed port, one test errs with the reason, and the others are skipped."""
+    """With the URL of a closed port, the one-line test file has one error, with the reason.
+
+    Exit 1.
+    """
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
 

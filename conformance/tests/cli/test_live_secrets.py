@@ -87,7 +87,7 @@ def place() -> Iterator[str]:
 
 
 def url(place: str) -> str:
-    """Return the URL of that server with a password and a secret query member."""
+    """Return the URL of that server with a password and a secret query member, both encoded."""
     return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
 
 

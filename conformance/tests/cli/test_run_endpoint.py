@@ -31,7 +31,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     body: ClassVar[Any]
 
     def do_POST(self) -> None:
-        """Send one response with status 200 and that body."""
+        """Send what `body` returns for the request's bytes, with status 200, as JSON."""
         request = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = type(self).body(request)
         self.send_response(200)

@@ -82,7 +82,10 @@ def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: se
     ],
 )
 def test_a_repeated_count_is_seen_in_a_listing(entry: str, broken: set[str]) -> None:
-    """A repeated counts block, or a count with two values, breaks FR-010; other repeats do not."""
+    """In a listing a count with two values breaks FR-010.sum, a second counts block FR-010.block.
+
+    Equal counts and repeats outside of blocks break none.
+    """
     assert clauses(f'{{"servers":[{{"name":"forge",{entry}}}]}}', listing=True) == broken
 
 
@@ -110,7 +113,10 @@ BODY = {"tools": [], "disabled": SECTION, "remediation": {"disabled_by_user": "A
 def test_structured_content_may_say_less_and_nothing_else(
     content: dict[str, Any], broken: set[str]
 ) -> None:
-    """Structured content may leave parts of the text out; to add or alter one breaks its clause."""
+    """Structured content may leave out parts of the text's document.
+
+    To add one, or alter its value, breaks the clause on that part.
+    """
     assert clauses(json.dumps(BODY), structuredContent=content) == broken
 
 

@@ -94,7 +94,7 @@ def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: 
 
 
 def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recording) -> None:
-    """With the feature at least four answers of the reference have a note, without it none has."""
+    """With the feature four or more answers of the reference have a note, without it none has."""
     noted = [body.key for body in after.bodies if b'"notice"' in body.exact.text]
 
     assert len(noted) >= 4
@@ -199,7 +199,10 @@ def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
 def test_a_member_that_begins_to_move_is_a_difference(
     before: Recording, recorded: Recorded
 ) -> None:
-    """A member that moves in the new recording, and did not in the old one, is a difference."""
+    """The `total` that moves in the new recording, and did not in the old one, is a difference.
+
+    It is the place of each one.
+    """
     members = Changed(
         id="restless",
         text="The total moves.",

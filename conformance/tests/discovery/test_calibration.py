@@ -35,7 +35,7 @@ def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
 
 
 def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
-    """Return a target that answers each call with what `make` returns then, whatever its form."""
+    """Return a target that answers each call with a new body of `make`, whatever the form."""
     return lambda _form: exact(make())
 
 
@@ -45,7 +45,7 @@ def test_equal_answers_differ_nowhere() -> None:
 
 
 def counter() -> Callable[[], object]:
-    """Return a maker of bodies with a number that grows with every call."""
+    """Return a maker of bodies with a number that grows by one with every call."""
     count = itertools.count()
     return lambda: BODY | {"calls": next(count)}
 
@@ -193,7 +193,10 @@ def test_moving_space_leaves_nothing_to_compare_with() -> None:
 
 
 def test_a_container_is_never_cut_out() -> None:
-    """A member that moves in usual answers is a difference where it is an object in this one."""
+    """A member that moves in usual answers is still a difference where it is an object.
+
+    Other values of it are none.
+    """
     usual = [exact({"at": 1}), exact({"at": 2})]
 
     deviations = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])

@@ -16,7 +16,7 @@ ORDINARY = json.dumps({"tools": [{"name": f"forge:t{n}", "tags": ["a", "b"]} for
 
 
 def receive(ledger: Ledger, raw: bytes, times: int) -> None:
-    """Record the receipt of an answer in the ledger that many times."""
+    """Record in the ledger, `times` times, that the client received this answer."""
     for _ in range(times):
         ledger.record(edge="client", direction="received", peer="", raw=raw, note="")
 

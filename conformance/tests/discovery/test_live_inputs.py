@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.live.words import VERBS, Names, WordQueue, 
 
 
 def entry(name: str, server: str | None, status: str | None = None) -> Entry:
-    """Return an entry with those of the members that are not None."""
+    """Return an entry of this name with those of name, server and status that are not None."""
     members: dict[str, Any] = {"name": name, "server": server, "status": status}
     present = {member: value for member, value in members.items() if value is not None}
     return Entry(key=ToolKey(server or "", name), name=name, members=present)
@@ -88,7 +88,10 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
-    """The server's name before or behind a tool's, and the separator between, are cut off."""
+    """The server's name before or behind a tool's, and the separator between, are cut off.
+
+    A name that only begins so, or is that name alone, is left whole; so is any without a server.
+    """
     assert bare(server, name) == own
 
 

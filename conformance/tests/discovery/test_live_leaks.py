@@ -38,7 +38,7 @@ def leaks(query: str, name: str, **members: Any) -> list[str]:
     ],
 )
 def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
-    """A locked tool's name or description in an answer that repeats the query is not a leak."""
+    """A locked tool's name or description that the query has itself is not a leak."""
     assert leaks(query, name) == []
 
 

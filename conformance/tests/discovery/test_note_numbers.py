@@ -36,7 +36,10 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
     ],
 )
 def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
-    """Numbers in digits, in words, or as an article before `tool` are read from a note."""
+    """Numbers in digits, in words, or as an article before `tool` are read from a note, in order.
+
+    A number of thousands of digits is read as the greatest one.
+    """
     assert numbers_in(text) == numbers
 
 

@@ -113,7 +113,10 @@ def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reas
 
 
 def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
-    """A quarantined tool is counted under any of the statuses or not at all (FR-010)."""
+    """A quarantined tool may be counted under any status or not at all (FR-010).
+
+    It is never counted as callable.
+    """
     assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}
 
 
@@ -150,7 +153,10 @@ def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> N
     ],
 )
 def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
-    """The cap is the smaller of limit and ten, and ten for an invalid limit (FR-006)."""
+    """The cap is the smaller of limit and ten (FR-006).
+
+    It is ten without a limit, and for one that is not a whole number of at least one.
+    """
     assert oracle.cap(limit) == most
 
 

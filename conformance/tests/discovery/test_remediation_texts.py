@@ -205,7 +205,7 @@ def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
 
 
 def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
-    """A text pinned for config that plainly asks for an act of the user is convicted."""
+    """A text pinned for config, that plainly asks for an act of the user, is convicted for it."""
     text = "Ask the user to enable it in the UI."
 
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})

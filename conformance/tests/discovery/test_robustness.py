@@ -102,7 +102,7 @@ def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> N
 
 
 def refuse(error: Exception) -> Callable[[], object]:
-    """Return a request to make that raises this error."""
+    """Return a function that raises this error, in the place of a request."""
 
     def ask() -> object:
         """Raise the error."""
@@ -134,7 +134,7 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
 
 
 def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
-    """After two requests without an answer, the third one is not made."""
+    """After two requests without an answer, the third one is not made; both are reported."""
     silent = refuse(Unreachable("it", "wait", "no answer in time", 5.0))
     calls: list[int] = []
 

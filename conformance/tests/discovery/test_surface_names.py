@@ -110,7 +110,7 @@ def test_the_name_of_a_call_that_has_holes_is_not_looked_for(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("decision", ["note", "remediation"])
 def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) -> None:
-    """A target that never sends a note or a map is not stopped: checks report its lack."""
+    """A target that never sends a note, or a map, is not stopped at the first look."""
     changed = Changed(id="without", text="It is left out.", change={decision: lambda *_: None})
 
     assert first_look(tmp_path, changed) is None

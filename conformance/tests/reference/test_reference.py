@@ -88,12 +88,15 @@ class _World:
         return {"isError": False, "text": result["content"][0]["text"], **result}
 
     async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
-        """Search with these arguments and return the discovery answer."""
+        """Call retrieve_tools with this query and arguments; return the discovery answer."""
         content = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
         return dict(json.loads(content["text"]))
 
     async def statuses(self, query: str, **headers: str) -> dict[str, str]:
-        """Map each tool found with the flag to its lock status, or `callable`."""
+        """Return the status of each tool found with the flag, by name.
+
+        `callable` for callable ones.
+        """
         document = await self.discover(query, FLAG, **headers)
         locked = {entry["name"]: entry["status"] for entry in document.get("disabled", [])}
         return {entry["name"]: "callable" for entry in document["tools"]} | locked
@@ -111,7 +114,10 @@ class _World:
         return json.loads(got["text"])["server"].get("tools")
 
     async def operate(self, path: str, body: Json | None = None) -> Json:
-        """Ask the operator API, by GET without a body; return its answer with the HTTP status."""
+        """Ask the operator API at a path, by GET without a body, else POST.
+
+        Return its answer with the HTTP status as `status`.
+        """
         url = self.proxy.url.replace("/mcp", f"/api/v1/{path}")
         method = "GET" if body is None else "POST"
         answer = await self.http.request(method, url, json=body, headers={"x-api-key": "K"})
@@ -278,7 +284,10 @@ async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
 
 @_asynchronous
 async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: Path) -> None:
-    """A deny list written at run time locks; a broken file leaves it, and unlocking is 409."""
+    """A deny list written at run time locks a tool.
+
+    A broken file leaves that lock, and unlocking the tool is HTTP 409.
+    """
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         document = json.loads(zoo.config.read_text(encoding="utf-8"))
         document["mcpServers"][0]["disabled_tools"] = ["zebra_ride"]
@@ -315,7 +324,10 @@ async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path
 
 @_asynchronous
 async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path: Path) -> None:
-    """After a restart the user's lock is still there, and the opt-in counter is 0."""
+    """After a restart the user's lock is still there.
+
+    The opt-in counter, 1 after a search with the flag and one without, is 0.
+    """
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
         await zoo.discover("zebra")
@@ -329,7 +341,10 @@ async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path:
 
 @_asynchronous
 async def test_an_unreadable_store_leaves_the_reason_unknown(tmp_path: Path) -> None:
-    """While the store is missing or garbled, a tool is `disabled_unknown` and refused."""
+    """While the store is missing, a folder or garbled, a tool is `disabled_unknown` and refused.
+
+    Once it is back, the tool is callable.
+    """
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         store, away = tmp_path / "data" / "proxy.db", tmp_path / "away.db"
         states = []

@@ -60,7 +60,7 @@ ASKED_LAST = exchanges(
 
 
 def test_the_answer_that_was_compared_is_quoted() -> None:
-    """A finding that names its message quotes that, not the last answer."""
+    """Only the message that a finding names is quoted, not the last answer."""
     found = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
 
     assert quoted(ASKED_LAST, found) == ["s/2"]

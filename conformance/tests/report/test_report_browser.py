@@ -24,7 +24,10 @@ NO_CLIPBOARD = """
 
 
 def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a browser a test is skipped with a reason; one that is named is always used."""
+    """Without a browser on the path a test is skipped with a reason.
+
+    One named in the environment is taken, even if it does not exist.
+    """
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.delenv(BROWSER, raising=False)
     with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
@@ -176,7 +179,10 @@ def shown(page: Page) -> set[str | None]:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None:
-    """Unchecking a verdict hides its clauses, checking it shows them, even without scripts."""
+    """Unchecking two verdicts hides their clauses, checking them shows these again.
+
+    This needs no scripts.
+    """
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
     all_places = shown(page)
 

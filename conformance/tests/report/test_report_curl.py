@@ -35,7 +35,7 @@ def heard() -> Iterator[Heard]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Record the request's body, headers and path, and answer with 204."""
+            """Record the request's body, headers by lower-case name, and path; answer with 204."""
             length = int(self.headers["Content-Length"])
             record.bodies.append(self.rfile.read(length))
             record.headers.append({name.lower(): value for name, value in self.headers.items()})

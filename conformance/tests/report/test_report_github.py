@@ -110,7 +110,7 @@ def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
 
 @pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
 def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
-    """For graver exit codes, the headline's annotation precedes the stale deviation's."""
+    """For exit codes 2, 3, 70 and 130 the headline's annotation precedes the stale deviation's."""
     document = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
 
     printed = commands(github.render(typed(document)))

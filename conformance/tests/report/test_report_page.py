@@ -22,7 +22,7 @@ class Page(HTMLParser):
     VOID = ("meta", "input")
 
     def __init__(self, page: str) -> None:
-        """Parse the page, noting what it consists of."""
+        """Parse the page whole, noting elements, attributes, texts, style and script."""
         super().__init__()
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
@@ -42,7 +42,7 @@ class Page(HTMLParser):
         self.open += [] if tag in self.VOID else [tag]
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the innermost open element, which must be this one."""
+        """Close the innermost open element; AssertionError if that is another one."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:

@@ -287,7 +287,7 @@ def test_a_hostile_deviation_is_inert() -> None:
 
 
 def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
-    """The badge of a run with deviations has their headline and a colour of its own."""
+    """The badge of a run with deviations has their headline and is yellow-green."""
     document = json.loads(badge.render(typed(WAIVED)))
 
     assert (document["message"], document["color"]) == ("passes with 1 deviation", "yellowgreen")

@@ -116,7 +116,10 @@ def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) 
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """Nonsense, a list and an unknown operation each get an error; a load after them succeeds."""
+    """Nonsense and a list get an error with the id null, an unknown operation one with its id.
+
+    A load after them succeeds.
+    """
     lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
 
     assert [(line["id"], "error" in line) for line in lines] == [
@@ -136,7 +139,10 @@ def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """Builtins are listed by name and found by it; each one's script defines its function."""
+    """Builtins are listed in order of unique names and found by these.
+
+    Each of the six scripts defines its function.
+    """
     names = [entry.name for entry in builtins()]
     scripts = [(environments.SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
     defined = [f"async def {entry.function}(" for entry in builtins()]
@@ -185,7 +191,7 @@ def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cac
 
 
 def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path) -> None:
-    """If a file is in the place of the cache folder, NotInstalled names the reason."""
+    """If a file is in the place of the cache folder, NotInstalled has the system's reason."""
     cache.parent.parent.write_text("a file", encoding="utf-8")
 
     with pytest.raises(NotInstalled, match="Not a directory"):

@@ -112,7 +112,7 @@ def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:
-    """Classify a denial whose body has the test's signature as a timeout; others as they are."""
+    """Return the signal, as a timeout if its body has the test's signature in any case."""
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
 

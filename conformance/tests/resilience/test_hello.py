@@ -90,7 +90,7 @@ def test_an_answer_declares_what_a_target_file_does() -> None:
 
 @pytest.mark.parametrize("answer", [UNKNOWN, {"error": "no operation hello"}])
 def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> None:
-    """An answer to hello of `unsupported`, or with an error, is read as None."""
+    """`read_hello` returns None for an answer of `unsupported`, or with an error."""
     assert read_hello(line(**answer)) is None
 
 
@@ -264,7 +264,7 @@ def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
 
 
 def test_each_required_clause_of_a_command_is_shown_without_one() -> None:
-    """Every required clause of a load case over stdio is cited by a case over HTTP too."""
+    """Every required clause of a load case over stdio has a case over HTTP; there are some."""
     required = {clause.id for clause in catalogue().clauses.values() if clause.level == "required"}
     with_command = {c for case in load_cases() if case.needs for c in case.clauses} & required
     without = {c for case in load_cases() if not case.needs for c in case.clauses}

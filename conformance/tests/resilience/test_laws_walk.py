@@ -36,7 +36,10 @@ def test_another_seed_is_another_list_of_loads() -> None:
 
 
 def test_a_loader_without_stdio_is_given_no_command() -> None:
-    """No load generated for a loader without stdio has a command: a refused port replaces it."""
+    """Of 300 loads generated for a loader without stdio none has a command, else some have.
+
+    A refused port takes the command's place.
+    """
     over_stdio = [case.id for case in generated(300, 3, Reads()) if case.needs]
     refused = a_load([(Behaviour(do="stdio_exits"),)], 2, Reads(stdio=False))
 
@@ -180,7 +183,10 @@ def test_the_blame_is_laid_on_the_clause(
 def test_only_what_the_source_leaves_no_word_for_is_blamed(
     behaviour: Behaviour, status: str, clauses: list[str]
 ) -> None:
-    """After one attempt at this behaviour, reporting this status breaks exactly these clauses."""
+    """After one attempt at this behaviour, reporting this status breaks exactly these clauses.
+
+    Where the source leaves it open there are none.
+    """
     server = LoadServer(server_id="alpha", tools=("add",), script=(behaviour,))
 
     blames = blamed(server, 1, status, 1, Reads())

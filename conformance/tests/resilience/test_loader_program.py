@@ -17,7 +17,7 @@ NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
 
 
 def load(loader: LoaderProgram, deadline_s: float = 20.0) -> Loaded:
-    """Load one server, whose command does not exist, with two attempts; return the load."""
+    """Load one server, whose command does not exist, with at most two attempts; return the load."""
     return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
 
 
@@ -97,7 +97,10 @@ def test_a_load_that_breaks_off_is_no_error_of_the_suite(
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
-    """Answers of 1.8 MB that are kept, of two programs, raise AdapterError at 64 MiB in all."""
+    """Answers of 0.9 million characters that two programs' loads keep raise AdapterError.
+
+    That is at 64 MiB in all, after 30 to 40 answers.
+    """
     code = (
         'text = \'x\' * 900_000; [print(\'{"id": %d, "ok": {"outcomes": [{"server_id":'
         ' "%s"}]}}\' % (n, text), flush=True) or sys.stdin.readline() for n in range(1, 99)]'

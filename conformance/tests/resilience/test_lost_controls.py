@@ -40,7 +40,10 @@ class Told:
     headers: bool = True
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a function that loads by the reference, then lets `tell` change the answer."""
+        """Return a coroutine function that loads by the reference, then applies `tell`.
+
+        Without `headers` these are not sent.
+        """
 
         async def load(request: Json) -> Json:
             """Load by the reference, without headers if so, and let `tell` change the answer."""
@@ -108,7 +111,7 @@ def once_for_all(answer: Json, request: Json) -> None:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[LoaderHost]:
-    """Start the event loop on which all loaders of this file run; close it at the end."""
+    """Yield the event loop on which all loaders of this file run; close it at the end."""
     made = LoaderHost()
     yield made
     made.close()

@@ -35,7 +35,7 @@ class Stopped:
     throws: bool = False
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a function that loads, then hangs or throws if `at` names one of the outcomes."""
+        """Return a coroutine function that loads, then hangs or throws if `at` names an outcome."""
 
         async def load(request: Json) -> Json:
             """Load by the reference; if `at` names an outcome, throw or hang before the answer."""
@@ -66,7 +66,7 @@ def denied(outcome: Json) -> bool:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[LoaderHost]:
-    """Start the event loop on which all loaders of this file run; close it at the end."""
+    """Yield the event loop on which all loaders of this file run; close it at the end."""
     made = LoaderHost()
     yield made
     made.close()

@@ -44,7 +44,10 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return this process's environment, with a plugin that runs the reference in pytest."""
+    """Return this process's environment with these variables.
+
+    A plugin that runs the reference inside of pytest is added.
+    """
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_PLUGINS": "embedded_reference"}
     return os.environ | here | variables
 

@@ -28,7 +28,7 @@ def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
 
 
 def observed(report: dict[str, Any]) -> set[str]:
-    """Return the clauses that have at least one result in the report."""
+    """Return the ids of the clauses that have at least one result in the report."""
     return {clause["id"] for clause in report["clauses"] if clause["results"]}
 
 

@@ -260,7 +260,7 @@ def test_a_part_that_does_not_say_what_parts_say_is_refused(
 
 @pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
 def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
-    """Parts whose timing members are of any other form are merged all the same, with exit 4."""
+    """Two parts whose timing members are of any other form are merged, as incomplete, exit 4."""
     timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
 
     code, line = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
@@ -269,7 +269,10 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
 
 
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
-    """A merged report names, to reproduce a failure, the first part's command without --shard."""
+    """A merged report names, to reproduce a failure, the first part's command with --check.
+
+    It has no --shard.
+    """
     timing = PART["timing"] | {"command": ["mcp-proxy-conformance run command", "-- a"]}
     part = PART | {"results": ONE["results"], "timing": timing}
     (tmp_path / "a.json").write_text(json.dumps(part))

@@ -52,7 +52,7 @@ def test_silence_in_a_row_ends_the_run() -> None:
     ids=["an answer", "a breach", "a refusal", "an error of the adapter"],
 )
 def test_a_target_that_says_anything_is_not_given_up(between: BaseException | None) -> None:
-    """Four timeouts, one answer, breach, refusal or adapter error, and four more end no run."""
+    """Four timeouts, then an answer, breach, refusal or adapter error, and four more end no run."""
     silence = Timeouts()
 
     for _ in range(IN_A_ROW - 1):

@@ -146,7 +146,10 @@ STATUS = "discovery/remediation/remediation-both.json"
     ],
 )
 def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
-    """A shipped file with one fault gives exit 1, its path, and a line with fault and repair."""
+    """A shipped file with one fault exits with 1; that fault is among the findings.
+
+    Each line has the path, a fault and a repair.
+    """
     path = bent(tmp_path, name, bend)
 
     code, output = lint_output(path)

@@ -35,7 +35,7 @@ def spliced(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def replaced(draw: st.DrawFn) -> bytes:
-    """Draw a sound case or stage, one member of which is replaced with any JSON value."""
+    """Draw a shipped case, load case or stage, one member of which is any JSON value."""
     document = json.loads(draw(st.sampled_from(SEEDS[:3])))
     document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
     return json.dumps(document).encode()

@@ -18,7 +18,7 @@ MODULES = sorted({check.module for check in SHIPPED.checks})
 
 
 def orphans(lost: list[Check], left: list[Check]) -> set[str]:
-    """Return the clauses that only the lost checks cite."""
+    """Return the clauses that the lost checks cite and no check that is left."""
     cited = {clause for check in left for clause in check.clauses}
     return {clause for check in lost for clause in check.clauses} - cited
 

@@ -25,7 +25,10 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
 
 def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run the selftest's command; return the process, and the document or None if it wrote none."""
+    """Run the selftest's command with --json; return the process and the document.
+
+    The document is None if none was written.
+    """
     done = subprocess.run(
         [*COMMAND, "--json", str(report), *arguments],
         capture_output=True,
@@ -71,7 +74,10 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
 
 
 def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
-    """A forked job that exceeds its limit gets SIGTERM, and can act on it before it is killed."""
+    """A forked job that exceeds its limit gets SIGTERM, and can act on it before it is killed.
+
+    Its outcome is a failure.
+    """
 
     def work(job: str) -> None:
         """Sleep for 60 s; at SIGTERM write a file named after the job and exit."""

@@ -84,7 +84,7 @@ def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
 
 
 def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
-    """After quick checks, a target of a far use is started, since the mean duration shrinks."""
+    """After twenty quick checks, a target of a far use is started too."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, 10 * FAR)])
 
     for _ in range(20):
@@ -108,7 +108,10 @@ def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> N
 
 
 def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> None:
-    """Requests of a spare target do not bring other uses nearer; it gets a successor too."""
+    """Requests of a spare target do not bring other uses nearer.
+
+    A spare that is nearly too old gets a successor too.
+    """
     plan = [Wanted("stage", WORLD), Wanted("stage#second", WORLD, spare=True)]
     clocked.pool.plan([*plan, Wanted("far", WORLD, FAR + 10)])
     for _ in range(10):

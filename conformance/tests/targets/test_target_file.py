@@ -36,7 +36,10 @@ def described(
     options: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Description:
-    """Write a target file of that text; return its description with options and environment."""
+    """Write a target file of that text; return its description.
+
+    Options and environment, by default none, override the file.
+    """
     file = tmp_path / FILE
     file.write_text(text, encoding="utf-8")
     return describe(kind=None, file=file, given=options or {}, environment=environment or {})
@@ -167,7 +170,7 @@ def test_a_bad_file_is_refused_with_the_place_and_the_repair(
 
 
 def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
-    """`nan` or `inf` as seconds in the environment raises BadTarget."""
+    """`nan` or `inf` as seconds in the environment raises BadTarget, which names the member."""
     for word in ("nan", "inf"):
         with pytest.raises(BadTarget, match="`settle_s`"):
             described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
@@ -196,7 +199,7 @@ def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> No
 def test_bad_options_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
 ) -> None:
-    """Unusable options of `run` end it with exit 2 and the repair."""
+    """Unusable options of `run` exit with 2; the last line says how to repair them."""
     monkeypatch.chdir(tmp_path)
     if FILE in arguments:
         (tmp_path / FILE).write_text('kind = "mcpproxy"\nbinary = "x"\n', encoding="utf-8")

@@ -112,7 +112,10 @@ def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
 def test_a_file_in_the_working_folder_is_used_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`run` uses a target file in the working folder, and says so."""
+    """`run` without a kind uses the target file of the working folder and says so.
+
+    The one check passes.
+    """
     monkeypatch.chdir(tmp_path)
     adapter = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
     (tmp_path / FILE).write_text(f"command = {adapter}\n", encoding="utf-8")
@@ -128,7 +131,10 @@ def test_a_file_in_the_working_folder_is_used_and_named(
 def test_a_file_found_that_describes_another_kind_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file in the working folder of another kind than the command's is not used, as is said."""
+    """A target file in the working folder, of another kind than the command's, is not used.
+
+    The first line says so.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
 

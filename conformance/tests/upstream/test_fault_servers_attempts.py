@@ -129,7 +129,7 @@ def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
 
 
 def test_a_late_request_is_counted_with_its_session() -> None:
-    """A request with the first attempt's session id counts there, even after a second began."""
+    """A request with the first attempt's session id belongs to it, even after a second began."""
     with serving(HEALTHY) as servers:
         session = ask(servers.url("a"), "initialize")[1]["Mcp-Session-Id"]
         ask(servers.url("a"), "initialize")
@@ -214,7 +214,7 @@ def test_any_id_has_a_url(name: str) -> None:
 
 
 def test_a_healed_server_is_counted_anew() -> None:
-    """After `heal` a failing server is healthy, and its attempts count from 0."""
+    """After `heal` a failing server is healthy, and its attempts count anew."""
     with serving(UNAVAILABLE) as servers:
         before = attempt(servers.url("a"), "initialize")
         servers.heal("a")

@@ -174,7 +174,10 @@ def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.parametrize("name", ["503 once", "clean 403", "reset", "json fin", "html", "error"])
 def test_the_stock_client_fails_in_one_attempt(name: str, mode: str) -> None:
-    """The official SDK client raises at a failing server, and its tries count as one attempt."""
+    """The official SDK client raises at a failing server, in each mode.
+
+    Its tries are one attempt.
+    """
 
     async def use(url: str) -> None:
         """List the tools with the client."""

@@ -117,7 +117,7 @@ def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
 
 
 def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
-    """After a closed load of 200 servers, less than 1 MB of what it allocated is left."""
+    """After a closed load of 200 servers, less than 1 MiB of what it allocated is left."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
         tracemalloc.start()
@@ -167,7 +167,10 @@ def test_many_servers_open_and_close_at_once() -> None:
 
 
 def test_loads_share_the_thread_of_a_hub() -> None:
-    """Two loads on one hub start no further thread; closing one leaves the other serving."""
+    """Two loads on one hub start no further thread.
+
+    Closing one leaves the other serving, and the former's port refuses.
+    """
     with Upstreams(Transcript()) as hub:
         threads = threading.active_count()
         first, second = FaultServers(read(), hub=hub), FaultServers(read(), hub=hub)

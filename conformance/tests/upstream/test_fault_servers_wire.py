@@ -123,7 +123,10 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
 
 def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
-    """Return the answer's bytes that arrive within `seconds`, and those within as long again."""
+    """Return the bytes of the answer that came in `seconds`, and those in as long again.
+
+    The connection is open meanwhile; the request is `initialize`.
+    """
     with server_of(played) as servers:
         place = urlsplit(servers.url("a"))
         head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(INITIALIZE)}\r\n\r\n"
@@ -182,7 +185,10 @@ def test_pages_are_as_long_as_the_script_says() -> None:
 
 
 def test_a_later_page_fails_by_itself() -> None:
-    """A fault on `later page` leaves the first page healthy, and fails the one with a cursor."""
+    """A fault on `later page` leaves the first page healthy, and fails the one with a cursor.
+
+    The log says which request was paged.
+    """
     played = {"do": "status", "code": 503, "on": "later page"}
     script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": [played]}
     with FaultServers(read_scripts([script])) as servers:
@@ -334,7 +340,7 @@ def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
 
 
 def test_a_redirect_leads_to_nothing() -> None:
-    """A redirect to the missing path leads to a 404, which is not an attempt."""
+    """A redirect to the missing path leads to a 404, which is not an attempt of its own."""
     with server_of({"do": "redirect", "to": "missing path", "on": "any"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second = parts(exchange(headers["location"], INITIALIZE)[0])[0]

@@ -185,7 +185,7 @@ def test_a_page_that_nobody_asked_for_is_known() -> None:
 
 
 def test_a_server_comes_back_at_its_own_port(upstreams: Upstreams, forge: UpstreamServer) -> None:
-    """A removed server refuses connections; added again, it has its old port."""
+    """A removed server refuses connections; added again, it answers at its old port."""
     port = forge.port
     upstreams.remove(forge)
     with pytest.raises(ConnectionRefusedError):

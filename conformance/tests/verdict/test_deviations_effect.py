@@ -273,7 +273,10 @@ def test_the_report_tells_of_each_entry() -> None:
 
 
 def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
-    """A run that the first look ended as violated stays exit 1, though its clause is known."""
+    """A run that the first look ended as violated stays exit 1, though its clause is known.
+
+    The entry counts as used.
+    """
     presence = result("fail", "ROB.flag", check="presence")
     report = reported(
         known("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
@@ -301,7 +304,10 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
 
 def test_a_joined_profile_knows_the_clauses_of_both() -> None:
-    """In a run of two profiles, entries of both are used; one of a third is unobserved."""
+    """In a run of two profiles, entries of both are used; one of a third is unobserved.
+
+    The run passes with two deviations.
+    """
     both = profile("discovery+robustness")
     deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
     results = [

@@ -238,7 +238,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
-    """Of 50,000 faults the first 20 are told."""
+    """Of a file with 50,000 faults the first 20 are told."""
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (sentences[0], len(sentences)) == (
@@ -248,7 +248,7 @@ def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
 
 
 def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
-    """A missing file, a folder and an impossible name raise BadDeviations with the repair."""
+    """A missing file, a folder and a name with NUL raise BadDeviations with the repair."""
     for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
             read(Path(name), DAY)

@@ -221,7 +221,10 @@ NONSENSE: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("kind", "answers"), NONSENSE)
 def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answers) -> None:
-    """Each wrong answer raises ProtocolFault of its layer; the request is in the transcript."""
+    """Each wrong answer raises ProtocolFault of its kind: http, json, envelope, id or stream.
+
+    The request is in the transcript.
+    """
     transcript = Transcript()
     client = Client(serve(answers).url, transcript=transcript).open()
     mark = transcript.mark()
@@ -285,7 +288,7 @@ def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answer
 
 
 def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
-    """A server that closes after each answer gets each request exactly once."""
+    """A server that closes each connection after its answer gets each of three requests once."""
     server = serve(lambda m: [http(result(m)), None])
     with Client(server.url, transcript=Transcript()) as client:
         for _ in range(3):

@@ -94,7 +94,7 @@ def test_a_whole_response_is_read(
     ],
 )
 def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
-    """A body without a length is read to the connection's end, which is then not kept."""
+    """A body without a length is read to the connection's end. The connection is not kept."""
     pair[0].sendall(head + b"{}")
     pair[0].shutdown(socket.SHUT_WR)
 

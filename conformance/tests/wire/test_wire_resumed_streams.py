@@ -184,7 +184,7 @@ def test_a_closed_stream_is_taken_up_where_it_ended(
 
 
 def test_the_handshake_may_be_closed_too(serve: Callable[[Script], str]) -> None:
-    """A handshake whose stream closes is resumed, with the session id of the first response."""
+    """A handshake whose stream closes is resumed, with the session id of its first response."""
     script = Script(PRIMED, [ANSWERED], opening=True)
 
     with client(serve(script)) as talk:
@@ -272,7 +272,10 @@ class Stored(EventStore):
     async def replay_events_after(
         self, last_event_id: str, send_callback: Callable[[EventMessage], Awaitable[None]]
     ) -> str | None:
-        """Send the later events of the same stream to the callback; return the stream's id."""
+        """Send the later events of the same stream, but empty ones, to the callback.
+
+        Return the stream's id.
+        """
         after = int(last_event_id)
         stream = self.kept[after - 1][0]
         for number, (of, message) in enumerate(self.kept[after:], start=after + 1):

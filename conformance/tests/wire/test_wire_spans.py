@@ -111,7 +111,10 @@ def test_a_nesting_of_400_is_read() -> None:
 
 
 def test_member_finds_the_exact_bytes() -> None:
-    """A path leads to the span of the value's exact bytes; an absent one to None."""
+    """A path of keys and indexes leads to the span of the value's exact bytes.
+
+    An absent path leads to None.
+    """
     raw = b'{"a" : [ 1, {"caf\\u00e9": 1.50e2} ]}'
 
     span = spans.member(raw, ["a", 1, "caf\u00e9"])

@@ -118,7 +118,10 @@ def test_pages_are_joined_and_notifications_kept() -> None:
 
 
 def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
-    """A program that prints 3000 lines while it is sent a large request answers it."""
+    """A program that prints 3000 notifications while it is sent a large request answers it.
+
+    All are in `before`.
+    """
     client = run("greet(); say(*[NOTE] * 3000)\nnow = hear(); say(result(now, **now['params']))")
     text = "caf\u00e9 " * 100_000
 
@@ -162,7 +165,7 @@ def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str
 
 
 def test_blank_lines_are_no_messages(run: Run) -> None:
-    """Blank lines, and a carriage return at a line's end, are skipped."""
+    """Over stdio blank lines, and a carriage return at a line's end, are skipped."""
     client = run("say('', '\\r'); greet(); say(NOTE, result(hear()) + '\\r')")
 
     assert [each.method for each in client.request("ping").before] == ["notifications/message"]
@@ -229,7 +232,10 @@ def test_a_program_that_cannot_be_started_is_unreachable() -> None:
     ],
 )
 def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str) -> None:
-    """A silent, a dripping or a deaf program raises Unreachable at the deadline."""
+    """A silent, a dripping or a deaf program raises Unreachable at the deadline.
+
+    The phase is `wait`, for the deaf one `send`.
+    """
     client = run(f"greet(); {code}").open()
 
     with pytest.raises(Unreachable, match="no answer in time") as end:
