@@ -249,7 +249,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-german-shared",
-        "Switched-off servers and user locks have the same text in another language.",
+        "Quarantined servers and tools that wait for approval share a text in another language.",
         "distinct-texts",
         "strict-core",
         "FR-005.text~pairs",
