@@ -104,10 +104,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
 def test_a_choice_that_cannot_be_meant_is_refused(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    """Unknown, unfit or contradictory selections exit with 2 and one sentence, without a report.
-
-    The sentence has the nearest id or the option to use.
-    """
+    """Unknown, unfit or contradictory selections exit with 2 and one sentence, without a report."""
     done, report = run(tmp_path, *words)
 
     assert (done.exit_code, report) == (2, {})

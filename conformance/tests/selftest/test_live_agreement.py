@@ -119,7 +119,7 @@ def test_a_breach_counts_only_when_it_is_seen_again(
     assert edit is not None
 
     def at_first(x: Any, answer: Any) -> Any:
-        """Take the note out of the first `until` answers less one, and change no later one."""
+        """Take the note out of the first `until - 1` answers, and change no later one."""
         x.memory["number"] = x.memory.get("number", 0) + 1
         return edit(x, answer) if x.memory["number"] < until else None
 
