@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +90,12 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
         told=printed.decode("utf-8", "surrogateescape"),
         files={str(path.relative_to(out)): path.read_bytes() for path in written},
     )
+
+
+def on_kinds(kinds: Iterable[str], quick: Container[str]) -> pytest.MarkDecorator:
+    """Return the parameter `kind` of a test; the kinds that are not quick are part of the proof."""
+    marked = [pytest.param(k, marks=() if k in quick else pytest.mark.proof) for k in kinds]
+    return pytest.mark.parametrize("kind", marked)
 
 
 def runs_asked_for(

@@ -98,14 +98,18 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
         ("list", "nonsense"),
     ],
 )
-def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_bad_usage_is_exit_2(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each unusable command line exits with 2 and one line on standard error, nothing else.
 
     That line has no escape of the terminal, even if a word of the command has.
     """
-    done = run_process(*arguments, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
 
-    assert (done.returncode, done.stdout) == (2, "")
+    done = invoke(*arguments)
+
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     assert (done.stderr.count("\n"), "\x1b" in done.stderr) == (1, False)
 

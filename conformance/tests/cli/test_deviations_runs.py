@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 from faulty import with_faults
+from hostile_kinds import KINDS
+from hostile_target import serving
 from known_failures import FLAG, QUERY, command, reported, write
 
 from mcp_proxy_conformance.targets import kinds
@@ -213,12 +215,13 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     options: list[str], exit_code: int, line: str
 ) -> None:
-    """An incomplete run of a loader exits with 4, or with 0 by --fail-on violated.
+    """An incomplete run of an endpoint exits with 4, or with 0 by --fail-on violated.
 
     Its report has 4. The last line says that the option softened the code.
     """
-    words = ["run", "loader", "--profile", "resilience", "--capabilities", "retries"]
-    done = command(*words, "--examples", "1", "--out", "out", *options)
+    with serving(KINDS["1e999"]()) as url:
+        words = ["run", "endpoint", "--url", url, "--rate", "10000", "--out", "out"]
+        done = command(*words, *options)
 
     assert (done.exit_code, reported(Path("out", "report.json"))["exit"]) == (exit_code, 4)
     assert last(done).startswith("incomplete: ")

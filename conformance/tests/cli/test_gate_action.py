@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import hostile_target
 import pytest
 from action_runner import ACTION, Job, action, commands
+from hostile_kinds import KINDS
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.selftest.live_trial import seeded
@@ -27,7 +29,7 @@ NAMES = (
     "options",
 )  # fmt: skip
 QUICK = "--profile robustness"
-INCOMPLETE = "--profile resilience --capabilities retries"
+PROGRAM = Path(sys.executable).with_name("mcp-proxy-conformance")
 HOSTILE = (
     "-x", "--help", "a b", "it's", '"', "$(touch pwned)", "`touch pwned`", "; touch pwned", "&&",
     "| touch pwned", "> pwned", "\ntouch pwned\n", "${IFS}", "$PATH", "*", "~", "%0A", "\\",
@@ -38,24 +40,15 @@ LINE = (
 )
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a runner's temporary folder in which the action has installed the suite."""
-    job = Job(
-        workspace=tmp_path_factory.mktemp("elsewhere"),
-        temporary=tmp_path_factory.mktemp("runner temp"),
-    )
-    job.uses({}, only="install")
-    assert (job.code, job.printed) == (0, "")
-    return job.temporary
-
-
 @pytest.fixture
-def job(installed: Path, tmp_path: Path) -> Job:
-    """Return a job in an empty workspace, with the suite installed."""
-    workspace = tmp_path / "work space"
-    workspace.mkdir()
-    return Job(workspace=workspace, temporary=installed)
+def job(tmp_path: Path) -> Job:
+    """Return a job in an empty workspace, with the tested suite where the action installs one."""
+    job = Job(workspace=tmp_path / "work space", temporary=tmp_path / "runner temp")
+    job.workspace.mkdir()
+    programs = job.temporary / "mcp-proxy-conformance" / "bin"
+    programs.mkdir(parents=True)
+    (programs / PROGRAM.name).symlink_to(PROGRAM)
+    return job
 
 
 @contextmanager
@@ -168,6 +161,23 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
     assert "Traceback" not in job.printed
 
 
+@pytest.mark.proof
+def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
+    """Without a version, the suite is installed from the action's own checkout and judges."""
+    job = Job(workspace=tmp_path / "elsewhere", temporary=tmp_path / "runner temp")
+    job.workspace.mkdir()
+    job.temporary.mkdir()
+    words = [sys.executable, str(adapter(job.workspace))]
+
+    job.uses({}, only="install")
+    installed = (job.code, job.printed)
+    job.uses({"command": shlex.join(words), "options": QUICK}, only="gate")
+
+    assert installed == (0, "")
+    assert (job.code, json.loads((job.workspace / "argv.json").read_bytes())) == (3, [])
+
+
+@pytest.mark.proof
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
     """A hostile `version` makes the job fail before any check.
@@ -252,12 +262,12 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
 
     Its verdict stays `incomplete`.
     """
-    inputs = {"target": "loader", "options": INCOMPLETE}
-
     codes = []
-    for fail_on in ("", "violated"):
-        job.uses({**inputs, "fail-on": fail_on}, only="gate")
-        codes.append((job.code, job.outputs["exit-code"], job.outputs["verdict"]))
+    with hostile_target.serving(KINDS["1e999"]()) as url:
+        for fail_on in ("", "violated"):
+            inputs = {"url": url, "options": "--rate 10000", "fail-on": fail_on}
+            job.uses(inputs, only="gate")
+            codes.append((job.code, job.outputs["exit-code"], job.outputs["verdict"]))
 
     assert codes == [(4, "4", "incomplete"), (0, "0", "incomplete")]
 

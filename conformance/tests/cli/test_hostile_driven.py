@@ -10,7 +10,7 @@ from pathlib import Path
 import hostile_adapter
 import jsonschema
 import pytest
-from hostile_runs import Came, came, runs_asked_for
+from hostile_runs import Came, came, on_kinds, runs_asked_for
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
@@ -30,7 +30,11 @@ EXIT = {
 }
 """BREACH: the kind lists what was never locked, without the flag or in a world without locks."""
 GIVEN_UP = ("silent after the list", "a reset before the answer")
-each_kind = pytest.mark.parametrize("kind", EXIT)
+QUICK = ("silent after the list", "escapes of terminals everywhere")
+"""The kinds that every call of pytest runs on; the others are part of the proof."""
+
+
+each_kind = on_kinds(EXIT, QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,7 @@ def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -
     assert (run.active, "Traceback" in run.told) == (set(), False)
 
 
-@pytest.mark.parametrize("kind", GIVEN_UP)
+@on_kinds(GIVEN_UP, QUICK)
 def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
     """A target that answers no call is given up after five in a row, with that reason.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from hostile_kinds import KINDS
-from hostile_runs import CANARY, Came, came, runs_asked_for
+from hostile_runs import CANARY, Came, came, on_kinds, runs_asked_for
 from hostile_target import serving
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
@@ -128,7 +128,20 @@ MUTE = (
 """The kinds that never answer."""
 FEW_REQUESTS = ("an endless body", "an endless event", "100 MB", "100 000 tools found")
 ALL_UNREAD = ("an endless body", "200 000 deep", "invalid UTF-8", "no id", "no HTTP", "204")
-each_kind = pytest.mark.parametrize("kind", KINDS)
+QUICK = (
+    "silent after the list",
+    "escapes of terminals everywhere",
+    "an endless body",
+    "100 000 tools found",
+    "200 000 deep",
+    "no id",
+    "a reset inside the body",
+    "503 now and then",
+)
+"""The kinds that every call of pytest runs on; the others are part of the proof."""
+
+
+each_kind = on_kinds(KINDS, QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +215,7 @@ def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
     assert [name for name, raw in run.files.items() if CANARY.encode() in raw] == []
 
 
-@pytest.mark.parametrize("kind", FEW_REQUESTS)
+@on_kinds(FEW_REQUESTS, QUICK)
 def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
     """A target whose answers are too large gets less than ten requests; the reason says so."""
     run, requests = runs[kind]
@@ -211,7 +224,7 @@ def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs)
     assert re.search("too large|more than 144 MiB", run.why)
 
 
-@pytest.mark.parametrize("kind", ALL_UNREAD)
+@on_kinds(ALL_UNREAD, QUICK)
 def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
     """If no answer can be read, the reason says what was expected, and lists no clauses."""
     run, _ = runs[kind]
