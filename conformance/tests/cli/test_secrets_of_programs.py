@@ -51,7 +51,14 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
     assert logs
 
 
-@pytest.mark.parametrize(("how", "comes_to"), [("loads", 1), ("strange", 3), ("error", 3)])
+@pytest.mark.parametrize(
+    ("how", "comes_to"),
+    [
+        pytest.param("loads", 1, marks=pytest.mark.proof),
+        pytest.param("strange", 3, marks=pytest.mark.proof),
+        ("error", 3),
+    ],
+)
 def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
     """A loader that echoes its secrets in some way gets its exit code; none is printed or kept.
 

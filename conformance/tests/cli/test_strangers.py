@@ -17,6 +17,7 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer
 from mcp_proxy_conformance.wire.transcript import Transcript
 
+pytestmark = pytest.mark.proof
 LOOKING_S = 15
 
 
