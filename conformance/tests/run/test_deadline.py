@@ -25,7 +25,12 @@ ENDING_S = 10.0
     ("words", "seconds", "told"),
     [
         (["reference"], 4, "the time limit (--timeout) of 4 s was reached"),
-        (["reference", "-n", "2"], 4, "the time limit (--timeout) of 4 s was reached"),
+        pytest.param(
+            ["reference", "-n", "2"],
+            4,
+            "the time limit (--timeout) of 4 s was reached",
+            marks=pytest.mark.proof,
+        ),
         (["loader"], 4, "the time limit (--timeout) of 4 s was reached"),
         (["command", "--", *MUTE], 2, "2 s was reached before the target was ready"),
         (

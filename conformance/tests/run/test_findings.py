@@ -116,8 +116,12 @@ def proxy(**change: Any) -> Changed:
 
 ACCUSED = [
     (PROXIES["cap-lets-one-more"], {"FR-006.cap", "FR-006.odd-limits"}),
-    (proxy(note=lambda *_: None), {"FR-009.note", "FR-009.tight-limit", "SC-006.every-kind"}),
-    (proxy(counts=block_without_sum), {"FR-010.zero-omitted"}),
+    pytest.param(
+        proxy(note=lambda *_: None),
+        {"FR-009.note", "FR-009.tight-limit", "SC-006.every-kind"},
+        marks=pytest.mark.proof,
+    ),
+    pytest.param(proxy(counts=block_without_sum), {"FR-010.zero-omitted"}, marks=pytest.mark.proof),
 ]
 
 
@@ -157,7 +161,11 @@ QUICK = Selection(
 )
 LOADS = [
     ("not-found-may-pass", {"P3.not-found", "P3.once", "R4.stops"}),
-    ("server-error-is-permanent", {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"}),
+    pytest.param(
+        "server-error-is-permanent",
+        {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"},
+        marks=pytest.mark.proof,
+    ),
 ]
 
 

@@ -104,6 +104,7 @@ def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
     assert raw.decode().endswith(f"{body.exact.text.decode()}\n")
 
 
+@pytest.mark.proof
 def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
     """Two workers pass with an equal stored answer, and so does an update.
 
@@ -146,6 +147,7 @@ def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> Non
     assert b"[locked]" in (folder / STORED).read_bytes()
 
 
+@pytest.mark.proof
 def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
     """With a counter, a clock and a start time in each answer, an update and two more runs pass.
 

@@ -293,6 +293,7 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
 
 
+@pytest.mark.proof
 def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
     """A loader with one retry too many gets equal verdicts in two runs, and a valid case file.
 

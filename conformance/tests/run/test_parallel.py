@@ -84,7 +84,12 @@ def untimed(document: Any) -> Any:
     return document
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(kind, marks=() if kind == "a fault" else pytest.mark.proof) for kind in KINDS
+    ],
+)
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Run each kind of target in one process.
 
@@ -176,7 +181,9 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
     assert living_processes.naming(tmp_path) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.proof)]
+)
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
