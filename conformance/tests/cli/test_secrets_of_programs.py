@@ -73,6 +73,7 @@ def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_p
     assert (tmp_path / "out" / "report.json").read_text().count("(redacted)") > 0
 
 
+@pytest.mark.proof
 def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_path: Path) -> None:
     """After a run on a loader, its log is the only one kept, and no scratch folder is left."""
     words = shlex.join([sys.executable, ECHOING, "error"])

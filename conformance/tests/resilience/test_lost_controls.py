@@ -187,9 +187,9 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
 @pytest.mark.parametrize(
     ("tell", "broken"),
     [
-        (with_tools, {"O3.no-tools", "S2.no-tools"}),
-        (without_errors, {"O4.error"}),
-        (with_secrets, {"S1.secrets"}),
+        pytest.param(with_tools, {"O3.no-tools", "S2.no-tools"}, marks=pytest.mark.proof),
+        pytest.param(without_errors, {"O4.error"}, marks=pytest.mark.proof),
+        pytest.param(with_secrets, {"S1.secrets"}, marks=pytest.mark.proof),
         (once_for_all, {"O1.one-each"}),
     ],
 )

@@ -125,6 +125,7 @@ ACCUSED = [
 ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("changed", "clauses"), ACCUSED)
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
@@ -161,14 +162,11 @@ QUICK = Selection(
 )
 LOADS = [
     ("not-found-may-pass", {"P3.not-found", "P3.once", "R4.stops"}),
-    pytest.param(
-        "server-error-is-permanent",
-        {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"},
-        marks=pytest.mark.proof,
-    ),
+    ("server-error-is-permanent", {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"}),
 ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("name", "most"), LOADS)
 def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     name: str, most: set[str], tmp_path: Path

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mcp_proxy_conformance.selftest.order import differing
 
 SELFTEST = (sys.executable, "-m", "mcp_proxy_conformance", "selftest")
 WAYS = ("order-backwards", "order-alone")
 
 
+@pytest.mark.proof
 def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
     """The selftest's two order trials behave, exit 0: checks run backwards, and run alone.
 

@@ -20,6 +20,7 @@ def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
     return row.cell, row.reason
 
 
+@pytest.mark.proof
 def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
     """On a reference that never gives a note, no clause about the note passes."""
     assert tried("without-the-note", tmp_path) == ("behaved", "")

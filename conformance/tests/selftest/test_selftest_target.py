@@ -25,6 +25,7 @@ def done(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
 
 
+@pytest.mark.proof
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
     """On a target with a fault of its own, a mutant with the same fault is unseeable.
 
@@ -51,6 +52,7 @@ def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None
     assert not set(rows["false-spaced"]["by"]) & set(rows["unchanged"]["by"])
 
 
+@pytest.mark.proof
 def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
     """With a target file, the target itself is acquitted and a mutant in front of it killed.
 
