@@ -25,6 +25,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.proof
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
     """A loader that drops tools: of three entries one is used, its clause waived.
 
@@ -128,6 +129,7 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.proof
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
     """Under pytest, a known failure is an xfail with its reason and issue, and the run passes.
 

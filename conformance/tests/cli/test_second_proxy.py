@@ -151,7 +151,7 @@ NEEDED = {
 }
 
 
-COSTLY = ("agents", "approval", "quarantine", "server_off")
+COSTLY = ("agents", "approval", "inspect", "quarantine", "server_off")
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
 
 
+@pytest.mark.proof
 def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
     """A requirement that cannot be installed raises NotInstalled, one line with its name.
 

@@ -195,6 +195,7 @@ def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
     assert introduced(declared, command, tmp_path / "log", 20.0).remarks == ()
 
 
+@pytest.mark.proof
 def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
     """A loader without hello passes the basic profile with exit 0, and is never given a command.
 

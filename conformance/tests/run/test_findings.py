@@ -190,6 +190,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     assert set(LOADERS[name].breaks) <= failed <= most | set(LOADERS[name].breaks)
 
 
+@pytest.mark.proof
 def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
     """A loader that never tries again fails T3.retried, but not O5.bounded (too many)."""
     never = ChangedLoad(

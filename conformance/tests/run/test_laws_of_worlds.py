@@ -136,21 +136,23 @@ def _requests(plan: Plan) -> list[When]:
     return [*forms, When(do="list"), When(do="call", tool=str(key))]
 
 
-WRONG: list[tuple[Changed, str, set[str]]] = [
-    (
+WRONG = [
+    pytest.param(
         changed("user-first", classify=user_first),
         "statuses",
         {"FR-004.precedence", "SC-003.discovery"},
+        marks=pytest.mark.proof,
     ),
     (
         changed("eleven", cap=lambda wanted: cap(wanted) + 1),
         "cap",
         {"FR-006.cap", "FR-006.odd-limits"},
     ),
-    (
+    pytest.param(
         changed("silent", note=lambda *_: None),
         "notes",
         {"FR-009.note", "SC-006.every-kind", "FR-009.tight-limit", "SC-002.two-steps"},
+        marks=pytest.mark.proof,
     ),
 ]
 

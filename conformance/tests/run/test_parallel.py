@@ -165,6 +165,7 @@ def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
     assert messages == {"hostile", "hostile 2"}
 
 
+@pytest.mark.proof
 def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) -> None:
     """A check that kills each worker that runs it ends the run with exit 70, and is named.
 

@@ -58,6 +58,7 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     assert f"exit 0; report: {tmp_path / 'report.json'}" in last_line
 
 
+@pytest.mark.proof
 def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
     """With --only one clause, which passes, no clause is reported as inconclusive; exit 0."""
     done, report = run(tmp_path, "reference", "--only", "FR-006.cap")
