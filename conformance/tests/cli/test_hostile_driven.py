@@ -30,7 +30,7 @@ EXIT = {
 }
 """BREACH: the kind lists what was never locked, without the flag or in a world without locks."""
 GIVEN_UP = ("silent after the list", "a reset before the answer")
-QUICK = ("silent after the list", "escapes of terminals everywhere")
+QUICK = ("silent after the list",)
 """The kinds that every call of pytest runs on; the others are part of the proof."""
 
 
