@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from deepdiff import DeepDiff
-from deepdiff.helper import NotPresent
-
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.verdict.result import Finding
 
@@ -96,10 +93,8 @@ def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]
     Two truth values give the path alone; an object where none is allowed, each of its members.
     """
     if isinstance(observed, dict) and isinstance(allowed, dict) and allowed:
-        tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
-        for change in sorted((c for changes in tree.values() for c in changes), key=_steps):
-            place = " / ".join(filter(None, (path, *_steps(change))))
-            yield from _differences(place, _side(change.t2), _side(change.t1))
+        for steps, now, before in _changes(observed, allowed):
+            yield from _differences(" / ".join(filter(None, (path, *steps))), now, before)
     elif isinstance(observed, list) and isinstance(allowed, list):
         yield _of_lists(path, observed, allowed)
     elif isinstance(observed, bool) and isinstance(allowed, bool) and path:
@@ -142,14 +137,23 @@ def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
     return Difference(path, "; ".join(parts), "", texts)
 
 
-def _steps(change: Any) -> list[str]:
-    """Return the path of a change found by deepdiff, as texts."""
-    return list(map(str, change.path(output_format="list")))
+def _changes(observed: Any, allowed: Any) -> list[tuple[list[str], Any, Any]]:
+    """Return the sorted changes of two objects: path, observed, allowed; absent values are None."""
+    # deepdiff takes a fifth of a second to import, and a green run never needs it
+    from deepdiff import DeepDiff  # noqa: PLC0415
+    from deepdiff.helper import NotPresent  # noqa: PLC0415
 
+    def side(value: Any) -> Any:
+        return None if isinstance(value, NotPresent) else value
 
-def _side(value: Any) -> Any:
-    """Return a value of a change; None where it is not present."""
-    return None if isinstance(value, NotPresent) else value
+    tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
+    paths = [
+        ([str(step) for step in change.path(output_format="list")], change)
+        for found in tree.values()
+        for change in found
+    ]
+    paths.sort(key=lambda each: each[0])
+    return [(path, side(change.t2), side(change.t1)) for path, change in paths]
 
 
 def _texts(value: Any) -> tuple[str, ...]:

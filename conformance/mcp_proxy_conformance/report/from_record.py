@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Clause, catalogue
+from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.document import (
     FORMAT,
     SUITE,
@@ -171,9 +172,6 @@ def _of_clause(result: Result, clause_id: str) -> str:
     own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
     if own is None or len({finding.clauses for finding in result.findings}) == 1:
         return result.reason
-    # deepdiff takes a fifth of a second to import, and a green run never needs it
-    from mcp_proxy_conformance.report.difference import sentences  # noqa: PLC0415
-
     return sentences((msgspec.structs.replace(own, clauses=(clause_id,)),))[0]
 
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import Level, Profile, catalogue
+from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.from_record import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
@@ -151,7 +152,7 @@ class RunSession:
         ending = rests.ending
         self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
-        evidence = _sentences(conclusion.findings)
+        evidence = sentences(conclusion.findings)
         reason = (
             "" if conclusion.verdict == "pass" else conclusion.reason or reason_of(ending, evidence)
         )
@@ -312,13 +313,3 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 def _level(clause_id: str) -> Level:
     """Return the clause's level: required or advisory."""
     return catalogue().clause(clause_id).level
-
-
-def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Return the sentences on findings, [] for none; their module is imported only when needed."""
-    if not findings:
-        return []
-    # deepdiff takes a fifth of a second to import, and a green run never needs it
-    from mcp_proxy_conformance.report.difference import sentences  # noqa: PLC0415
-
-    return sentences(findings)

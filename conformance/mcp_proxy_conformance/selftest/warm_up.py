@@ -17,7 +17,6 @@ LATE = (
     "encodings.idna",
     "jsonschema",
     "mcp_proxy_conformance.plugin",
-    "mcp_proxy_conformance.report.difference",
     "pytest_timeout",
 )
 LATE_IN_REFERENCE = (

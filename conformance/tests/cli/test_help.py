@@ -173,6 +173,19 @@ finally:
     assert (done.returncode, done.stderr.split("|")[0].split()) == (0, [])
 
 
+def test_the_plugin_imports_no_package_that_a_passing_run_can_do_without() -> None:
+    """Of the heavy packages, the plugin imports only pytest and jsonschema at its start."""
+    code = f"""import sys
+import mcp_proxy_conformance.plugin
+print(*sorted({HEAVY!r} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.stdout.split() == ["jsonschema", "pytest"]
+
+
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
     """--version prints three lines: the suite's version, Python's, the profiles with theirs."""
     lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
