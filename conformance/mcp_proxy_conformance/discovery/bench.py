@@ -366,7 +366,7 @@ class Bench:
             raise Inconclusive(reason, cause=cause, needs=needs)
 
     def expect_revealing(self) -> None:
-        """Raise Inconclusive unless the flag reveals any locked tool of this world."""
+        """Raise Inconclusive unless the flag reveals one of a sample of the locked tools."""
         self.require(self.flag_alive, "the flag revealed no locked tool", needs=REVEALS.values())
 
     def needs(self, *capabilities: str) -> None:

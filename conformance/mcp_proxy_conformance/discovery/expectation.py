@@ -204,9 +204,10 @@ def _in_scope(bench: Bench, tool: ToolKey) -> bool:
 
 
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
-    """Whether an unscoped caller finds the tool by that query, or by name if the answer is full.
+    """Whether an unscoped caller, with the flag, finds the tool by that query, callable or locked.
 
-    Only then does it prove anything that an agent does not see it.
+    If the answer is full of locked entries, it may be found as locked by its name instead. Only
+    then does it prove anything that an agent does not see it.
     """
     admin = _as_admin(bench)
     flagged = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)

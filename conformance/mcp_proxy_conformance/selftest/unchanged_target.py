@@ -77,7 +77,8 @@ class Standing:
     def doubt(self, clauses: Iterable[str]) -> str:
         """Return why checks of these clauses may have missed a surviving mutant; else empty.
 
-        The reason is the worst result that is not a pass, without those that rightly do not apply.
+        The reason is the worst result that is not a pass, without those that do not apply unless for
+        something that is not declared.
         """
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
@@ -87,7 +88,7 @@ class Standing:
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
         """Yield the required checks of these clauses that do not pass, worst first, with reasons.
 
-        `doubtful`: without those that rightly do not apply to this target.
+        `doubtful`: without those that do not apply, unless for something that is not declared.
         """
         for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = first_line(result["reason"])

@@ -44,13 +44,13 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
 
 
 def spoil_file(folder: Path) -> None:
-    """Replace `tools` by `toolz` once in the first recorded answer of the phase `open`."""
+    """Replace `tools` by `toolz` once in some recorded answer of the phase `open`."""
     file = next((folder / "open").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """Remove the file of the first recorded answer of the phase `locked`."""
+    """Remove the file of some recorded answer of the phase `locked`."""
     next((folder / "locked").iterdir()).unlink()
 
 

@@ -203,7 +203,10 @@ def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: B
 @requirement("FR-005.class~conveys")
 @on(MIXED)
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
-    """By the wider word lists, or by its pin, each text conveys the remedy of its status."""
+    """By the wider word lists, or by its pin, each text conveys the remedy of its status.
+
+    Inconclusive without a text, or if one can neither be read nor is pinned.
+    """
     outcomes = _judged(bench, bench.armed.refused)
     unread = [text for (_, text), outcome in outcomes.items() if outcome == "unrecognised"]
     bench.require(outcomes, "no answer had a remediation text")

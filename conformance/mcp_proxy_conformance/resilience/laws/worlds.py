@@ -1,4 +1,4 @@
-"""Generated loads: servers with scripts of any behaviours, in any order."""
+"""Loads for the laws, generated and fixed: servers with any scripts, and their outcomes."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _invented(outcome: OutcomeEntry) -> OutcomeEntry:
 
 
 def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
-    """Return the outcome; a failed server has a tool named `why_unavailable`."""
+    """Return the outcome; one that is not available has only the tool `why_unavailable`."""
     return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
