@@ -18,7 +18,7 @@ from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
 from mcp_proxy_conformance.run.laws.generation import drawn
-from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.comparison import Comparison, about
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 LoadOf = Callable[[LoadCase], Load]
@@ -88,9 +88,11 @@ class GeneratedLoads(Examples[LoadCase]):
         readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
         if readable and not any(load.unmet for load in several):
             compared = LAWS[law].judge(case, several, self._declared)
+        signals = {server.server_id: server.signal for server in case.given.servers}
+        found = [about(finding, signals) for finding in compared.findings]
         return Tried(
             example=case,
-            found={(finding.path, finding.clauses): finding for finding in compared.findings},
+            found={(finding.path, finding.clauses): finding for finding in found},
             observed=compared.observed,
             broken=compared.broken,
             is_answered=readable,
