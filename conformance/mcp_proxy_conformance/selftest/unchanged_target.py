@@ -77,8 +77,8 @@ class Standing:
     def doubt(self, clauses: Iterable[str]) -> str:
         """Return why checks of these clauses may have missed a surviving mutant; else empty.
 
-        The reason is the worst result that is not a pass, without those that do not apply unless for
-        something that is not declared.
+        The reason is the worst result that is not a pass; those that do not apply count only if
+        something is not declared.
         """
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
