@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
-from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Result, Verdict
 
 Rule = Literal[
@@ -189,7 +189,7 @@ def never_revealed(
             groups.append(_Group(
                 id=f"{lock}-never-revealed", rule="never_revealed", items=own, first=clause,
                 lock=lock,
-                sentence=f"A tool {LOCKED_BY[lock]} is never revealed by the flag.",
+                sentence=f"A tool {LOCKED_BY[lock]} is never revealed by {FLAG}.",
                 why=f"Each looks for tools {LOCKED_BY[lock]}{number} and none was ever revealed.",
                 mend=f"Reveal tools {LOCKED_BY[lock]} first; the rest follows or can then be seen.",
             ))  # fmt: skip

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 PATH = Path("out/report.json")
 LOCKED = [{"name": "forge:drop", "state": ["user"]}]
 ROOT, FURTHER = "FR-001.reveals-user", "FR-001.by-description"
-SENTENCE = "A tool that the user disabled is never revealed by the flag."
+SENTENCE = "A tool that the user disabled is never revealed by include_disabled."
 
 
 def absent(check: str, clause_id: str) -> Json:
