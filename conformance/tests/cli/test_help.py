@@ -58,11 +58,13 @@ def options(command: click.Command) -> set[str]:
 def spans() -> list[str]:
     """Return the code in README and the pages that holds a command line of ours.
 
-    That is each line of `sh` blocks, without its comment, and each inline code.
+    That is each command of `sh` blocks, without its comment, and each inline code.
     """
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
+    lines = [
+        line.split(" #")[0] for block in blocks for line in block.replace("\\\n", "").splitlines()
+    ]
     rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     spoken = [span.replace("\n", " ") for span in re.findall(r"`([^`]+)`", rest)]
     return [span for span in (*lines, *spoken) if "mcp-proxy-conformance " in span]
