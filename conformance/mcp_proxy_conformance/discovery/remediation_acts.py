@@ -158,7 +158,7 @@ def _acts(text: str) -> Iterator[Act]:
 def _doer(ahead: str, behind: str, before: str) -> str:
     """Return an act's doer: `you` by yourself, the nearest person before it, or one it is left to.
 
-    Without any, that is `before`.
+    Without any, that is `before`. `ahead` is the text before the act, `behind` the text after it.
     """
     if _BY_YOURSELF.match(behind):
         return "you"
@@ -207,7 +207,10 @@ def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
 
 
 def _object(match: re.Match[str], ahead: str, behind: str) -> str:
-    """Return what the act is done to: policy, server or tool; empty if none is named near it."""
+    """Return what the act is done to: policy, server or tool; empty if none is named near it.
+
+    `ahead` is the text of the statement before the act, `behind` the text after it.
+    """
     if "server" in match[0]:
         return "server"
     if re.match(r" (?:the |in |tool in )*policy\b", behind):

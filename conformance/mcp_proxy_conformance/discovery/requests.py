@@ -99,11 +99,14 @@ def discover(
 ) -> Answer:
     """Make one discovery call, and note that the target answers without the flag if it does.
 
-    An ABSENT argument is not sent. Breaches of the answer's schema are reported.
+    An ABSENT argument is not sent. Breaches of the answer's schema are kept in `started.findings`.
 
     Raises:
-        Misshapen: The answer cannot be read; it breaks FR-001.accepts where earlier ones could.
-        ProtocolFault: The answer is missing or not a message of the protocol.
+        Misshapen: The answer cannot be read. With the flag, after an answer without it, also if it
+            is no message of the protocol; both then break FR-001.accepts, unless other clauses are
+            named.
+        ProtocolFault: The answer is not a message of the protocol, or too large.
+        Unreachable: There is no answer.
     """
     names = started.target.surface
     arguments = {names.query: query}

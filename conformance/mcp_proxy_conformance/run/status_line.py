@@ -1,4 +1,4 @@
-"""The line that shows how far a run is, and sentences on what it waits for."""
+"""Texts that say how far a run is, for a terminal's line or a log, and what it waits for."""
 
 from __future__ import annotations
 

@@ -105,11 +105,12 @@ class Pool(Generic[P]):
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """Return the target of a place, waiting until it is prepared; begin further ones.
 
-        One that was not planned is started now; one too old, for a check by itself 4 s earlier, is
-        replaced.
+        One that was not planned is started now. One older than the target lasts, or unless `shared`
+        than 4 s less, is replaced.
 
         Raises:
             AdapterError: It did not start, or not within 120 s.
+            Exception: Whatever its preparation raised.
         """
         wanted = self._wanted.get(place)
         if wanted is None or not wanted.spare:

@@ -89,10 +89,10 @@ def traced(before: Places, after: Places) -> set[tuple[str, str]]:
 
 
 def spelled(text: str) -> re.Pattern[bytes]:
-    """Return a pattern of a text of letters and spaces as files may spell it, in any case.
+    """Return a pattern of a text of letters and spaces as files may spell it.
 
-    Plain or in JSON, with its spaces escaped for a URL, in UTF-16, in hexadecimal digits, or within
-    base64, where a text can begin at any of three places.
+    In any case: plain or in JSON, with its spaces escaped for a URL, in UTF-16, in hexadecimal
+    digits. In its own case only: within base64, where it can begin at any of three places.
     """
     raw = text.encode()
     plain = rb"(?: |\+|%20|\\u0020)".join(map(re.escape, raw.split(b" ")))

@@ -124,8 +124,9 @@ class Conversation:
     ) -> Reply:
         """Send a request, opening the session if needed, and return its answer.
 
-        `raw_params` are bytes to send as they are, instead of `params`. A large answer is counted
-        while it is held; too many raise ProtocolFault.
+        `raw_params` are bytes to send as they are, instead of `params`. A JSON-RPC error is an
+        answer; without one in time it raises Unreachable. A large answer is counted while it is
+        held; too many raise ProtocolFault.
         """
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))

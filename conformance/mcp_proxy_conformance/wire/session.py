@@ -144,7 +144,11 @@ class Session:
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> HttpResponse:
-        """Post any bytes and return the response; `headers` replace those of the same name."""
+        """Post any bytes and return the response, a stream up to the event that `until` accepts.
+
+        No session is opened; `headers` replace those of the same name. Raises Unreachable without a
+        whole answer within `timeout` seconds, ProtocolFault for one that is not HTTP or too large.
+        """
         wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 

@@ -108,7 +108,7 @@ def test_no_live_proof_can_be_lost_or_invented() -> None:
     "interpretation", SHIPPED.interpretations, ids=lambda interpretation: interpretation.id
 )
 def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
-    """Without an interpretation a gap names its id; under another id a gap names that one too."""
+    """Without an interpretation a gap names its id; of a renamed one a gap names the new id."""
     left = [row for row in SHIPPED.interpretations if row is not interpretation]
     renamed = msgspec.structs.replace(interpretation, id="another-name")
 

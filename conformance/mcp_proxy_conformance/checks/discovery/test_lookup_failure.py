@@ -228,7 +228,7 @@ def _compare_note(
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
     """Compare the texts of answers: they have no word of a description that is withheld.
 
-    What the query repeats does not count.
+    Where an answer repeats its query does not count.
     """
     for answer in answers:
         text = answer.text_without_echo()

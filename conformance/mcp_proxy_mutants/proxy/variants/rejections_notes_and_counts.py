@@ -33,7 +33,10 @@ def server_first(facts: Facts, texts: Texts) -> str:
 
 
 def approval_first(facts: Facts, texts: Texts) -> str:
-    """Reject an unapproved tool as such, even if config denies it; the text names no remedy."""
+    """Reject an unapproved tool as such, even if config denies it; the text names no remedy.
+
+    If its server is off or quarantined, it is rejected as usual, like any other tool.
+    """
     waits = facts.enabled and not facts.quarantined and facts.approval in {"pending", "changed"}
     if waits:
         return f"The tool {facts.tool.key} was not called: it has not been approved."
