@@ -13,7 +13,9 @@ from mcp_proxy_conformance.cli.groups import PROGRAM
 
 TOP = "main"
 """The name of the root command; `gate` begins one command below."""
-CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard", "verbose"})
+CHOICES = frozenset(
+    {"check", "only", "fail_fast", "processes", "quick", "quiet", "shard", "verbose"}
+)
 """Parameters that select, or show less or more, and do not describe the target."""
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 KINDS = ("reference", "mcpproxy", "command", "loader", "endpoint")
 COMMANDED = ("command", "loader", "endpoint")
 """Kinds for which a program can be given."""
-PARTIAL = ("--only", "--check", "--shard", "--case")
+PARTIAL = ("--only", "--check", "--shard", "--case", "--quick")
 """Options of `run` that leave a part of the profile out."""
 
 

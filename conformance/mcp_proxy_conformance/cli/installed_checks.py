@@ -15,7 +15,7 @@ import pytest
 from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, tell
-from mcp_proxy_conformance.cli.run_setup import alone_in, known, processes_of, softened
+from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, processes_of, softened
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
@@ -68,6 +68,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
             kind=kind, file=file, given=target_options(options), environment=os.environ
         )
         processes = processes_of(options, described.kind)
+        expect_part(options, described.kind)
     except BadTarget as error:
         click.echo(Redactor(credentials()).text(first_line(str(error))), err=True)
         return DECLARATION
@@ -116,6 +117,7 @@ def selection_of(options: dict[str, Any]) -> Selection:
     return Selection(
         checks=tuple(options["check"]),
         only=tuple(options["only"]),
+        quick=bool(options.get("quick")),
         fail_fast=options["fail_fast"],
     )
 

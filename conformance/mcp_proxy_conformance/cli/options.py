@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "check": (),
     "only": (),
     "fail_fast": False,
+    "quick": False,
     "quiet": False,
     "verbose": False,
     "case": None,
@@ -143,6 +144,12 @@ _OF_A_RUN = (
         " resilience-basic for loaders, else discovery]",
     ),
     *_OF_ANY_RUN,
+    click.option(
+        "--quick",
+        is_flag=True,
+        default=None,
+        help="Run only the checks of one world with every lock: seconds. The run is then partial.",
+    ),
     click.option("--case", type=_FILE, help="Run only the case in this JSON file."),
     click.option(
         "--examples",

@@ -85,6 +85,12 @@ def alone_in(out: Path) -> Iterator[None]:
         os.close(opened)
 
 
+def expect_part(run: Mapping[str, Any], kind: str) -> None:
+    """Raise BadTarget if the run is to be a quick part and this kind of target has none."""
+    if run["quick"] and kind == "loader":
+        raise BadTarget("--quick is a part of a proxy's run; choose a loader's with --only")
+
+
 def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, for xdist; None to run in this process.
 
@@ -96,7 +102,7 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
         BadTarget: The number in the environment is none.
     """
     number: str | None = run["processes"]
-    chosen = any(run[name] for name in ("check", "case", "only"))
+    chosen = any(run[name] for name in ("check", "case", "only", "quick"))
     if number is None and kind != "loader" and not chosen:
         number = os.environ.get(PROCESSES) or AUTO
         if number != AUTO and not NUMBER.fullmatch(number):

@@ -27,14 +27,15 @@ class Selection:
     """Which of the profile's checks run, in which order, and when a failure ends the run.
 
     Options of users: `checks`, each the name of a check or a case; `only`, each a requirement or a
-    clause; `fail_fast`. Options of trials: `clauses`, of which a check must cite one (None is all);
-    `first`, the check that runs before the others; `alone`, the only check that runs; `without`,
-    checks that do not run, with their case or None; `backwards`; `until`, clauses whose failure
-    ends the run.
+    clause; `quick`, a part that takes seconds; `fail_fast`. Options of trials: `clauses`, of which
+    a check must cite one (None is all); `first`, the check that runs before the others; `alone`,
+    the only check that runs; `without`, checks that do not run, with their case or None;
+    `backwards`; `until`, clauses whose failure ends the run.
     """
 
     checks: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    quick: bool = False
     fail_fast: bool = False
     clauses: frozenset[str] | None = None
     first: str = ""

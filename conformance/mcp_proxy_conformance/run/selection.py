@@ -22,6 +22,9 @@ from mcp_proxy_conformance.run.collection import (
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.session import RunSession
 
+QUICK = frozenset({"mixed"})
+"""The stages of `--quick`: one, with tools under each kind of lock."""
+
 
 def select(items: list[pytest.Item], run: RunSession) -> None:
     """Reduce `items` in place to the profile's selected checks, and sort them.
@@ -96,6 +99,8 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
     choices: list[Callable[[pytest.Item], bool]] = []
     if checks := selection.checks:
         choices.append(lambda item: any(is_named(item, wanted) for wanted in checks))
+    if selection.quick:
+        choices.append(lambda item: (place := place_of(item)) is not None and place.name in QUICK)
     if (only := run.only) is not None:
         choices.append(lambda item: bool(only.intersection(clauses_of(item))))
     if (own := run.subject.own_case) is not None:

@@ -71,6 +71,7 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
         (Inputs(url="u", options="-v --only FR-006"), "options contains --only, with which a run"),
         (Inputs(url="u", options="--check=x"), "options contains --check"),
         (Inputs(url="u", options="--shard 1/2"), "options contains --shard"),
+        (Inputs(command="c", options="--quick"), "options contains --quick"),
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:

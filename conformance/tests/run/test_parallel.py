@@ -304,7 +304,7 @@ def test_a_whole_run_uses_the_processors(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     monkeypatch.setenv(run_setup.PROCESSES, variable)
-    options = {"processes": given, "check": (), "only": (), "case": None}
+    options = {"processes": given, "check": (), "only": (), "case": None, "quick": False}
 
     assert run_setup.processes_of(options, kind) == number
     assert run_setup.processes_of(options | {"only": ("FR-001",)}, kind) == {

@@ -1,4 +1,4 @@
-"""--only, --check, --fail-fast, --quiet and --verbose: what is judged, printed and refused."""
+"""--only, --check, --quick, --fail-fast, --quiet, --verbose: what is judged, printed, refused."""
 
 from __future__ import annotations
 
@@ -58,6 +58,15 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     assert f"exit 0; report: {tmp_path / 'report.json'}" in last_line
 
 
+def test_a_quick_run_is_of_one_world(tmp_path: Path) -> None:
+    """With --quick all checks of the stage `mixed` run, and no others; partial, exit 0."""
+    done, report = run(tmp_path, "reference", "--quick")
+
+    assert (done.exit_code, report["headline"]) == (0, "partial")
+    assert {result["stage"] for result in report["results"]} == {"mixed"}
+    assert {"FR-001.reveals-config", "FR-004.precedence", "FR-005.keys"} <= observed(report)
+
+
 @pytest.mark.proof
 def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
     """With --only one clause, which passes, no clause is reported as inconclusive; exit 0."""
@@ -100,6 +109,10 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
         ),
         (["--check", "FR-009"], "'FR-009' is a requirement, not a check; use --only FR-009"),
         (["--quiet", "--verbose"], "contradict each other; leave one out"),
+        (
+            ["loader", "--quick"],
+            "--quick is a part of a proxy's run; choose a loader's with --only",
+        ),
     ],
 )
 def test_a_choice_that_cannot_be_meant_is_refused(
