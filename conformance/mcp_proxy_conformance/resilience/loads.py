@@ -159,6 +159,8 @@ class Loads:
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
             list(enders.map(lambda loader: loader.stop(0.0), self._all))
         self._crew.shutdown(wait=True)
+        for loader in self._all:
+            loader.stop(0.0)  # a load that had just begun may have started its program again
 
     def _load(self, case: LoadCase) -> Load:
         """Load a case, unless the loader would not answer; once more if it hangs.
