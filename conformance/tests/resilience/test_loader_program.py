@@ -90,10 +90,10 @@ def test_a_load_that_breaks_off_is_no_error_of_the_suite(
     loader.stop()
 
     assert (loaded.is_answered, loaded.hung, sentence in loaded.broke) == (False, False, True)
+    other = LoaderProgram(python(code), tmp_path)
     with pytest.raises(AdapterError, match="the loader broke"):
-        LoaderProgram(python(code), tmp_path).load(
-            [], max_attempts=1, base_backoff_s=0.01, deadline_s=5.0
-        )
+        other.load([], max_attempts=1, base_backoff_s=0.01, deadline_s=5.0)
+    other.stop()
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
@@ -129,6 +129,7 @@ def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.Mon
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
     first, second = load(loader, 0.3), load(loader, 0.3)
+    loader.stop()
 
     assert [first.hung, second.hung] == [True, True]
     assert first.seconds < 5
