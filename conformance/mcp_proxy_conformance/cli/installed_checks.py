@@ -117,7 +117,7 @@ def selection_of(options: dict[str, Any]) -> Selection:
     return Selection(
         checks=tuple(options["check"]),
         only=tuple(options["only"]),
-        quick=bool(options.get("quick")),
+        quick=options["quick"],
         fail_fast=options["fail_fast"],
     )
 

@@ -111,7 +111,7 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Begin the loads of these cases in the background, twelve at once, unless begun before.
+        """Begin the loads of these cases in the background, unless begun before.
 
         The one in which a correct loader waits longest begins first, or, without `slowest_first`,
         in the given order.

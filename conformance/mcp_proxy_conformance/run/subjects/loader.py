@@ -193,8 +193,8 @@ class DrivenLoader(Subject):
         except AdapterError as error:
             return Probed(stopped=broke(str(error)))
         else:
-            is_quick = time.monotonic() - began < QUICK_S
-            self._at_once = MOST_AT_ONCE if is_quick else AT_ONCE
+            if time.monotonic() - began < QUICK_S:
+                self._at_once = MOST_AT_ONCE
         finally:
             loader.stop(1.0)
         return Probed()
