@@ -131,12 +131,14 @@ def _members(
 
 
 def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
-    """Whether a member is of the expected kind, or absent if that is `absent`.
+    """Whether a member is of the expected kind; of kind `absent` it is also if null or empty.
 
     A boolean is not a number.
     """
-    if kind == NOWHERE or member not in members:
-        return (kind == NOWHERE) == (member not in members)
+    if kind == NOWHERE:
+        return members.get(member) in (None, "", {}, [])
+    if member not in members:
+        return False
     value = members[member]
     return isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
