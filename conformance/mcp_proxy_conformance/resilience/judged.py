@@ -36,9 +36,11 @@ from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
+ECHOED = "S1.secrets~echoed"
 OF_ANY_FAILED = frozenset({
     "O1.one-each", "O2.word", "O3.no-tools", "O4.error", "O4.error~one-line", "S1.secrets",
-    "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none", "O4.none", *OF_ANY_FAILURE,
+    "S1.secrets~server-text", ECHOED, "S2.no-tools", "I4.bounded", "I6.none", "O4.none",
+    *OF_ANY_FAILURE,
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
 LONG_WORD = 9
@@ -421,8 +423,8 @@ def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     """Compare the error of a failed server: a non-empty text, of one line.
 
-    It may have no word of nine or more letters of the server's bodies. An available server's is not
-    looked at.
+    It may have no word of nine or more letters of the server's bodies, those with a secret apart.
+    An available server's is not looked at.
     """
     if outcome.status == "available":
         return
@@ -436,8 +438,12 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     compared.truth(f"lines of the error of {name}", error, holds=lines == 1, allowed="one line",
                    breaks=["O4.error~one-line"])  # fmt: skip
     sent = next((server.script for server in load.case.servers() if server.server_id == name), ())
-    words = {word for behaviour in sent for word in (behaviour.body or "").split()
-             if len(word) >= LONG_WORD}  # fmt: skip
+    words = {
+        word
+        for behaviour in sent
+        for word in (behaviour.body or "").split()
+        if len(word) >= LONG_WORD and not _is_repeat(word, load.case)
+    }
     quoted = sorted(word for word in words if word in error)
     compared.one_of(f"words of the server in the error of {name}", quoted, ([],),
                     breaks=["S1.secrets~server-text"],
@@ -448,7 +454,8 @@ def _secrets(compared: Comparison, load: Load) -> None:
     """Expect no secret of the case in the answer, if it has secrets.
 
     It is observed only if the loader was seen to use the secret, or its URL has it; else it is open
-    for a case about S1.secrets, and not compared for others.
+    for a case about secrets, and not compared for others. A loader that shows a secret which no
+    server repeats shows nothing about those that servers repeat.
     """
     secrets = load.case.given.secrets
     if not secrets:
@@ -457,14 +464,31 @@ def _secrets(compared: Comparison, load: Load) -> None:
     unused = next(
         (server.server_id for server in load.case.given.servers if _is_unused(load, server)), ""
     )
-    if unused and not leaked and "S1.secrets" not in load.case.clauses:
-        return
+    own = tuple(clause for clause in load.case.clauses if clause.startswith("S1."))
     if unused and not leaked:
         reason = f"the loader never sent {unused} the secret of its connection"
-        compared.open.append(Open(clauses=("S1.secrets",), reason=reason, cause="control"))
+        if {"S1.secrets", ECHOED}.intersection(own):
+            compared.open.append(Open(clauses=own, reason=reason, cause="control"))
         return
-    own = [clause for clause in load.case.clauses if clause.startswith("S1.")]
+    if ECHOED in own and not all(_is_repeated(secret, load.case) for secret in leaked):
+        reason = "the loader shows a secret that no server repeats"
+        compared.open.append(Open(clauses=(ECHOED,), reason=reason, cause="control"))
+        return
     compared.one_of("secrets in the answer", leaked, ([],), breaks=own or ["S1.secrets"])
+
+
+def _is_repeat(text: str, case: LoadCase) -> bool:
+    """Whether a text of a server has a secret of the case, which is about repeated ones."""
+    return ECHOED in case.clauses and any(secret in text for secret in case.given.secrets)
+
+
+def _is_repeated(secret: str, case: LoadCase) -> bool:
+    """Whether the script of one of the case's servers has the secret in an answer."""
+    return any(
+        secret in (behaviour.body or "") + (behaviour.message or "")
+        for server in case.given.servers
+        for behaviour in server.script
+    )
 
 
 def _is_unused(load: Load, server: LoadServer) -> bool:

@@ -135,6 +135,34 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
     assert tried(changed_trial, tmp_path).clauses["X.failed"] == "fail"
 
 
+@pytest.mark.parametrize(
+    ("loader", "own", "echoed"),
+    [
+        ("errors-quote", "pass", "fail"),
+        ("headers-in-errors", "fail", "inconclusive"),
+        ("errors-in-lines", "pass", "pass"),
+    ],
+)
+def test_a_secret_in_a_servers_words_is_told_from_one_that_the_loader_shows(
+    tmp_path: Path, loader: str, own: str, echoed: str
+) -> None:
+    """A loader that quotes servers shows a secret where one repeats it: advisory only.
+
+    With one that shows its headers anyway this cannot be seen.
+    """
+    changed = next(c for c in (*load_mutants(), *load_variants()) if c.id == loader)
+    changed_trial = trial(
+        embedded_target(changed, patience=0.5),
+        profile="resilience",
+        selection=Selection(clauses=frozenset({"S1.secrets", "S1.secrets~echoed"})),
+        confirm=False,
+    )
+
+    clauses = tried(changed_trial, tmp_path).clauses
+
+    assert [clauses["S1.secrets"], clauses["S1.secrets~echoed"]] == [own, echoed]
+
+
 def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Path) -> None:
     """A loader whose warnings are bare server ids fails W1.lines and no other of their clauses."""
     bare = next(mutant for mutant in load_mutants() if mutant.id == "bare-names")
