@@ -35,14 +35,15 @@ def stage(name: str) -> World:
 
 
 def on(
-    world: World, *, fresh: bool = False, needs: tuple[str, ...] = ()
+    world: World, *, fresh: bool = False, needs: tuple[str, ...] = (), long: bool = False
 ) -> Callable[[Check], Check]:
     """Return a decorator that gives a check its world, on a shared or a `fresh` target.
 
     A literal world (one without an id) is always fresh. `needs` are the capabilities without
-    which the check is not applicable.
+    which the check is not applicable. A `long` check, on a fresh target, begins early in a parallel
+    run.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
 
-    mark = pytest.mark.on(world, fresh=fresh or not world.id, needs=needs)
+    mark = pytest.mark.on(world, fresh=fresh or not world.id, needs=needs, long=long)
     return cast("Callable[[Check], Check]", mark)

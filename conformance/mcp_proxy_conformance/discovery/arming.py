@@ -213,7 +213,7 @@ class Prover:
             self.armed.entries.setdefault(entry.key, entry)
 
 
-AGAIN_S = 0.3
+AGAIN_S, FOLLOWS_S = 0.3, 3.0
 RETRIED = 3
 """Callable tools that are waited for after a restart."""
 
@@ -230,6 +230,7 @@ class Stepper:
         self.started = prover.started
         self.armed = prover.armed
         self._unseen: dict[str, list[Step]] = {}
+        self._followed_s: list[float] = []
         self._unfollowed = 0
 
     def take(self, step: Step) -> None:
@@ -406,8 +407,9 @@ class Stepper:
     def _confirm_refresh(self, server: str) -> None:
         """Refresh until new and changed tools are refused; of a trusted server, call new ones.
 
-        A target may ignore a refresh, and pass on calls of tools that it does not know yet; once
-        one did until the ready time, no other is waited for.
+        A target may ignore a refresh, and pass on calls of tools that it does not know yet, or see
+        no change in a schema. It gets ten times as long as the slowest refresh that it followed,
+        from FOLLOWS_S to the ready time; once one was not followed, no other is waited for.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
@@ -419,13 +421,23 @@ class Stepper:
                     self.prover.expect_call(key)
                 continue
             if step.add is not None or key in self.armed.called:
-                patience = 0.0 if self._unfollowed else self.started.target.ready_s
-                deadline = time.monotonic() + patience
+                began = time.monotonic()
+                deadline = began + self._patience()
                 while poll(lambda k=key: call(self.started, k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
                         self._unfollowed += 1
                         break
                     self.started.refresh(server)
+                else:
+                    self._followed_s.append(time.monotonic() - began)
+
+    def _patience(self) -> float:
+        """Return the seconds until a refresh counts as not followed."""
+        if self._unfollowed:
+            return 0.0
+        ready = self.started.target.ready_s
+        slowest = max(self._followed_s, default=ready)
+        return min(ready, max(FOLLOWS_S, 10 * slowest))
 
 
 def _new_in(step: Step) -> ToolKey:

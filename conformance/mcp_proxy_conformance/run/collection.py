@@ -18,13 +18,15 @@ class Place:
     """Where a check runs: a world of servers, tools and locks, and the capabilities it needs.
 
     Checks with the same `name` share one started target. It is the name of a shared stage or, if
-    the world is `fresh` (made for one check), the address of that check.
+    the world is `fresh` (made for one check), the address of that check. A `long` one takes many
+    seconds on a target that settles slowly.
     """
 
     name: str
     world: World
     fresh: bool
     needs: tuple[str, ...]
+    long: bool = False
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:
@@ -61,7 +63,8 @@ def place_of(item: pytest.Item) -> Place | None:
     (world,) = mark.args
     fresh = mark.kwargs["fresh"]
     name = address(item) if fresh else world.id
-    return Place(name=name, world=world, fresh=fresh, needs=tuple(mark.kwargs["needs"]))
+    needs, long = tuple(mark.kwargs["needs"]), mark.kwargs.get("long", False)
+    return Place(name=name, world=world, fresh=fresh, needs=needs, long=long)
 
 
 T = TypeVar("T", bound=Hashable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -100,6 +101,42 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
     stepper.take(Step(refresh="forge"))
 
     assert (started.looks, started.call(LOCKED).reached) == (2, False)
+
+
+def test_a_change_that_a_target_overlooks_is_not_waited_for_as_long_as_a_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A target that refuses a new tool at once, and never a changed one, gets little time for that.
+
+    Without an earlier refresh that it followed it gets its whole ready time.
+    """
+
+    class HalfBlind(FakeStarted):
+        """A target that sees new tools, but no changes."""
+
+        def change_upstream(self, step: Step) -> None:
+            """Refuse calls of an added tool; let those of a changed one through."""
+            self.scripts[key(f"forge:{step.add.name if step.add else step.change}")] = [
+                step.add is None
+            ]
+
+        def refresh(self, server_name: str) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr("mcp_proxy_conformance.discovery.arming.FOLLOWS_S", 0.4)
+    untrusted = world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False))
+    seconds = []
+    for first in ([Step(add=tool("kestrel_read")[0], server="forge"), Step(refresh="forge")], []):
+        started = HalfBlind({FREE: [True]}, untrusted, FakeTarget(ready_s=1.5))
+        stepper = Stepper(Prover(cast("Started", started)))
+        stepper.armed.called.add(FREE)
+        stepper.armed.states[FREE] = ToolState()
+        began = time.monotonic()
+        for step in (*first, Step(change="zorvik_list", server="forge"), Step(refresh="forge")):
+            stepper.take(step)
+        seconds.append(time.monotonic() - began)
+
+    assert 0.4 <= seconds[0] < 1.5 <= seconds[1]
 
 
 def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:

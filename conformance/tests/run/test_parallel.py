@@ -10,16 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
 import living_processes
 import pytest
 from click.testing import CliRunner
+from xdist.remote import Producer
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main, run_setup
-from mcp_proxy_conformance.run.parallel.controller import Controller
+from mcp_proxy_conformance.run.parallel.controller import Controller, StageScheduling
+from mcp_proxy_conformance.run.parallel.shares import Share
 from mcp_proxy_conformance.run.parallel.worker import SHARES
 from mcp_proxy_conformance.run.subjects.proxy import GENERATED
 
@@ -335,3 +338,40 @@ def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
 
     gaps = [later - sooner for sooner, later in itertools.pairwise(kills)]
     assert (kills[0], len(gaps) > 0, all(gap > 10 for gap in gaps)) == (0.0, True, True)
+
+
+class FakeNode:
+    """A worker that records the numbers of the checks that it is given."""
+
+    gateway = SimpleNamespace(id="gw0")
+    shutting_down = False
+
+    def __init__(self) -> None:
+        """Nothing was given to it yet."""
+        self.given: list[int] = []
+
+    def send_runtest_some(self, numbers: list[int]) -> None:
+        """Record the numbers of the checks to run."""
+        self.given += numbers
+
+
+def test_what_takes_longest_begins_first() -> None:
+    """Workers first get the checks on generated worlds, then a long one, then the largest stage."""
+    places = {
+        "crowd 1": "crowd", "crowd 2": "crowd", "alone": "alone", "long": "long",
+        "law": GENERATED.id,
+    }  # fmt: skip
+    option = SimpleNamespace(loadscopereorder=True)
+    config: Any = SimpleNamespace(getvalue=lambda _: ["popen"], option=option)
+    scheduling = StageScheduling(
+        config, Producer("test"), lambda: Share(places=places, long=("long",))
+    )
+    node: Any = FakeNode()
+    scheduling.add_node(node)
+    scheduling.add_node_collection(node, [*places])
+
+    scheduling.schedule()
+    for _ in range(2):
+        scheduling.mark_test_complete(node, node.given[0])
+
+    assert [[*places][number] for number in node.given][:4] == ["law", "long", "crowd 1", "crowd 2"]

@@ -132,7 +132,7 @@ def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: 
 
 
 @requirement("SC-003.rejection")
-@on(COLON)
+@on(COLON, long=True)
 def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """The rejection of a denied tool whose name contains a colon asks for no act on the tool.
 

@@ -113,7 +113,7 @@ class Shape:
 
 
 @requirement("FR-002.unmoved")
-@on(YARD)
+@on(YARD, long=True)
 def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench: Bench) -> None:
     """When matching tools are locked, default answers get no member and keep their order.
 
@@ -168,7 +168,7 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
 
 
 @requirement("FR-002.unmoved~bytes")
-@on(YARD)
+@on(YARD, long=True)
 def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
     """Locks on tools that a query does not match change no byte of its answer but numbers.
 

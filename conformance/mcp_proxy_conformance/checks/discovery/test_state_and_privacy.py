@@ -52,7 +52,7 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 
 
 @requirement("FR-012.no-new-state", "FR-013.in-memory")
-@on(SMITHY, needs=("state",))
+@on(SMITHY, needs=("state",), long=True)
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
     """Calls with the flag change nothing in existing files and tables that default calls leave.
 
@@ -65,7 +65,7 @@ def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Be
 
 
 @requirement("FR-013.in-memory~log")
-@on(SMITHY, needs=("state",))
+@on(SMITHY, needs=("state",), long=True)
 def test_a_log_of_all_calls_does_not_tell_those_with_the_flag(bench: Bench) -> None:
     """A file or table that holds the queries of all calls holds neither the flag nor a status."""
     kept = trial(bench, flag=True).in_logs

@@ -126,7 +126,7 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 
 
 @requirement("FR-004.follows-state")
-@on(OPEN)
+@on(OPEN, long=True)
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
     """A tool that is locked, unlocked and locked again the same way is not listed as callable.
 

@@ -93,13 +93,12 @@ class GeneratedWorlds(Examples[Plan]):
         """
         laws = self._played_for(law)
         if laws not in self._played:
-            first = self._plans(0)
-            jobs = [self._crew.submit(self._play, plan, laws) for plan in first]
             examples = self._options.examples
-            if examples is None:
-                examples = SLOW if jobs[0].result().ready > SLOW_S else QUICK
-            more = self._plans(examples)[len(first) :]
-            jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
+            plans = self._plans(SLOW if examples is None else examples)
+            jobs = [self._crew.submit(self._play, plan, laws) for plan in plans]
+            if examples is None and jobs[0].result().ready <= SLOW_S:
+                more = self._plans(QUICK)[len(plans) :]
+                jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
             played = self._played[laws] = [job.result() for job in jobs]
             for name in {name: None for done in played for name in done.broken}:
                 broken = [_tried(name, done).example for done in played if name in done.broken]

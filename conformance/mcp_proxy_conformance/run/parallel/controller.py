@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,33 +20,39 @@ from xdist.workermanage import WorkerController
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.run.parallel.shares import GROWING, gather, shares_in
+from mcp_proxy_conformance.run.parallel.shares import GROWING, Share, gather, shares_in
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
 from mcp_proxy_conformance.run.session import RunSession
+from mcp_proxy_conformance.run.subjects.proxy import GENERATED
 
 LEAST = 2
 """A worker begins a check only when it knows the next one."""
 
 
 class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """xdist scheduler that gives all checks of one place to the same worker."""
+    """xdist scheduler that gives all checks of one place to the same worker, long ones first."""
 
-    def __init__(
-        self, config: pytest.Config, log: Any, places: Callable[[], Mapping[str, str]]
-    ) -> None:
-        """Keep `places`, which returns {id: place} of the checks once all are collected."""
+    def __init__(self, config: pytest.Config, log: Any, collected: Callable[[], Share]) -> None:
+        """Keep `collected`, which returns the places of the checks once all are collected."""
         super().__init__(config, log)
-        self._collected = places
+        self._collected = collected
 
     @cached_property
-    def _places(self) -> Mapping[str, str]:
-        """The place of each check by its id, asked for at first use."""
+    def _share(self) -> Share:
+        """What a worker collected, asked for at first use."""
         return self._collected()
 
     def _split_scope(self, nodeid: str) -> str:
         """Return the place of a check, by which xdist groups checks; its own id without one."""
-        return self._places.get(nodeid, nodeid)
+        return self._share.places.get(nodeid, nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Assign a place's checks to a worker: generated worlds first, then long checks."""
+        first = next((n for n in (GENERATED.id, *self._share.long) if n in self.workqueue), None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Assign groups until a worker has two checks waiting, none is left, or it ends."""
@@ -124,11 +130,11 @@ class Controller:
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
         """Return the scheduler that keeps the checks of a place together."""
-        return StageScheduling(config, log, self._places)
+        return StageScheduling(config, log, self._collected)
 
-    def _places(self) -> dict[str, str]:
-        """Return the places of the checks by id, from the first worker's file that has any."""
-        return next(share.places for share in shares_in(self._folder).values() if share.places)
+    def _collected(self) -> Share:
+        """Return the share of the first worker that collected checks with places."""
+        return next(share for share in shares_in(self._folder).values() if share.places)
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Remember the ids of the collected checks, which all workers share."""

@@ -25,9 +25,13 @@ class Began(msgspec.Struct, frozen=True, tag="began"):
 
 
 class Collected(msgspec.Struct, frozen=True, tag="collected"):
-    """Line of a share: the collected checks by node id, with their places, and the shard."""
+    """Line of a share: the collected checks by node id, with their places, and the shard.
+
+    `long` are the places whose checks take long.
+    """
 
     places: dict[str, str]
+    long: tuple[str, ...] = ()
     shard: Shard | None = None
 
 
@@ -62,6 +66,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int = 0
     places: dict[str, str] = {}
+    long: tuple[str, ...] = ()
     shard: Shard | None = None
     found: tuple[CheckResults, ...] = ()
     ended: PartEnd | None = None
@@ -114,8 +119,8 @@ def _read(lines: Iterable[bytes]) -> Share:
             match msgspec.json.decode(line, type=Line):
                 case Began(pid):
                     share = msgspec.structs.replace(share, pid=pid)
-                case Collected(places, shard):
-                    share = msgspec.structs.replace(share, places=places, shard=shard)
+                case Collected(places, long, shard):
+                    share = msgspec.structs.replace(share, places=places, long=long, shard=shard)
                 case PartEnd() as ended:
                     share = msgspec.structs.replace(share, ended=ended)
                 case entry:

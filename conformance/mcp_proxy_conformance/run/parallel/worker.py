@@ -48,10 +48,14 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write the shard and {id: place} of checks with a place, before xdist reports them."""
+        """Write the shard, {id: place} of checks with a place, and the names of long ones.
+
+        That is before xdist reports them.
+        """
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
         names = {nodeid: place.name for nodeid, place in places.items()}
-        self._writer.write(Collected(names, self._run.state.shard))
+        long = tuple({place.name: None for place in places.values() if place.long})
+        self._writer.write(Collected(names, long, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
         """Note the order of all checks, and tell the subject how many use each place.
