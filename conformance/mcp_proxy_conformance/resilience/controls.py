@@ -16,6 +16,7 @@ from mcp_proxy_conformance.resilience.loads import (
     WELL,
     Load,
     closed_at_first,
+    is_alike,
     without_controls,
 )
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED
@@ -102,10 +103,10 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
     If its own servers can fail each other it is the load as it is, and not `apart`.
     """
     case = load.case
-    kinds = {"available" in expected.status for expected in case.then.values()}
-    if len(kinds) > 1:
+    if not is_alike(case):
         return Basis(load=load, apart=False)
-    apart, bare = len(case.then) == 1 or kinds == {True}, load_of(without_controls(case))
+    well = {"available" in expected.status for expected in case.then.values()} == {True}
+    apart, bare = len(case.then) == 1 or well, load_of(without_controls(case))
     return replace(basis(bare, load_of, classifies=classifies), apart=apart)
 
 

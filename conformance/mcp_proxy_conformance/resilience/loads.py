@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,10 +116,11 @@ class Loads:
         The one in which a correct loader waits longest begins first, or, without `slowest_first`,
         in the given order.
         """
-        new = {case.id: case for case in cases if case.id not in self._done}
-        order = sorted(new.values(), key=_waits, reverse=True)
-        for case in order if slowest_first else new.values():
-            self._done[case.id] = self._crew.submit(self._load, case)
+        with self._lock:
+            new = {case.id: case for case in cases if case.id not in self._done}
+            order = sorted(new.values(), key=_waits, reverse=True)
+            for case in order if slowest_first else new.values():
+                self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
         """Return the load of a case, begun if need be; waits for it, which is shown meanwhile.
@@ -167,7 +168,8 @@ class Loads:
 
         It is loaded without the control servers if those would stop the loader, and once more if a
         server got no request, as on a machine too busy. An unanswered load is learned from, and
-        others like it are ended.
+        others like it are ended. Of one that lost its healthy control, the load that stands in for
+        it begins.
         """
         hung = again = False
         while True:
@@ -181,6 +183,7 @@ class Loads:
             except _GivenUp:
                 continue
             if load.is_answered and (again or not _is_unasked(load)):
+                self._stand_in(load)
                 return load
             if load.is_answered:
                 again = True
@@ -192,6 +195,14 @@ class Loads:
                 self._give_up()
                 return load
             hung = True
+
+    def _stand_in(self, load: Load) -> None:
+        """Begin the load by which a case is judged if this one lost its healthy control."""
+        bare, control = without_controls(load.case), load.loaded.outcome(CONTROL_UP.server_id)
+        kept = control is not None and control.status == "available"
+        if bare is not load.case and not kept and is_alike(bare) and not self._closed.is_set():
+            with contextlib.suppress(RuntimeError):  # the run ends at this moment
+                self.plan([bare])
 
     def _give_up(self) -> None:
         """End the loaders that load cases by which, as is known by now, they would be stopped.
@@ -276,6 +287,15 @@ def without_controls(case: LoadCase) -> LoadCase:
     return msgspec.structs.replace(case, id=f"{case.id} without controls", given=given)
 
 
+def is_alike(case: LoadCase) -> bool:
+    """Whether all of a case's servers are to be available, or all to fail, apart from isolation.
+
+    Then a load without the control servers can stand in for one that lost them.
+    """
+    kinds = {"available" in expected.status for expected in case.then.values()}
+    return len(kinds) < 2 and "I1.isolated" not in case.clauses  # noqa: PLR2004
+
+
 def _loaded(loader: Loader, case: LoadCase) -> Load:
     """Start the servers of a case and have the loader load them, twice if the case has `again`.
 
@@ -337,7 +357,7 @@ def _is_unasked(load: Load) -> bool:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]:
     """Have ports that are closed at first listen later in the load of this block.
 
