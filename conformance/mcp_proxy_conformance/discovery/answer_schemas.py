@@ -116,7 +116,7 @@ def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
             Finding(
                 path=_pointer([own.get(str(step), str(step)) for step in path]),
                 clauses=clauses,
-                allowed=_in_words(str(error.validator), error.validator_value),
+                allowed=in_words(str(error.validator), error.validator_value),
                 observed=observed,
                 described=True,
             ),
@@ -129,15 +129,40 @@ def _pointer(path: list[str]) -> str:
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def _in_words(keyword: str, value: Any) -> str:
-    """Return in words which values a keyword of a schema allows: `present` if it requires one."""
-    if keyword == "required":
-        return "present"
-    if keyword == "not":
-        return "not null" if value == {"type": "null"} else "absent"
-    if keyword == "enum":
-        return " or ".join(map(str, value))
-    return f"{keyword} {json.dumps(value, ensure_ascii=False)}"
+TYPES = {
+    "object": "an object", "array": "a list", "string": "a text", "integer": "a whole number",
+    "null": "nothing",
+}  # fmt: skip
+"""Words for the JSON types in schemas of answers."""
+PATTERNS = {r"\S": "a text with at least one word", r"^[^\r\n]*$": "a text of one line"}
+"""Words for the patterns in schemas of answers."""
+
+
+def in_words(keyword: str, value: Any) -> str:
+    """Return in words which values a keyword of a schema of answers allows.
+
+    Raises KeyError for a keyword, type or pattern that those schemas do not use.
+    """
+    match keyword, value:
+        case "not", {"const": number}:
+            return f"absent, or not {number}"
+        case "enum", [*values]:
+            words = [word for word in values if word and isinstance(word, str)]
+            return " or ".join([*words, *(["nothing of use"] if None in values else [])])
+        case "type", _:
+            return " or ".join(
+                TYPES[kind] for kind in ([value] if isinstance(value, str) else value)
+            )
+        case "pattern", _:
+            return PATTERNS[value]
+    return {
+        "required": "present",
+        "not": "absent",
+        "maxItems": f"at most {value} {'entry' if value == 1 else 'entries'}",
+        "minimum": f"{value} or more",
+        "minLength": "a text that is not empty",
+        "maxLength": "no text",
+    }[keyword]
 
 
 @cache

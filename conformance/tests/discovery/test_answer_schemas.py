@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.discovery.answer_schemas import (
     MOST_ENTRIES,
     exchange_findings,
+    in_words,
     inspection_findings,
     listing_findings,
     rejection_findings,
@@ -165,3 +170,39 @@ def test_a_check_that_passed_still_shows_its_own_clauses() -> None:
     assert ending.verdict == "fail"
     assert ending.comparison is not None
     assert ending.comparison.observed == Counter(CITED)
+
+
+STRUCTURE = {
+    "$comment", "$defs", "$id", "$ref", "$schema", "additionalProperties", "allOf", "description",
+    "else", "if", "items", "patternProperties", "properties", "propertyNames", "then", "title",
+}  # fmt: skip
+"""Keywords of the schemas of answers that are not broken themselves, only what is in them."""
+
+
+def limits(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (keyword, value) of each keyword that breaks clauses, in the schema and inside it."""
+    if isinstance(schema, dict):
+        if "$comment" in schema:
+            yield from ((word, value) for word, value in schema.items() if word not in STRUCTURE)
+        for value in schema.values():
+            yield from limits(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from limits(value)
+
+
+def test_every_limit_of_an_answer_is_put_into_words() -> None:
+    """No words of JSON Schema or of Python are in what the schemas of answers allow."""
+    words = {
+        in_words(keyword, value)
+        for name in ("discovery-exchange", "server-listing", "server-inspection", "rejection")
+        for keyword, value in limits(
+            json.loads((schemas_dir() / f"{name}.schema.json").read_bytes())
+        )
+    }
+
+    assert {
+        "a list or nothing", "a text of one line", "absent, or not 0", "at most 1 entry",
+        "at most 10 entries", "no text",
+    } < words  # fmt: skip
+    assert not re.findall(r"None|True|False|[a-z][A-Z]|[{}\[\]\\]", " ".join(words))
