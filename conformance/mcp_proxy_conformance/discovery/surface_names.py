@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -268,11 +269,12 @@ class Sightings:
         """
         for what, (name, value) in self.instead.items():
             if what not in self.declared:
+                shown = cut(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
                 return (
                     f"no answer has the member {getattr(self.members, what)!r} as declared, but"
                     f" {cut(name, LONGEST_NAME)!r} holds what it is for"
-                    f" ({cut(repr(value), LONGEST_VALUE)}); set surface.members.{what} to that name"
-                    f" {place}, or correct the target"
+                    f" ({shown}); set surface.members.{what} to that name {place}, or correct the"
+                    " target"
                 )
         return ""
 
