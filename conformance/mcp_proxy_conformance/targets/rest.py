@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused
 
-TIMEOUT_S = 10.0
+TIMEOUT_S, READY_S = 10.0, 2.0
+"""Seconds that an answer may take; whether the program is ready is asked again."""
 
 
 class OperatorApi:
@@ -21,9 +22,9 @@ class OperatorApi:
         self._headers = {"X-API-Key": api_key, "Content-Type": "application/json"}
 
     def ready(self) -> bool:
-        """Whether `/readyz` answers 200; False also for any other status or without an answer."""
+        """Whether `/readyz` answers 200 within 2 s; False for any other status or no answer."""
         try:
-            status, _ = self._send("GET", "/readyz", None)
+            status, _ = self._send("GET", "/readyz", None, within_s=READY_S)
         except (OSError, http.client.HTTPException):  # HTTPException: another program has the port
             return False
         return status == http.client.OK
@@ -81,9 +82,11 @@ class OperatorApi:
             )
         return token
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:
+    def _send(
+        self, method: str, path: str, body: dict[str, Any] | None, *, within_s: float = TIMEOUT_S
+    ) -> tuple[int, str]:
         """Send one request on a new connection; return (status, text of the answer)."""
-        link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)
+        link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=within_s)
         try:
             payload = None if body is None else json.dumps(body)
             link.request(method, path, payload, self._headers)

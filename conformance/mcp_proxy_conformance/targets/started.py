@@ -132,9 +132,11 @@ class Started:
         register(self)
         try:
             self.access = self._start()
+            self._expect_open()
         except BaseException:
-            self.log_wanted = True
-            self.close()
+            self.log_wanted = not self._closed
+            self._closed = True
+            self._end()  # again if it was closed before all of it was started
             raise
 
     def _start(self) -> Access:
@@ -158,6 +160,11 @@ class Started:
                 else UpstreamAddress(url=upstream.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
+
+    def _expect_open(self) -> None:
+        """Raise AdapterError if the target was closed by now."""
+        if self._closed:
+            raise AdapterError("the target was closed while it started")
 
     def _open(self, upstream: UpstreamServer) -> None:
         """Begin to serve an upstream server; AdapterError if its address cannot be bound."""
@@ -379,6 +386,10 @@ class Started:
             if self._closed:
                 return
             self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        """End what is started by now, keep its log if wanted, and remove the scratch folder."""
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):
                 end()

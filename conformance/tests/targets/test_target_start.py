@@ -6,6 +6,7 @@ import json
 import socket
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.targets import operator
-from mcp_proxy_conformance.targets.adapter import UpstreamPlace
+from mcp_proxy_conformance.targets.adapter import AdapterError, UpstreamPlace
 from mcp_proxy_conformance.targets.description import FILE, Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.launch import mcpproxy
@@ -188,6 +189,32 @@ def test_upstreams_are_where_the_file_says(
     assert (forge.url or "").startswith(url or "")
     assert (forge.url is None, forge.command is None) == (url is None, command is None)
     assert forge.command is None or forge.command[0] == command
+
+
+def test_a_target_that_is_closed_while_it_starts_is_ended(tmp_path: Path) -> None:
+    """If a run ends while a target starts, what starts after that is ended, and nothing is left."""
+    opened = list[Started]()
+
+    class Starting:
+        """Is closed by the run in the middle of its start; whether it runs is in `running`."""
+
+        running = False
+
+        def start(self, *_: object) -> None:
+            """Have the run close the target, then start."""
+            opened[0].close()
+            Starting.running = True
+
+        def stop(self) -> None:
+            """Stop, if it was started."""
+            Starting.running = False
+
+    starting: Any = Starting
+    target = target_of(Description(kind="command", command=("x",)))
+    with pytest.raises(AdapterError, match="closed while it started"):
+        Started(replace(target, make=starting), world(), tmp_path, register=opened.append)
+
+    assert (Starting.running, list(tmp_path.iterdir())) == (False, [])
 
 
 def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
