@@ -92,7 +92,7 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
     return done.returncode, Counter(words), unsettled
 
 
-@pytest.mark.parametrize("name", ["mixed", "crowd"])
+@pytest.mark.parametrize("name", ["mixed", pytest.param("crowd", marks=pytest.mark.proof)])
 def test_every_case_of_a_stage_holds_on_the_reference(
     program: list[str], name: str, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> 
     return [line for line in lines if line[0] in set(words)]
 
 
+@pytest.mark.proof
 def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
     """From Node, two cases of each area on the reference are all ok or skipped; exit 0.
 

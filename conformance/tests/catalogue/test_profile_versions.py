@@ -104,6 +104,7 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
     assert said in str(error.value)
 
 
+@pytest.mark.proof
 def test_a_run_by_an_old_version_has_its_clauses_only(
     with_a_second_version: requirement.Profile, tmp_path: Path
 ) -> None:

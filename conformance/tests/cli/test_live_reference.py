@@ -133,6 +133,7 @@ def test_nothing_need_be_known_on_either_wire(
     assert calls(started) == 0
 
 
+@pytest.mark.proof
 def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_no_credential_is_told_anywhere(
     assert place in done.output
 
 
+@pytest.mark.proof
 def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
     """Under plain pytest, with credentials in the environment, no output or file has one.
 

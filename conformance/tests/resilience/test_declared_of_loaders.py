@@ -187,6 +187,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
         assert differing(bench, case) == []
 
 
+@pytest.mark.proof
 def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
     """A loader that refuses commands is not given any, and their cases do not apply to it.
 

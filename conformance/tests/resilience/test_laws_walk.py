@@ -206,6 +206,7 @@ def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_clas
     assert blamed(server, 1, "transient", 1, reads) == ()
 
 
+@pytest.mark.proof
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
     """The benchmark of 200 servers, in two rounds within 100 s, exits with 0.
 

@@ -269,6 +269,7 @@ def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
     assert not (tmp_path / "laws").exists()
 
 
+@pytest.mark.proof
 def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     tmp_path: Path,
 ) -> None:
@@ -290,6 +291,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     assert [comparison.findings for comparison in comparisons] == [[], [], [], []]
 
 
+@pytest.mark.proof
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
     """A loader with another status in each load is inconclusive: its breach was seen only once."""
     with (

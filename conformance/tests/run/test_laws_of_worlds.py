@@ -205,6 +205,7 @@ def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
     assert not (tmp_path / "laws").exists()
 
 
+@pytest.mark.proof
 def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
     """A proxy whose status words differ at each start is inconclusive, as seen only once."""
     with (
@@ -238,6 +239,7 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
 
 
+@pytest.mark.proof
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
     """A proxy with a cap too high gets equal failing verdicts in two runs of a law.
 

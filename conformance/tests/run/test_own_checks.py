@@ -119,6 +119,7 @@ def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
     assert result.stdout.count(str(python.parents[1])) == 2
 
 
+@pytest.mark.proof
 def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
     """The examples of the guide pass strict mypy, and the first one passes pytest.
 

@@ -54,7 +54,8 @@ def test_no_single_check_can_be_lost() -> None:
     folders = ("discovery", "robustness", "live", "resilience")
     for check in (check for folder in folders for check in checks_in(folder)):
         left = [other for other in SHIPPED.checks if other is not check]
-        if not gaps(replace(SHIPPED, checks=left)):
+        data = replace(SHIPPED, checks=left)
+        if not any(True for rule in RULES for _ in rule(data)):
             silent.append(check.name)
 
     assert silent == []

@@ -26,11 +26,13 @@ def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
     assert tried("without-the-note", tmp_path) == ("behaved", "")
 
 
+@pytest.mark.proof
 def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
     """On the reference without the capability `agents`, no clause that needs it applies."""
     assert tried("without-declaring-agents", tmp_path) == ("behaved", "")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
 def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
     """Two removal controls, run on the unchanged reference, misbehave.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.selftest.document import of_rows
@@ -113,6 +114,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
     assert document["checks"][check] == [proof]
 
 
+@pytest.mark.proof
 def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
     """With --full, the only killer of a mutant is listed in `alone`, and no check as spare.
 

@@ -77,6 +77,7 @@ def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
     assert document["target"]["capabilities"] == ["config", "user"]
 
 
+@pytest.mark.proof
 def test_a_target_that_does_not_start_proves_nothing() -> None:
     """On a target that exits at once, the selftest ends with exit 3 and the reason."""
     dead = ("--", sys.executable, "-c", "")

@@ -86,6 +86,7 @@ def test_what_cannot_work_says_what_does(
     assert ("run endpoint --url URL" in output) == (code != 0)
 
 
+@pytest.mark.proof
 def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
     """`run endpoint` judges a running endpoint: over 20 clauses pass, none fails or errs."""
     done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)

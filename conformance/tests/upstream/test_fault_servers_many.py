@@ -103,6 +103,7 @@ def held() -> tuple[int, int]:
     return len(list(Path("/dev/fd").iterdir())), threading.active_count()
 
 
+@pytest.mark.proof
 def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
     """Five rounds of 200 servers leave no descriptor or thread, and less than 20 MB of growth."""
     with ThreadPoolExecutor(16) as pool:
