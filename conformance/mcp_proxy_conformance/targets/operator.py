@@ -137,7 +137,7 @@ def _server_entry(server: Server, upstream: UpstreamAddress) -> dict[str, Any]:
 START_S, RELOAD_S = 15.0, 2.0
 SLOWNESS = 3.0
 """Seconds that the first control action waits more, for each second until the program was ready."""
-PORTS, TAKEN = 3, "address already in use"
+PORTS, TAKEN = 3, "already in use"
 CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
 
