@@ -343,35 +343,44 @@ def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
 class FakeNode:
     """A worker that records the numbers of the checks that it is given."""
 
-    gateway = SimpleNamespace(id="gw0")
     shutting_down = False
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         """Nothing was given to it yet."""
+        self.gateway = SimpleNamespace(id=name)
         self.given: list[int] = []
 
     def send_runtest_some(self, numbers: list[int]) -> None:
         """Record the numbers of the checks to run."""
         self.given += numbers
 
+    def shutdown(self) -> None:
+        """Do nothing."""
+
 
 def test_what_takes_longest_begins_first() -> None:
-    """Workers first get the checks on generated worlds, then a long one, then the largest stage."""
-    places = {
-        "crowd 1": "crowd", "crowd 2": "crowd", "alone": "alone", "long": "long",
-        "law": GENERATED.id,
-    }  # fmt: skip
+    """Workers first get the checks on generated worlds, then the largest stage, then long checks.
+
+    No worker has two long checks waiting while others have none.
+    """
+    crowd = {f"crowd {number}": "crowd" for number in range(3)}
+    laws = {f"law {number}": GENERATED.id for number in range(3)}
+    places = laws | crowd | {name: name for name in ("a", "long", "longer")}
     option = SimpleNamespace(loadscopereorder=True)
-    config: Any = SimpleNamespace(getvalue=lambda _: ["popen"], option=option)
-    scheduling = StageScheduling(
-        config, Producer("test"), lambda: Share(places=places, long=("long",))
-    )
-    node: Any = FakeNode()
-    scheduling.add_node(node)
-    scheduling.add_node_collection(node, [*places])
+    config: Any = SimpleNamespace(getvalue=lambda _: ["popen", "popen"], option=option)
+    share = Share(places=places, long=("long", "longer"))
+    scheduling = StageScheduling(config, Producer("test"), lambda: share)
+    nodes: list[Any] = [FakeNode("gw0"), FakeNode("gw1")]
+    for node in nodes:
+        scheduling.add_node(node)
+        scheduling.add_node_collection(node, [*places])
 
     scheduling.schedule()
-    for _ in range(2):
-        scheduling.mark_test_complete(node, node.given[0])
 
-    assert [[*places][number] for number in node.given][:4] == ["law", "long", "crowd 1", "crowd 2"]
+    first, second = ([[*places][number] for number in node.given] for node in nodes)
+    assert (first, second) == ([*laws], [*crowd])
+    for at in range(2):
+        for node in nodes:
+            scheduling.mark_test_complete(node, node.given[at])
+    first, second = ([[*places][number] for number in node.given] for node in nodes)
+    assert (first, second) == ([*laws, "long", "a"], [*crowd, "longer"])

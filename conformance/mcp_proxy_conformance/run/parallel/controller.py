@@ -48,8 +48,15 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._share.places.get(nodeid, nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Assign a place's checks to a worker: generated worlds first, then long checks."""
-        first = next((n for n in (GENERATED.id, *self._share.long) if n in self.workqueue), None)
+        """Assign a place's checks to a worker: generated worlds first, a stage, then long checks.
+
+        A worker with no place yet, or with a long check waiting, gets no long one if others remain.
+        """
+        assigned, long = self.assigned_work.get(node, {}), self._share.long
+        waits = any(name in long and False in checks.values() for name, checks in assigned.items())
+        others = [name for name in self.workqueue if name not in long]
+        turn = (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
+        first = next((name for name in turn if name in self.workqueue), None)
         if first is not None:
             self.workqueue.move_to_end(first, last=False)
         super()._assign_work_unit(node)
