@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -22,13 +24,13 @@ from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.smaller_plans import size
 from mcp_proxy_conformance.discovery.laws.written_case import written
-from mcp_proxy_conformance.run.laws.engine import Laws
+from mcp_proxy_conformance.run.laws.engine import Laws, Tried
 from mcp_proxy_conformance.run.laws.of_worlds import GeneratedWorlds, LawOptions, generated
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_reference.facts import Facts, Status
@@ -303,3 +305,48 @@ def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None
     verdicts = [(result["case"], result["verdict"]) for result in report["results"]]
     assert path is not None
     assert (verdicts, done.exit_code) == ([(path.stem, "pass")], report["exit"])
+
+
+def test_breaches_of_two_laws_are_repeated_at_once(tmp_path: Path) -> None:
+    """While the breach of one law is repeated, that of another begins; both become findings."""
+    both, plan = Barrier(2, timeout=5), generated(0, 0, CAPABILITIES)[0]
+
+    class Broken(GeneratedWorlds):
+        """Worlds that all break two laws, each repetition of which waits for the other's."""
+
+        def tried_on_all(self, law: str) -> list[Tried[Plan]]:
+            """Return one trial, which breaks a clause of the law's name."""
+            clauses: tuple[str, ...] = (f"{law}.broken",)
+            finding = Finding(path=law, clauses=clauses, allowed="kept", observed="broken")
+            found = {(law, clauses): finding}
+            return [Tried(example=plan, found=found, observed=Counter(), broken=clauses)]
+
+        def broken(self) -> list[str]:
+            """Return both laws."""
+            return ["first", "second"]
+
+        def seen_again(self, law: str, example: Plan) -> list[Tried[Plan]]:
+            """Wait until the other law's breach is repeated too, and return the same breach."""
+            del example
+            both.wait()
+            return self.tried_on_all(law)
+
+        def smaller(self, tried: Tried[Plan]) -> Iterator[list[Plan]]:
+            """Yield nothing."""
+            del tried
+            yield from ()
+
+        def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
+            """Return the law's name."""
+            del tried, in_time
+            return [law]
+
+    target = replace(embedded(changed("two-laws"), settle_s=SETTLE_S))
+    laws = Laws(Broken(target, tmp_path / "scratch", tmp_path, LawOptions()))
+    try:
+        shown = [(laws.compared(law).broken, laws.evidence) for law in ("first", "second")]
+    finally:
+        laws.close()
+        target.close()
+
+    assert shown == [(("first.broken",), ("first",)), (("second.broken",), ("second",))]

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ Found = Mapping[tuple[str, tuple[str, ...]], Finding]
 """Findings by path and clauses."""
 CONFIRMED, LOOKED_AT = 2, 4
 """Repetitions that confirm a breach, and the most examples whose breach is repeated."""
+AT_ONCE = 2
+"""Broken laws whose breaches are confirmed and shrunk at once."""
 SHRINK_S = 8.0
 """Seconds for shrinking the breaches of one law."""
 FOLDER = "laws"
@@ -63,6 +66,9 @@ class Examples(Protocol[E]):
     def tried_on_all(self, law: str) -> Sequence[Tried[E]]:
         """Try the law on all examples; without `again`, only until one breaks it."""
 
+    def broken(self) -> Collection[str]:
+        """Return the laws that examples tried by now break, if several can be looked at at once."""
+
     def tried(self, law: str, examples: Sequence[E]) -> Sequence[Tried[E]]:
         """Try the law on these examples, as many at once as the subject allows."""
 
@@ -101,13 +107,14 @@ class Examples(Protocol[E]):
 class _Settled:
     """Result of confirming and shrinking the breaches of one law.
 
-    `findings` are confirmed; `unsteady` are the examples, in words, whose breach was not seen
-    again; `elsewhere` is why a breach does not concern this law.
+    `findings` are confirmed, `evidence` describes the breach; `unsteady` are the examples, in
+    words, whose breach was not seen again; `elsewhere` is why a breach does not concern this law.
     """
 
     findings: list[Finding] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)
     elsewhere: str = ""
+    evidence: tuple[str, ...] = ()
 
 
 class Laws(Generic[E]):
@@ -120,6 +127,8 @@ class Laws(Generic[E]):
         """Keep the examples and the seconds for shrinking; nothing is generated or tried yet."""
         self._examples = examples
         self._left = examples.shrink_s
+        self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="breaches")
+        self._begun: dict[str, Future[_Settled]] = {}
         self.evidence: tuple[str, ...] = ()
         self.basis: tuple[str, ...] = ()
 
@@ -139,14 +148,11 @@ class Laws(Generic[E]):
         if lost := sum(not trial.is_answered for trial in trials):
             made += f", of which {lost} have no answer to look at"
         self.basis = (f"{made}, {observed.total()} observations",)
-        wrong = sorted(
-            (trial for trial in trials if trial.found),
-            key=lambda trial: examples.size(trial.example),
-        )
         broken = {clause for trial in trials for clause in trial.broken}
         held = Counter({clause: n for clause, n in observed.items() if clause not in broken})
         with during(Repetition(law=law)):
-            settled = self._settled(law, wrong) if examples.again else self._as_seen(law, wrong)
+            settled = self._concluded(law, trials)
+        self.evidence = settled.evidence
         if settled.findings or settled.elsewhere:
             others = (
                 f"another generated {examples.noun} breaks it too; first fix what is reported here"
@@ -169,19 +175,38 @@ class Laws(Generic[E]):
     def close(self) -> None:
         """End the targets that examples are tried on."""
         self._examples.close()
+        self._crew.shutdown(cancel_futures=True)
+
+    def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
+        """Return the result of a law's breaches; begin with those of other broken laws beside it.
+
+        Without `again` it is that of the smallest one, unconfirmed.
+        """
+        if not self._examples.again:
+            return self._as_seen(law, self._wrong(trials))
+        for name in (law, *self._examples.broken()):
+            if name not in self._begun:
+                wrong = self._wrong(trials if name == law else self._examples.tried_on_all(name))
+                self._begun[name] = self._crew.submit(self._settled, name, wrong)
+        return self._begun[law].result()
+
+    def _wrong(self, trials: Iterable[Tried[E]]) -> list[Tried[E]]:
+        """Return the trials with findings, those of the smallest examples first."""
+        found = (trial for trial in trials if trial.found)
+        return sorted(found, key=lambda trial: self._examples.size(trial.example))
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the smallest breaking example's findings, unconfirmed; write it, set `evidence`.
+        """Return the smallest breaking example's findings, unconfirmed; write it.
 
         Empty if no example breaks the law.
         """
         for trial in wrong:
-            self.evidence = tuple(self._examples.written(law, trial, in_time=False))
-            return _Settled(findings=[*trial.found.values()])
+            evidence = tuple(self._examples.written(law, trial, in_time=False))
+            return _Settled(findings=[*trial.found.values()], evidence=evidence)
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Confirm at most four breaking examples, smallest first, and shrink them; set `evidence`.
+        """Confirm at most four breaking examples, smallest first, and shrink them.
 
         After the first confirmed one only those that break further clauses are looked at, and only
         laws about one server shrink them too. What no repetition showed is `unsteady`, unless
@@ -210,7 +235,7 @@ class Laws(Generic[E]):
                 continue
             if not settled.findings:
                 with self._spending() as left:
-                    self.evidence = tuple(examples.written(law, small, in_time=left > 0))
+                    settled.evidence = tuple(examples.written(law, small, in_time=left > 0))
             settled.findings += _beyond(small.found, settled.findings)
             settled.findings += [] if alone else _beyond(common, settled.findings)
         return settled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -63,6 +63,10 @@ class GeneratedLoads(Examples[LoadCase]):
     def tried_on_all(self, law: str) -> list[Tried[LoadCase]]:
         """Try the law on every generated load, with the loads that it compares to each."""
         return self.tried(law, self._cases)
+
+    def broken(self) -> Collection[str]:
+        """Return (): loads are made for one law after another."""
+        return ()
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
         """Start the loads of these examples all at once, and try the law on each."""

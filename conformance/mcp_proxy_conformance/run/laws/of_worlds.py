@@ -147,6 +147,11 @@ class GeneratedWorlds(Examples[Plan]):
             started.close()
             raise AdapterError("the run is over")
 
+    def broken(self) -> Collection[str]:
+        """Return the laws that worlds played by now break; with `apart` they are played for one."""
+        played = [] if self._options.apart else self._played.get((), [])
+        return list(dict.fromkeys(law for world in played for law in world.broken))
+
     def tried(self, law: str, examples: Sequence[Plan]) -> list[Tried[Plan]]:
         """Play these worlds for this law alone, many at once; return a trial for each."""
         jobs = [self._crew.submit(self._play, plan, (law,)) for plan in examples]
@@ -167,10 +172,11 @@ class GeneratedWorlds(Examples[Plan]):
         Return both futures.
         """
         place = (f"{plan}", laws)
-        if place not in self._repeats:
-            jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
-            self._repeats[place] = jobs
-        return self._repeats[place]
+        with self._lock:
+            if place not in self._repeats:
+                jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
+                self._repeats[place] = jobs
+            return self._repeats[place]
 
     def size(self, example: Plan) -> tuple[int, ...]:
         """Return the sort key of a plan: numbers of looks, tools, steps and requests."""
