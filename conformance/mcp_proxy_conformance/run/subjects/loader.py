@@ -144,6 +144,7 @@ class DrivenLoader(Subject):
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._at_once = AT_ONCE
         self._cases: list[LoadCase] = []
+        self._is_partial = self._generates = False
         self._loads: Loads | None = None
         self._again: Loads | None = None
         self._generated: GeneratedLoads | None = None
@@ -182,25 +183,8 @@ class DrivenLoader(Subject):
             self._laws = Laws(self.generated)
         return self._laws
 
-    def probe(self) -> Probed:
-        """Start the loader with no servers to load, then stop it.
-
-        Stop the run if it does not answer. One that starts quickly makes more loads at a time.
-        """
-        loader, began = self.target.loader(self._scratch / "first"), time.monotonic()
-        try:
-            loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
-        except AdapterError as error:
-            return Probed(stopped=broke(str(error)))
-        else:
-            if time.monotonic() - began < QUICK_S:
-                self._at_once = MOST_AT_ONCE
-        finally:
-            loader.stop(1.0)
-        return Probed()
-
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start all loads that checks will ask for: slowest first, or in order if partial.
+        """Note all loads that checks will ask for; the probe begins them.
 
         Controls are loaded first, unless partial; generated loads last, if a check of laws is among
         them.
@@ -208,14 +192,37 @@ class DrivenLoader(Subject):
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
-        chosen = [by_place[name] for name in wanted if name in by_place]
-        self._cases = chosen
-        due = [load for case in chosen for load in self._loads_of(case)]
-        if not partial_run:
+        self._cases = [by_place[name] for name in wanted if name in by_place]
+        self._is_partial, self._generates = partial_run, GENERATED.id in wanted
+
+    def probe(self) -> Probed:
+        """Start the loader with no servers to load, then stop it; begin all planned loads.
+
+        Stop the run if it does not answer. A program that starts quickly makes more loads at a
+        time; a loader in this process does not, since all of its loads share one thread.
+        """
+        loader, began = self.target.loader(self._scratch / "first"), time.monotonic()
+        try:
+            loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
+        except AdapterError as error:
+            return Probed(stopped=broke(str(error)))
+        else:
+            if self.target.command and time.monotonic() - began < QUICK_S:
+                self._at_once = MOST_AT_ONCE
+        finally:
+            loader.stop(1.0)
+        self._begin()
+        return Probed()
+
+    def _begin(self) -> None:
+        """Begin the planned loads: slowest first, or in order if the run is partial."""
+        in_order = self._is_partial
+        if not in_order:
             self.loads.plan(CONTROL_LOADS)
-        self.loads.plan(due, slowest_first=not partial_run)
-        if GENERATED.id in wanted:
-            self.loads.plan(self.generated.wanted(), slowest_first=not partial_run)
+        due = [load for case in self._cases for load in self._loads_of(case)]
+        self.loads.plan(due, slowest_first=not in_order)
+        if self._generates:
+            self.loads.plan(self.generated.wanted(), slowest_first=not in_order)
 
     def open(self, place: Place) -> Any:
         """Return a bench of the run's loads; only for checks of laws it has the laws."""
