@@ -216,8 +216,11 @@ def _settled_shape(bench: Bench, before: Shape) -> Shape:
 
 
 def _shape(bench: Bench) -> Shape:
-    """Return the shape of the default answer to QUERY; inconclusive if that is an error."""
-    answer = bench.discover(QUERY)
+    """Return the shape of the default answer to QUERY; inconclusive if that is an error.
+
+    The limit leaves room for all that match: by default fewer may come back.
+    """
+    answer = bench.discover(QUERY, limit=100)
     bench.require(answer.error is None, f"discovery is answered with an error: {answer.error}")
     document = spans.parse(answer.reply.document)
     entries = document.get(bench.surface.members.tools)
