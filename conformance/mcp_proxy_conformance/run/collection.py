@@ -36,7 +36,11 @@ def named(item: pytest.Item) -> tuple[str, str | None]:
 
 
 def is_named(item: pytest.Item, wanted: str) -> bool:
-    """Whether `wanted` (CHECK, CHECK[CASE] or [CASE], as --check takes it) names this check."""
+    """Whether `wanted` (CHECK, CHECK[CASE] or [CASE], as --check takes it) names this check.
+
+    Names are compared whole, case-sensitively; CHECK names the check with each of its cases. A case
+    may be named without the brackets.
+    """
     name, case = named(item)
     check_wanted, case_wanted = split(wanted)
     return check_wanted in ("", name) and case_wanted in ("", case or "")

@@ -83,11 +83,16 @@ class Golden:
         return self
 
     def __eq__(self, answer: object) -> bool:
-        """Whether the answer equals the stored one.
+        """Whether the answer equals the stored one, which is written in an update only.
 
-        In an update the first call gets True, and keeps it. An answer without a name is stored by
-        its number. Its request is sent several times more, to measure which members vary by
-        themselves; in an update's second call it is stored, merged with the first.
+        Its request is sent several times more, to measure which members vary by themselves. An
+        answer without a name has the number of its comparison. In an update the first call keeps
+        the answer in memory and returns True; the second call, on another target, stores it, merged
+        with the first.
+
+        Raises:
+            Inconclusive: No usable answer is stored, this one is an error, or a lock is not proven.
+            TypeError: It is not an answer.
         """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
@@ -217,13 +222,19 @@ class Golden:
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return ({place: answer's bytes}, {place: stored bytes}), where they first differ."""
+        """Return ({place: answer's bytes}, {place: stored bytes}), where they first differ.
+
+        Only after a comparison that found a difference.
+        """
         assert self.difference is not None
         place = self.difference.place
         return {place: self.difference.actual}, {place: self.difference.usual}
 
     def lines(self) -> list[str]:
-        """Return pytest's explanation: advice to update, then the difference in words."""
+        """Return pytest's explanation: advice to update, then the difference in words.
+
+        Only after a comparison that found a difference.
+        """
         assert self.difference is not None
         difference = self.difference
         finding = Finding(

@@ -119,7 +119,8 @@ def invoke(
 def collect(folders: Sequence[str]) -> None:
     """Have pytest import the checks of these folders, which warms the process up; run none.
 
-    It uses a temporary folder, and raises a KeyboardInterrupt that came meanwhile.
+    It uses a temporary folder. A KeyboardInterrupt that came meanwhile is raised; any other failure
+    of the collection is ignored.
     """
     with tempfile.TemporaryDirectory() as place:
         ini = Path(place) / INI

@@ -230,8 +230,9 @@ def judge(
 
     It is called again after a failure or inconclusive ending until the settle time is over, and at
     least once if answers were shared; not if it changed something on the operator side. A failure
-    counts only if it fails on the bench of `confirm` too (None: at once); if an inconclusive call
-    follows it, the failure stands.
+    counts only if it fails on the bench of `confirm` too (None: at once). An inconclusive call
+    after a failure leaves the failure standing if `confirm` is given or it is a `trial`; otherwise
+    it counts itself.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()

@@ -143,8 +143,8 @@ class RunSession:
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        Without a `conclusion` it is computed by `found`. A failure that the file of known failures
-        lists gets the verdict `waived`.
+        Without a `conclusion` it is computed by `found`; `seconds` is how long the check took. A
+        failure that the file of known failures lists gets the verdict `waived`.
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)

@@ -52,7 +52,7 @@ class Interruption:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Raise a KeyboardInterrupt of the collection again from here, as for the loop."""
+        """Raise a KeyboardInterrupt of the collection again, with this frame's traceback."""
         return (yield from self.pytest_runtestloop())
 
 

@@ -64,16 +64,19 @@ class Examples(Protocol[E]):
     shrink_s: float
 
     def tried_on_all(self, law: str) -> Sequence[Tried[E]]:
-        """Try the law on all examples; without `again`, only until one breaks it."""
+        """Try the law on all examples, without `again` until one breaks it; return the trials."""
 
     def broken(self) -> Collection[str]:
-        """Return the laws that examples tried by now break, if several can be looked at at once."""
+        """Return the laws that examples tried by now break, if several can be looked at at once.
+
+        Empty for a subject whose laws are tried one after another.
+        """
 
     def tried(self, law: str, examples: Sequence[E]) -> Sequence[Tried[E]]:
-        """Try the law on these examples, as many at once as the subject allows."""
+        """Return a trial of the law on each example, as many at once as the subject allows."""
 
     def seen_again(self, law: str, example: E) -> Sequence[Tried[E]]:
-        """Try the law on the example again, as often as a confirmation needs."""
+        """Return further trials of the example, as many as a confirmation needs."""
 
     def size(self, example: E) -> tuple[int, ...]:
         """Return the sort key by which the smallest example is reported."""
@@ -88,7 +91,7 @@ class Examples(Protocol[E]):
         """Return why a breach in this example does not concern this law; empty if it does."""
 
     def expect_control(self) -> None:
-        """Raise Inconclusive if the examples could have shown no breach, as if none was loaded."""
+        """Raise Inconclusive if no example could have shown a breach: if, say, none was loaded."""
 
     def in_words(self, example: E) -> str:
         """Return the example in one line, for evidence."""
@@ -173,14 +176,19 @@ class Laws(Generic[E]):
         return Comparison(observed=observed)
 
     def close(self) -> None:
-        """End the targets that examples are tried on."""
+        """End the targets that examples are tried on; wait for breaches that are being confirmed.
+
+        Those that were not begun are dropped.
+        """
         self._examples.close()
         self._crew.shutdown(cancel_futures=True)
 
     def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
-        """Return the result of a law's breaches; begin with those of other broken laws beside it.
+        """Return what confirming and shrinking the law's breaches came to; wait for it.
 
-        Without `again` it is that of the smallest one, unconfirmed.
+        The breaches of other laws that are known to be broken are begun with it, two laws at a
+        time, and each law is concluded once. Without `again` nothing is confirmed: the smallest
+        breach is returned.
         """
         if not self._examples.again:
             return self._as_seen(law, self._wrong(trials))

@@ -27,7 +27,8 @@ LoadOf = Callable[[LoadCase], Load]
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
     """Return the fixed loads of every run, then up to `examples` generated from the seed.
 
-    Of loads with the same id the last counts.
+    They expect what is allowed to a loader that reads failures as `reads` says. Of loads with the
+    same id the last counts.
     """
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
@@ -69,7 +70,7 @@ class GeneratedLoads(Examples[LoadCase]):
         return ()
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-        """Start the loads of these examples all at once, and try the law on each."""
+        """Begin the loads of these examples all at once, wait, and return a trial for each."""
         self._loads.plan([load for case in examples for load in self._of(law, case)])
         return [self._tried(law, case, self._loads.of) for case in examples]
 
@@ -77,6 +78,7 @@ class GeneratedLoads(Examples[LoadCase]):
         """Wait for running loads, then make the example's loads twice more; return both trials.
 
         An example that was not answered is loaded once more only: a hang was tried twice before.
+        Then one trial is returned.
         """
         self._loads.settle()
         times = CONFIRMED if self._loads.of(example).is_answered else 1  # a hang was tried twice

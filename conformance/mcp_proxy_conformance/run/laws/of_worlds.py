@@ -108,7 +108,8 @@ class GeneratedWorlds(Examples[Plan]):
     def _until_broken(self, law: str) -> list[PlayedWorld]:
         """Play worlds one by one until one breaks the law; return all that were played so far.
 
-        Worlds played for an earlier law count if worlds are played for all laws at once.
+        Worlds played for an earlier law count if worlds are played for all laws at once. If no
+        number of examples is set, there are only the plans of every run.
         """
         laws = self._played_for(law)
         done = self._played.setdefault(laws, [])
@@ -126,9 +127,9 @@ class GeneratedWorlds(Examples[Plan]):
         return generated(examples, self.seed, self._target.capabilities)
 
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
-        """Start a target for the plan, take its steps and judge.
+        """Start a target for the plan, take its steps and judge; return the played world.
 
-        It is done once more if the adapter fails.
+        It is done once more if the adapter fails; a second AdapterError is raised.
         """
         try:
             return play(self._target, plan, self._scratch, laws, self._register)

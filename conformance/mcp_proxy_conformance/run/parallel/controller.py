@@ -140,7 +140,10 @@ class Controller:
         return StageScheduling(config, log, self._collected)
 
     def _collected(self) -> Share:
-        """Return the share of the first worker that collected checks with places."""
+        """Return the share of the first worker that collected checks with places.
+
+        Raises StopIteration if there is none yet.
+        """
         return next(share for share in shares_in(self._folder).values() if share.places)
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

@@ -95,7 +95,10 @@ class Writer:
 
 
 def shares_in(folder: Path) -> dict[str, Share]:
-    """Read every share of a folder, as {name: share}; also those unfinished or of lost workers."""
+    """Read every share of a folder, as {name: share}; also those unfinished or of lost workers.
+
+    Lines that are incomplete or invalid are left out. Empty if there is no such folder.
+    """
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
     return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 

@@ -71,22 +71,23 @@ class LoadBench:
         return load
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated loads.
+        """Try the law on the generated loads; return a Comparison, with findings of a breach.
 
-        Return its comparison, with findings of a small breach.
+        A breach is made small and is not raised. Raises Inconclusive if the loader loads none of
+        the generated servers, or no load led to what the law is about.
         """
         assert self._laws is not None
         return self._laws.compared(name)
 
     def judged(self, case: LoadCase) -> Comparison:
-        """Return the comparison of a case's load with what the case allows.
+        """Return the comparison of a case's load with what the case allows; a breach is not raised.
 
         A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once for each
         signature that the loader declares. What cannot be judged in a load is left open in it.
 
         Raises:
             NotApplicable: It declares none, or declares one that this case's server sends; or it
-                asks for the first page of tools only, in a case about later ones.
+                reads the first page of tools only, in a case about later ones without findings.
             Inconclusive: The case has no servers, and control servers are not reported as they are.
         """
         signatures = self._target.timeout_signatures

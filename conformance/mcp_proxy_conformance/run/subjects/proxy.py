@@ -77,9 +77,10 @@ class LawBench:
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated worlds.
+        """Try the law on the generated worlds; return a Comparison, with findings of a breach.
 
-        Return its comparison, with findings of a small breach.
+        A breach is made small and is not raised. Raises Inconclusive if no world led to what the
+        law is about.
         """
         return self._laws.compared(name)
 
@@ -233,7 +234,8 @@ class DrivenProxy(Subject):
     def open(self, place: Place) -> Any:
         """Return a bench on the place's target, started if needed; for laws, a LawBench.
 
-        A target that replaced an earlier one at that place gets a record with a number.
+        A target that replaced an earlier one at that place gets a record with a number. Raises
+        AdapterError if it does not start, and whatever proving its locks raised.
         """
         if place.name == GENERATED.id:
             return LawBench(self.laws)
