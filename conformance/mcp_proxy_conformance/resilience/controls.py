@@ -45,10 +45,12 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     case about isolation if the loader loads at all. If the healthy control was lost, but the loader
     loads healthy servers by themselves, the case is loaded again without controls, as far as no
     server can then fail another; an unanswered load may be replaced by one of control servers.
+    Other loads are made by `load_of`, which waits for them.
 
     Raises:
         Inconclusive: Nothing shows that the loader loads, or no failing server was contacted.
         NotApplicable: This machine cannot play one of the faults.
+        AdapterError: The loader breaks off with healthy servers alone.
     """
     case = load.case
     if load.unmet:

@@ -34,7 +34,10 @@ class LoaderHost:
         self._thread.start()
 
     def close(self) -> None:
-        """Cancel the loads in progress and end the loop and its thread; nothing if done before."""
+        """Cancel the loads in progress and end the loop and its thread; nothing if done before.
+
+        It waits up to 5 s for each; TimeoutError if the loads do not end.
+        """
         if self.loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._give_up(), self.loop).result(END_S)
@@ -73,11 +76,12 @@ class EmbeddedLoader:
     ) -> Loaded:
         """Load these servers; the answer is encoded as a line and read again, as a program's is.
 
-        `hung` if it exceeds the scaled deadline, after which a new loader is started; `broke` if it
-        raises.
+        It waits. The result is `hung` if the scaled deadline (`deadline_s`, in seconds) passes,
+        after which a new loader is started, and `broke` if the loader raises.
 
         Raises:
             AdapterError: It raised although there were no servers.
+            BadAnswer: Its answer is not in the form of schemas/LOADER.md.
         """
         self._load = self._load or self._changed.start()
         self._number += 1

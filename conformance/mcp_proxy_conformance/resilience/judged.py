@@ -63,7 +63,7 @@ class Says:
 
 
 def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
-    """Compare the load of a case with what the case allows.
+    """Return the comparison of a case's load with what the case allows; a breach is not raised.
 
     Findings on its set of outcomes and its status words are returned at once. All else is judged on
     the load that `basis` trusts: this one, or one without its control servers, which `load_of`
@@ -72,6 +72,7 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
         NotApplicable: This machine cannot play one of its faults, or nothing of it is declared.
+        AdapterError: The loader breaks off with healthy servers alone.
     """
     direct = Comparison()
     if not load.unmet and load.is_answered:
@@ -138,10 +139,10 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 
 
 def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
-    """Compare whether the load was answered: it may neither hang nor break off.
+    """Add to `compared` whether the load was answered: it may neither hang nor break off.
 
     A hang breaks I4.bounded; breaking off breaks I1.isolated beside a healthy server, otherwise
-    O1.one-each. `shows`: clauses that an answer shows.
+    O1.one-each. `shows`: clauses that an answer shows to hold.
     """
     loaded, breaks = load.loaded, ["I4.bounded"]
     observed = f"no answer; {waits_at(load.servers, load.case)}" if loaded.hung else "an answer"
@@ -155,7 +156,10 @@ def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
 
 
 def _outcomes(compared: Comparison, load: Load) -> None:
-    """Expect one outcome for each server of the case, no others; the controls are not judged."""
+    """Add to `compared` whether each server of the case has one outcome, and no other has any.
+
+    The controls are not judged. Breaks O1.one-each or, in a case without servers, I6.none.
+    """
     ids = sorted(server.server_id for server in load.case.given.servers)
     names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
     names = [name for name in names if name not in CONTROLS or name in ids]
@@ -164,7 +168,10 @@ def _outcomes(compared: Comparison, load: Load) -> None:
 
 
 def _words(compared: Comparison, load: Load, says: Says) -> None:
-    """Compare each reported status with the four words, if the loader declares to classify."""
+    """Add to `compared` whether each reported status is one of the four words (O2.word).
+
+    Nothing is compared if the loader does not declare to classify.
+    """
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
@@ -176,10 +183,10 @@ def _status(
     compared: Comparison, load: Load, server: LoadServer,
     *, load_of: LoadOf, says: Says, apart: bool,
 ) -> None:  # fmt: skip
-    """Compare the status of a server with what its own behaviour allows.
+    """Add to `compared` whether the status of a server is one that its own behaviour allows.
 
-    Nothing is reported where another check judges the clause that it breaks, such as O2.word, or
-    where the loader did not meet the failure.
+    Nothing is added where another check judges the clause that it breaks, such as O2.word, or where
+    the loader did not meet the failure.
     """
     name, case = server.server_id, load.case
     expected = case.then[name]
@@ -307,7 +314,7 @@ def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
 def _attempts(
     compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says
 ) -> None:
-    """Compare how often a server was contacted, as the server counted it, with the case's bounds.
+    """Add to `compared` a server's own count of contacts beside the case's bounds of attempts.
 
     More than the bound of the load breaks O5.bounded. Nothing is compared where that cannot be
     counted or the source does not determine it.
@@ -340,9 +347,10 @@ def _attempts(
 
 
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
-    """Compare the attempts that the loader reports with those that the server counted.
+    """Add to `compared` the attempts that the loader reports beside those that the server counted.
 
-    Only if it declares to report them, in the cases about counting, where timing does not matter.
+    Only if it declares to report them, in the cases about counting (O6.claimed), where timing does
+    not matter.
     """
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
@@ -361,10 +369,10 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
 def _tools(
     compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
 ) -> None:
-    """Compare the tools of an outcome: a failed server has none, an available one exactly its own.
+    """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
     The error of an available one must be empty. Tools of a server that should have failed break
-    S2.no-tools too.
+    S2.no-tools too. Prefixes that the loader declares are no difference.
     """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)
@@ -416,12 +424,12 @@ def _listed(tools: Any) -> list[Any]:
 
 
 def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
-    """Compare the error of an available server: none, or an empty text."""
+    """Add to `compared`, at this path, whether an available server has no error or an empty one."""
     compared.one_of(path, outcome.error, (None, ""), breaks=["O4.none"])
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
-    """Compare the error of a failed server: a non-empty text, of one line.
+    """Add to `compared` whether the error of a failed server is a non-empty text of one line.
 
     It may have no word of nine or more letters of the server's bodies, those with a secret apart.
     An available server's is not looked at.
@@ -451,7 +459,7 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
 
 
 def _secrets(compared: Comparison, load: Load) -> None:
-    """Expect no secret of the case in the answer, if it has secrets.
+    """Add to `compared` whether the answer shows a secret of the case, if it has secrets.
 
     It is observed only if the loader was seen to use the secret, or its URL has it; else it is open
     for a case about secrets, and not compared for others. A loader that shows a secret which no
@@ -503,9 +511,10 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
 
 
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
-    """Expect no more attempts at the other servers than in a load without the malformed connection.
+    """Add to `compared` whether a malformed connection adds attempts at the other servers.
 
-    That load is run by `load_of`; nothing is compared if no connection of the case is malformed.
+    They are compared with a load without it, which `load_of` makes; nothing is compared if no
+    connection of the case is malformed.
     """
     if (without := without_malformed(load.case)) is None:
         return
@@ -540,7 +549,7 @@ def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
 
 
 def _shared(compared: Comparison, load: Load) -> None:
-    """Expect no cookie or session id of one server in the requests to another (S3).
+    """Add to `compared` whether a cookie or session id of one server is sent to another (S3).
 
     It is shown to hold only if that other one was contacted.
     """
@@ -572,7 +581,7 @@ def _sent(load: Load, server_id: str) -> Iterator[str]:
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
-    """Compare a server's second load with `expected`: it is available now, or not available.
+    """Add to `compared` a server's second load beside `expected`: it is available now, or is not.
 
     Under an X. clause its status must equal the first load's. Its tools must be empty unless
     available, its error empty if available, its claimed attempts those of this load. Nothing is

@@ -93,7 +93,11 @@ class Loader(Protocol):
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long."""
+        """Load these servers, in the form of schemas/LOADER.md, and wait for the answer.
+
+        After `deadline_s` seconds the result is `hung`; if the loader fails, `broke`. Raises
+        AdapterError if it cannot load at all.
+        """
 
     def stop(self, patience_s: float = END_S) -> None:
         """End it; a load in progress is cancelled."""
@@ -162,7 +166,7 @@ class LoaderProgram:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Load these servers, in the form of schemas/LOADER.md; `hung` if it takes too long.
+        """Load these servers, in the form of schemas/LOADER.md; `hung` after `deadline_s` seconds.
 
         A program that is not running loads no servers first: its start does not count in any load's
         time. One that hangs is ended; one that ends or answers with an error broke this load,

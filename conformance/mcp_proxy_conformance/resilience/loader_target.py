@@ -27,8 +27,8 @@ _UNFIT = re.compile(r"[^A-Za-z0-9]+")
 def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
     """Return a variant of the case for each timeout signature that the loader declares.
 
-    Keys are the signatures, which replace the placeholder in the servers' bodies; a case without
-    the placeholder is returned as it is, under "".
+    Keys are the signatures, which replace the placeholder in the servers' bodies; empty if it
+    declares none. A case without the placeholder is returned as it is, under "".
     """
     if not any(SIGNATURE in (act.body or "") for own in case.given.servers for act in own.script):
         return {"": case}
@@ -76,7 +76,10 @@ def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
 def are_tools_of(
     server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
 ) -> bool:
-    """Whether these are exactly the listed names, in any order, each with or without the prefix."""
+    """Whether these are exactly the listed names, in any order, each with or without the prefix.
+
+    The placeholder `{server_id}` in the prefix stands for the id of their server.
+    """
     names = [str(tool) for tool in tools]
     before = re.compile(_pattern(prefix, server_id))
     bare = [_without(before, name, listed) for name in names]

@@ -142,7 +142,7 @@ class Loads:
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers; wait, and return that load.
 
-        `of` still returns the first one.
+        `of` still returns the first one. Raises AdapterError if the program broke.
         """
         return self._crew.submit(self._once, case).result()
 

@@ -41,8 +41,9 @@ def unasked(load: Load) -> str:
 def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> tuple[Blame, ...]:
     """Return what is wrong with how the load of a server ended, by what the loader met there.
 
-    A loader that gets its first page of tools does not break X.failed; later pages that were not
-    asked for do not fail. A contact at a port that refused connections at first breaks P2.once.
+    Empty if nothing is. A loader that gets its first page of tools does not break X.failed; later
+    pages that were not asked for do not fail. A contact at a port that refused connections at first
+    breaks P2.once.
     """
     if is_unasked(load, server):
         return ()

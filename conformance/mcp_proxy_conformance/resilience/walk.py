@@ -216,12 +216,18 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
 
 
 def is_signature(body: str) -> bool:
-    """Whether a body of a 403 is no JSON, and one of its lines says `ext_authz`, then `timeout`."""
+    """Whether a body of a 403 is no JSON, and one of its lines says `ext_authz`, then `timeout`.
+
+    Both words in lower case.
+    """
     return body[:1] not in ("{", "[", '"') and re.search(".*".join(MARKS), body) is not None
 
 
 def has_tie(body: str) -> bool:
-    """Whether a body of a 403 has a word of TIES, in any case, that may relate it to a timeout."""
+    """Whether a body of a 403 has a word of TIES, which may relate it to a timeout.
+
+    Upper and lower case do not matter.
+    """
     return any(tie in body.lower() for tie in TIES)
 
 

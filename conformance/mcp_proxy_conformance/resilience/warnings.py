@@ -28,11 +28,11 @@ def _named(server_id: str, text: str) -> bool:
 
 
 def warnings(compared: Comparison, load: Load) -> None:
-    """Compare the warnings of a load with its outcomes: whom they name, their number and wording.
+    """Add to `compared` a load's warnings beside its outcomes: whom they name, number, wording.
 
     The transient and the permanent warning each name servers of their class only, have a word of
     its sense, and differ in wording; no available server is named; both are given if servers of
-    both failed, and none for a load without servers.
+    both failed, and none for a load without servers. A breach is a finding, and is not raised.
 
     Raises:
         Inconclusive: The case is about warnings, and the loader gives none.

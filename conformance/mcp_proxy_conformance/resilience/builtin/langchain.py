@@ -20,7 +20,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
     """Load all servers in one call; return {server id: names of its tools, without the prefix}.
 
-    An error of the library is that of every server.
+    An exception of the library is returned in the place of every server's names, not raised.
     """
     connections = {server["server_id"]: connection(server) for server in request["servers"]}
     try:
@@ -35,7 +35,10 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exce
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server in a call of its own; return the names of its tools."""
+    """Load one server in a call of its own; return the names of its tools.
+
+    An exception of the library is raised.
+    """
     client = MultiServerMCPClient({server["server_id"]: connection(server)})
     return [tool.name for tool in await client.get_tools(server_name=server["server_id"])]
 

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
     """Load one server, over stdio or HTTP, with a client of its own.
 
-    Return the names of the tools on its first page.
+    Return the names of the tools on its first page. An exception of the library is raised.
     """
     seconds = server.get("timeout_s")
     if "command" in server:

@@ -19,9 +19,10 @@ from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
-    """Load all servers under one manager; return the tools' names, or the error, by server id.
+    """Load all servers under one manager; return {server id: names of its tools, or its exception}.
 
-    An invalid description of one fails them all.
+    An invalid description of one server fails them all, with its exception. None is raised for a
+    server.
     """
     try:
         servers = [server_of(server, request) for server in request["servers"]]

@@ -23,7 +23,8 @@ from pydantic_ai.usage import RunUsage
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
     """Load all servers as one agent's toolsets; return {server id: names of its tools}.
 
-    Prefixes are removed. An error of the library is that of every server.
+    Prefixes are removed. An exception of the library is returned in the place of every server's
+    names, not raised.
     """
     tools_by_server: dict[str, list[str]] = {
         server["server_id"]: [] for server in request["servers"]
@@ -42,7 +43,10 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exce
 
 
 async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
-    """Load one server as a toolset on its own; return the names of its tools."""
+    """Load one server as a toolset on its own; return the names of its tools.
+
+    An exception of the library is raised.
+    """
     async with toolset(server) as entered:
         return [tool.name for tool in await entered.list_tools()]
 

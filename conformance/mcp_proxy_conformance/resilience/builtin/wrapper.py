@@ -57,7 +57,7 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 def answered(line: str, load: Load) -> dict[str, Any]:
     """Return the answer to one line: to hello, or to a load, which is run.
 
-    For a line that is no such request it is an `error`.
+    For a line that is no such request it has the member `error`. An exception of `load` is raised.
     """
     number = None
     try:
@@ -80,7 +80,7 @@ def answered(line: str, load: Load) -> dict[str, Any]:
 def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Result]:
     """Run a load in an event loop of its own and return its results; cancel the tasks it leaves.
 
-    If these do not end in 1 s, the loop is left open.
+    If these do not end in 1 s, the loop is left open. An exception of the load is raised.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -96,7 +96,10 @@ def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Resul
 
 
 def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
-    """Convert the result of a server to an outcome of the answer; `permanent` for an exception."""
+    """Convert the result of a server to an outcome of the answer; `permanent` for an exception.
+
+    Raises KeyError if the results have none for it.
+    """
     result = results[server_id]
     failed = isinstance(result, BaseException)
     return {

@@ -281,7 +281,7 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
 
 
 def _both(server: LoadServer, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
-    """Return the status words of a server in two loads."""
+    """Return a server's status words in the first load and in the other; `missing` without one."""
     outcomes = (load.loaded.outcome(server.server_id) for load in (first_load, other))
     first, second = (declared.word(outcome) for outcome in outcomes)
     return first, second
@@ -291,9 +291,10 @@ def _same(
     compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
     allowed: Collection[str], *, counts: bool = True,
 ) -> None:  # fmt: skip
-    """Compare two statuses of one server; unequal ones are wrong if only one of them is allowed.
+    """Add to `compared` two statuses of one server, given as (in this load, in the other).
 
-    `counts`: whether equal statuses show the clauses to hold.
+    Unequal ones break the clauses if only one of them is allowed. `counts`: whether equal statuses
+    show the clauses to hold.
     """
     first, other = both
     differ = first != other and (first in allowed) != (other in allowed)

@@ -28,7 +28,7 @@ def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
 
 
 def size(case: LoadCase) -> tuple[int, int, int]:
-    """Return the key that orders loads: by servers, then by length of scripts, then by attempts."""
+    """Return (servers, behaviours in all scripts, attempts), the key by which loads are ordered."""
     servers = case.given.servers
     return len(servers), sum(len(server.script) for server in servers), case.given.max_attempts
 
