@@ -75,8 +75,9 @@ WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
 def command(lead: str, text: str, columns: int) -> list[Line]:
     """Return a command line after its lead; longer than `columns`, it is broken between words.
 
-    The parts end with a backslash, so that they can be pasted. A single longer word stays whole,
-    and 0 columns are one line.
+    The parts end with a backslash, so that they can be pasted. A single longer word stays whole. It
+    is one line for 0 columns, and for a text with two spaces in a row or an unpaired quotation
+    mark.
     """
     words = WORD.findall(text)
     if not columns or len(lead) + len(text) <= columns or " ".join(words) != text:

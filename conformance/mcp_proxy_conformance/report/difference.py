@@ -138,7 +138,10 @@ def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
 
 
 def _changes(observed: Any, allowed: Any) -> list[tuple[list[str], Any, Any]]:
-    """Return the sorted changes of two objects: path, observed, allowed; absent values are None."""
+    """Return (steps of its path, observed, allowed) for each change between two objects, sorted.
+
+    A value that one of them lacks is None.
+    """
     # deepdiff takes a fifth of a second to import, and a green run never needs it
     from deepdiff import DeepDiff  # noqa: PLC0415
     from deepdiff.helper import NotPresent  # noqa: PLC0415

@@ -49,7 +49,8 @@ PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 def framed(template: str, **values: Any) -> str:
     """Render a template with these values, escaped, with our style and script, inlined.
 
-    Its policy allows only these two, by their digests.
+    Its policy allows only these two, by their digests. Raises UndefinedError if the template uses a
+    value that is not given.
     """
     style, script = _part("page.css"), _part("page.js")
     return (
