@@ -18,14 +18,17 @@ def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
 
 
 def flagged(edit: Edit) -> Edit:
-    """Return the edit, restricted to discovery answers with the flag true; None for any other."""
+    """Return an edit that makes this one in discovery answers with the flag true.
+
+    For any other answer it returns None, which leaves it as it came.
+    """
     return lambda x, answer: edit(x, answer) if x.flagged else None
 
 
 def usual(edit: Edit) -> Edit:
-    """Return the edit for discovery answers without the flag or with it false.
+    """Return an edit that makes this one in discovery answers without the flag or with it false.
 
-    None for any other.
+    For any other answer it returns None, which leaves it as it came.
     """
     return lambda x, answer: edit(x, answer) if x.usual else None
 
@@ -76,7 +79,7 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
 def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
     """Return an edit that changes each locked entry of flagged answers, but no remediation text.
 
-    None for an answer without any.
+    An answer without any stays as it came: the edit returns None.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -90,7 +93,8 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
 def restated(statuses: dict[str, str]) -> Edit:
     """Return an edit that renames statuses in flagged answers, of entries and remediation texts.
 
-    Statuses that are not in the map stay; None for an answer without locked entries.
+    Statuses that are not in the map stay. An answer without locked entries stays as it came: the
+    edit returns None.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -109,9 +113,10 @@ def restated(statuses: dict[str, str]) -> Edit:
 
 
 def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
-    """Return an edit that replaces the remediation map of flagged answers; None removes it.
+    """Return an edit that replaces the remediation map of flagged answers by that of `change`.
 
-    An answer without such a map, or with an empty one, stays.
+    If `change` returns None, the map is removed. An answer without such a map, or with an empty
+    one, stays.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -127,9 +132,9 @@ def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
 
 
 def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
-    """Return an edit that replaces the note of answers without the flag; None removes it.
+    """Return an edit that replaces the note of answers without the flag by that of `change`.
 
-    An answer that has no note stays.
+    If `change` returns None, the note is removed. An answer that has no note stays.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:

@@ -95,7 +95,10 @@ class WireExchange:
         return None
 
     def again(self, **changed: Json) -> Json:
-        """Repeat the call with some arguments changed (None removes one); return its result."""
+        """Repeat the call with some arguments changed (None removes one); return its result.
+
+        None if the target answers without a result.
+        """
         arguments = {n: v for n, v in {**self.arguments, **changed}.items() if v is not None}
         return self.send("tools/call", {**self.params, "arguments": arguments})
 

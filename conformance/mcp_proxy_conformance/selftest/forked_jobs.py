@@ -43,9 +43,10 @@ def forked(
 ) -> Iterator[JobOutcome[Job, Done]]:
     """Run each job in a forked process, `at_once` at a time; yield outcomes as they end.
 
-    The caller must run no thread: a fork copies only its own. A process that takes longer than
-    `limit_s`, or whose caller stops iterating, is asked to end what it has started, then ended
-    with its group.
+    A job that fails or takes longer than `limit_s` has an outcome with the reason; nothing is
+    raised. Each process has a folder in `folder` for its output. The caller must run no thread: a
+    fork copies only its own. A process that takes too long, or whose caller stops iterating, is
+    asked to end what it has started, then ended with its group.
     """
     gc.collect()
     gc.freeze()

@@ -45,19 +45,31 @@ class RewritingAdapter:
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock by the target's adapter; a new access goes by way of a new server."""
+        """Set the lock by the target's adapter; a new access goes by way of a new server.
+
+        None if the access stays the same.
+        """
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove the lock by the target's adapter; a new access goes by way of a new server."""
+        """Remove the lock by the target's adapter; a new access goes by way of a new server.
+
+        None if the access stays the same.
+        """
         return self._moved(self._inner.unlock(kind, server, tools))
 
     def restart(self) -> Access | None:
-        """Restart by the target's adapter; a new access goes by way of a new server."""
+        """Restart by the target's adapter; a new access goes by way of a new server.
+
+        None if the access stays the same.
+        """
         return self._moved(self._inner.restart())
 
     def refresh(self, server: str) -> Access | None:
-        """Refresh by the target's adapter; a new access goes by way of a new server."""
+        """Refresh by the target's adapter; a new access goes by way of a new server.
+
+        None if the access stays the same.
+        """
         return self._moved(self._inner.refresh(server))
 
     def counter(self) -> int:
@@ -65,7 +77,10 @@ class RewritingAdapter:
         return self._inner.counter()
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Delegate to the target's adapter; a new access goes by way of a new server."""
+        """Have the target's adapter make the reason of these tools' locks unknown, or known again.
+
+        A new access goes by way of a new server; None if the access stays the same.
+        """
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 
     def alive(self) -> bool:

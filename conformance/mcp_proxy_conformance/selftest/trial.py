@@ -86,8 +86,8 @@ def trial(
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
     """Run a trial's request in this process, without output, and return its verdicts.
 
-    The report stays in `out`. `check_s`: seconds that one check may take; None is what suits a
-    proxy or a loader.
+    The report stays in `out`; FileNotFoundError if the run wrote none. `check_s`: seconds that one
+    check may take; None is what suits a proxy or a loader.
     """
     usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)

@@ -170,7 +170,8 @@ def _is_listing(x: WireExchange) -> bool:
 def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
     """Show agents, as `locked`, the sums by reason that the administrator's last listing had.
 
-    The administrator's own listings are remembered and stay.
+    The administrator's own listings are remembered. None (no change) for these and for other
+    answers.
     """
     if not x.lists or not _is_listing(x):
         return None
@@ -185,7 +186,8 @@ def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
 def _naming_others(x: WireExchange, answer: Document) -> Document | None:
     """Show agents the servers that had a counts block when the administrator last listed them.
 
-    They are in `with_locked_tools`; the administrator's own listings stay.
+    They are in `with_locked_tools`. None (no change) for the administrator's own listings and for
+    other answers.
     """
     if not x.lists or not _is_listing(x):
         return None

@@ -102,12 +102,15 @@ def _spaced_after_true(x: WireExchange, text: str) -> str:
 
 
 def _with_structured_content(x: WireExchange, result: Json) -> Json | None:
-    """With the flag false, add the answer's JSON object as structuredContent."""
+    """With the flag false, add the answer's JSON object as structuredContent; else None."""
     return result | {"structuredContent": document_of(result)} if x.false else None
 
 
 def _with_other_is_error(x: WireExchange, result: Json) -> Json | None:
-    """With the flag false, remove `isError`, or add it as false if it is missing."""
+    """With the flag false, remove `isError`, or add it as false if it is missing.
+
+    None (no change) for other requests.
+    """
     if not x.false:
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -115,7 +118,7 @@ def _with_other_is_error(x: WireExchange, result: Json) -> Json | None:
 
 
 def _refused(x: WireExchange, result: Json) -> Json | None:
-    """With the flag false, replace the result with an error."""
+    """With the flag false, replace the result with an error; else None, no change."""
     refused = {"content": [{"type": "text", "text": f"{FLAG} must be left out."}], "isError": True}
     return result | refused if x.false else None
 
@@ -159,13 +162,16 @@ def _with_locked_descriptions(x: WireExchange, answer: Document) -> Document:
 
 
 def _shortened(x: WireExchange, answer: Document) -> Document | None:
-    """With the flag false, remove the last callable entry if there are several."""
+    """With the flag false, remove the last callable entry if there are several.
+
+    None (no change) otherwise.
+    """
     entries = tools(x, answer)
     return with_tools(x, answer, entries[:-1]) if x.false and len(entries) > 1 else None
 
 
 def _noteless(x: WireExchange, answer: Document) -> Document | None:
-    """With the flag false, remove the note."""
+    """With the flag false, remove the note; else None, no change."""
     note = x.surface.members.note
     return {name: value for name, value in answer.items() if name != note} if x.false else None
 
@@ -176,7 +182,10 @@ def _false_as_true(x: WireExchange) -> Json | None:
 
 
 def _any_as_true(x: WireExchange) -> Json | None:
-    """Answer a request with the flag false or absent as if it were true."""
+    """Answer a request with the flag false or absent as if it were true.
+
+    None for other requests, which the target answers.
+    """
     return x.again(**{FLAG: True}) if x.usual else None
 
 

@@ -24,7 +24,10 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document], Document | None]:
-    """Return an edit that changes the description of each locked entry that has one."""
+    """Return an edit that changes the description of each locked entry that has one.
+
+    An answer without locked entries stays as it came: the edit returns None.
+    """
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
         """Return the entry with its description changed, if that is a text."""
@@ -51,7 +54,7 @@ def _once_more_up_to_ten(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _eleventh(x: WireExchange, answer: Document) -> Document | None:
-    """Append the last locked entry again if there are exactly ten."""
+    """Append the last locked entry again if there are exactly ten; else None, no change."""
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
 
@@ -91,7 +94,7 @@ def _first_in_both(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _locked_first(x: WireExchange, answer: Document) -> Document | None:
-    """Put all locked entries before the callable ones, in their list."""
+    """Put all locked entries before the callable ones, in their list; None without one."""
     entries = locked(x, answer)
     return with_tools(x, answer, [*entries, *tools(x, answer)]) if entries else None
 
@@ -104,7 +107,7 @@ def _reversed(x: WireExchange, answer: Document) -> Document:
 def _displaced(x: WireExchange, answer: Document) -> Document | None:
     """Remove as many callable entries, from the end, as there are locked ones.
 
-    A single callable entry stays.
+    None (no change) for a single callable entry, or without locked ones.
     """
     entries, callables = locked(x, answer), tools(x, answer)
     return (
@@ -115,12 +118,12 @@ def _displaced(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _without_callables(x: WireExchange, answer: Document) -> Document | None:
-    """Remove all callable entries from an answer with locked ones."""
+    """Remove all callable entries from an answer with locked ones; None for any other."""
     return with_tools(x, answer, []) if locked(x, answer) else None
 
 
 def _without_last_callable(x: WireExchange, answer: Document) -> Document | None:
-    """Remove the last callable entry if there are several."""
+    """Remove the last callable entry if there are several; else None, no change."""
     callables = tools(x, answer)
     return with_tools(x, answer, callables[:-1]) if len(callables) > 1 else None
 
@@ -156,7 +159,8 @@ def _undescribed(_: WireExchange, entry: Entry) -> Entry:
 def _remembering(x: WireExchange, answer: Document) -> Document | None:
     """Show for quarantined tools the descriptions that they had while callable, by name.
 
-    Those of callable tools are remembered from all discovery answers.
+    Those of callable tools are remembered from all discovery answers. None (no change) for an
+    answer without locked entries.
     """
     if not x.discovers:
         return None
@@ -186,14 +190,17 @@ def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
 
 
 def _with_remedy(x: WireExchange, answer: Document) -> Document | None:
-    """Add to each locked entry, as `next_step`, the remediation text of its status."""
+    """Add to each locked entry, as `next_step`, the remediation text of its status.
+
+    None (no change) without locked entries.
+    """
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if entries else None
 
 
 def _with_another_map(x: WireExchange, answer: Document) -> Document | None:
-    """Add the remediation map once more, under `advice`, if the answer has one."""
+    """Add the remediation map once more, under `advice`; None for an answer without one."""
     texts = answer.get(x.surface.members.remediation)
     return answer | {"advice": {"by_status": texts}} if texts else None
 

@@ -27,7 +27,10 @@ def note_of(number: object) -> str:
 
 
 def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
-    """Put the note into answers with callable tools too, if any locked tool matches."""
+    """Put the note into answers with callable tools too, if any locked tool matches.
+
+    None (no change) otherwise.
+    """
     number = _revealed(x)
     return (
         answer | {x.surface.members.note: note_of(number)} if tools(x, answer) and number else None
@@ -37,7 +40,7 @@ def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
 def _even_for_nothing(x: WireExchange, answer: Document) -> Document | None:
     """Put the note into every answer without callable tools, even if no locked tool matches.
 
-    It has the number of locked matches.
+    It has the number of locked matches. None (no change) for an answer with callable tools.
     """
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 

@@ -16,7 +16,8 @@ def published(
 ) -> Callable[[WireExchange, Json], Json | None]:
     """Return a hook that changes, in place, the discovery tool's entry in tools/list.
 
-    Only in answers to requests for which `where` holds.
+    Only in answers to requests for which `where` holds; for any other the hook returns None, no
+    change.
     """
 
     def edit(x: WireExchange, result: Json) -> Json | None:
@@ -34,7 +35,8 @@ def published(
 def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
     """Return a hook that sets members of the flag's own schema in tools/list.
 
-    A missing schema is made, of type boolean.
+    A missing schema is made, of type boolean. For answers to other requests it returns None, no
+    change.
     """
 
     def change(tool: Entry) -> None:

@@ -57,9 +57,9 @@ def _wordless(x: WireExchange, result: Json) -> Json | None:
 
 
 def _recalled(x: WireExchange, result: Json) -> Json | None:
-    """Answer a refused call with the last result from before the lock, if there was one.
+    """Answer a refused call with the last result from before the lock; None if there was none.
 
-    Other results of upstream tools are remembered.
+    Other results of upstream tools are remembered, and stay.
     """
     called = x.called
     if called is None:
@@ -80,7 +80,10 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
 
 
 def _to_the_user_elsewhere(x: WireExchange, text: str) -> str | None:
-    """Return, at all endpoints but the first, a refusal that says to ask the user."""
+    """Return, at all endpoints but the first, a refusal that says to ask the user.
+
+    At the first it is the text unchanged.
+    """
     return text if x.path == x.surface.endpoints[0] else with_pointer(TO_THE_USER)
 
 

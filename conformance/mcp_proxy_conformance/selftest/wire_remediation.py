@@ -69,7 +69,7 @@ def _noting_calls(x: WireExchange) -> Json | None:
 
 
 def _one_short(_: WireExchange, remedies: Map) -> Map | None:
-    """Remove the first status from a map of several."""
+    """Return the map without its first status; unchanged if it has only one."""
     return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 

@@ -45,7 +45,10 @@ def _cached(*parts: str) -> dict[str, object]:
 
 
 def _only_the_first_time(x: WireExchange, answer: Document) -> Document | None:
-    """Empty the locked section if the same agent sent this query with the flag before."""
+    """Empty the locked section if the same agent sent this query with the flag before.
+
+    Else None, no change.
+    """
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     again = (x.agent, x.query) in requests
     requests.add((x.agent, x.query))
@@ -53,7 +56,10 @@ def _only_the_first_time(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
-    """Empty the locked section if this agent has not sent this query with the flag before."""
+    """Empty the locked section if this agent has not sent this query with the flag before.
+
+    Else None, no change.
+    """
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     first = (x.agent, x.query) not in requests
     requests.add((x.agent, x.query))
@@ -64,7 +70,8 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
     """Fill the locked section, up to the limit or ten, with entries of earlier answers.
 
     They are those to the same agent of tools that this answer does not list; all earlier
-    remediation texts of these entries' statuses come with them.
+    remediation texts of these entries' statuses come with them. None (no change) if there is no
+    entry at all.
     """
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)
@@ -83,7 +90,7 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
 def _invented(x: WireExchange, answer: Document) -> Document | None:
     """List the called tool whose name is the query, if nothing lists it, first, as pending.
 
-    At most ten entries stay.
+    At most ten entries stay. None (no change) otherwise.
     """
     called = x.memory.get("called", {}).get(x.query)
     if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):
@@ -105,7 +112,8 @@ def _noting_calls(x: WireExchange) -> Json | None:
 def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None:
     """In every seventh answer, give config and user locks the status disabled_unknown.
 
-    Count the answers, of all agents.
+    Count the answers, of all agents. None (no change) for the other six, and without locked
+    entries.
     """
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
@@ -115,13 +123,19 @@ def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None
 
 
 def _refused(x: WireExchange, result: Json) -> Json | None:
-    """With the flag true, replace the result with an error that calls the flag unknown."""
+    """With the flag true, replace the result with an error that calls the flag unknown.
+
+    None (no change) for other requests.
+    """
     refused = {"content": [{"type": "text", "text": f"unknown argument {FLAG}"}], "isError": True}
     return result | refused if x.flagged else None
 
 
 def _in_two_items(x: WireExchange, result: Json) -> Json | None:
-    """With the flag true, add a second text item with a JSON object to the content."""
+    """With the flag true, add a second text item with a JSON object to the content.
+
+    None (no change) for other requests.
+    """
     more = {"type": "text", "text": '{"locked": "Locked tools are listed too."}'}
     return result | {"content": [*result["content"], more]} if x.flagged else None
 

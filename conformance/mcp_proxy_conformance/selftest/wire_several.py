@@ -22,7 +22,7 @@ SEVERAL = 2
 
 
 def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries that have a description the first such one."""
+    """Give all locked entries that have a description the first such one; None without one."""
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
@@ -32,7 +32,8 @@ def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
 def _locking(x: WireExchange) -> Json | None:
     """Refuse calls of callable tools once any request has set the flag.
 
-    Whether the tool is callable is asked of the target.
+    Whether the tool is callable is asked of the target. None for other requests, which the target
+    answers.
     """
     if x.flagged:
         x.memory["discovered"] = True
@@ -83,7 +84,10 @@ def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
 
 
 def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries the first one's status; other statuses leave the remediation map."""
+    """Give all locked entries the first one's status; None without entries.
+
+    Other statuses leave the remediation map.
+    """
     entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
     return with_locked(x, answer, again) if entries else None
