@@ -32,7 +32,10 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
 
 
 def nests_deeper(members: dict[str, Any], levels: int) -> bool:
-    """Whether lists and objects are nested more than `levels` deep; does not recurse."""
+    """Whether an object has more than `levels` levels of lists and objects, itself counted as one.
+
+    It does not recurse.
+    """
     level: list[Any] = [members]
     for _ in range(levels):
         inner = (node.values() if isinstance(node, dict) else node for node in level)
@@ -43,17 +46,17 @@ def nests_deeper(members: dict[str, Any], levels: int) -> bool:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the members of a TOML file.
+    """Return the members of a TOML file of at most 1 MiB.
 
     Raises:
-        OSError: As `read_bytes`.
+        OSError: It cannot be read, is not a regular file, or is larger; `strerror` says which.
         ValueError: It is not UTF-8 or not TOML, or one of its keys has too many parts.
     """
     return toml(read_bytes(path, MOST_OF_TOML).decode("utf-8"))
 
 
 def toml(text: str) -> dict[str, Any]:
-    """Return the members of a TOML text; ValueError if invalid or a key has too many parts."""
+    """Return the members of a TOML text; ValueError if invalid or a key has over 1000 parts."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.partition("=")[0].count(".") > MOST_PARTS:
             raise ValueError(f"the key on line {number} has more than {MOST_PARTS} parts")

@@ -163,7 +163,10 @@ class CitingCase(Protocol):
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Return every discovery case, in order of file name, read once. Raises BadCase."""
+    """Return every shipped discovery case, in order of file name, read once.
+
+    BadCase for one that does not fit the schema.
+    """
     decoded = []
     for path in case_files("discovery"):
         try:
@@ -174,7 +177,9 @@ def cases() -> tuple[Case, ...]:
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case and the world of its stage: a file beside the case, else a shipped stage.
+    """Read a user's case and the world of its stage.
+
+    That is a file STAGE.json beside the case, else the shipped stage of that name.
 
     Raises:
         BadCase: One of them cannot be read, or the case names an unknown area or clause.
@@ -228,7 +233,7 @@ class OwnCase(NamedTuple):
 def each_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check with the shipped cases of an area.
 
-    Each runs on its stage.
+    Each runs on its stage, on a shared target.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
@@ -240,7 +245,8 @@ def each_case(area: str) -> pytest.MarkDecorator:
 def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
     """Return a case as a pytest parameter, with its clauses, world and required capabilities.
 
-    These are the capabilities of its clauses, and `needs`.
+    These are the capabilities of its clauses, and `needs`; it runs on a shared target.
+    UnknownClause for a clause that is not in the catalogue.
     """
     import pytest  # noqa: PLC0415 - as above
 

@@ -13,16 +13,16 @@ WIDTH = 100
 
 
 def write(path: Path, value: msgspec.Struct) -> None:
-    """Write the value to a file as laid-out JSON, ending with a line break.
+    """Write the value to a file as laid-out JSON, without members at their default value.
 
-    Its folder is made if missing.
+    It ends with a line break; its folder is made if missing, and an existing file is replaced.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
-    """Return indented JSON in which each list or object that fits into `WIDTH` is on one line.
+    """Return indented JSON in which each list or object that fits into 100 columns is on one line.
 
     Args:
         value: Plain data.

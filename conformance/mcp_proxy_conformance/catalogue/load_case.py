@@ -263,7 +263,7 @@ def read_own(path: Path) -> LoadCase:
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
-    """Yield each inconsistency of a case as a sentence with its repair.
+    """Yield each inconsistency of a case as a sentence with its repair; nothing for a sound one.
 
     They are of ids, outcomes, clauses and scripts.
     """

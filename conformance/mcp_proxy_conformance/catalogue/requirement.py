@@ -211,7 +211,8 @@ def profile(wanted: str) -> Profile:
     The newest version of each is meant, unless one is named: `discovery@1`.
 
     Raises:
-        UnknownProfile: No profile has the id, or none the version; the message names known ones.
+        UnknownProfile: No profile has the id, or none the version, or one is named in two
+            versions; the message names known ones.
     """
     chosen = tuple(dict.fromkeys(_version(part) for part in wanted.split(BESIDE)))
     twice = [
@@ -259,7 +260,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
     Raises:
         UnknownClause: An id is in no catalogue.
-        MixedLevels: Some clauses convict and others do not.
+        MixedLevels: Some clauses convict and others do not, or no id is given.
     """
     known = catalogue().clauses
     for clause_id in ids:

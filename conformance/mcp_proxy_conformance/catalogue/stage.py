@@ -22,7 +22,7 @@ class BadStage(ValueError):
 def stage(name: str) -> World:
     """Return the stage of that name from fixtures/stages, read once.
 
-    Raises BadStage if it is missing or malformed.
+    Raises BadStage if there is none, or if it does not fit the schema.
     """
     path = fixtures_dir() / "stages" / f"{name}.json"
     try:

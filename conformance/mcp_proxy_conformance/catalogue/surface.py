@@ -23,7 +23,11 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     endpoint: str = ""
 
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return (tool name, arguments) of a call to `target`, all holes filled."""
+        """Return (tool name, arguments) of a call to `target`: the template with its holes filled.
+
+        Holes are `{server}`, `{tool}`, and `{arguments}` as JSON text or, with `:object`, as an
+        object.
+        """
         holes = {
             "{server}": target.server,
             "{tool}": target.tool,

@@ -185,7 +185,10 @@ def server(
 def world(
     *servers: tuple[Server, tuple[Step, ...]], agents: dict[str, tuple[str, ...]] | None = None
 ) -> World:
-    """Return a world written in a check: `world(server("forge", tool("list_repos")))`."""
+    """Return a world written in a check: `world(server("forge", tool("list_repos")))`.
+
+    Its steps are those of its servers, in their order; without an id, it gets a fresh target.
+    """
     return World(
         servers=tuple(s for s, _ in servers),
         steps=tuple(step for _, steps in servers for step in steps),
@@ -247,7 +250,10 @@ def initial(world: World) -> dict[ToolKey, ToolState]:
 def after(
     world: World, steps: Iterable[Step], states: dict[ToolKey, ToolState]
 ) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks once these steps have been taken from `states`."""
+    """Return each tool's locks after these steps, beginning with `states`, which is not changed.
+
+    KeyError if a step changes an unknown tool, or adds one to an unknown server.
+    """
     current = dict(states)
     for step in steps:
         current |= _step(world, step, current)

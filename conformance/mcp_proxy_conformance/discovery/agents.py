@@ -45,7 +45,8 @@ def beyond(world: World, agent: str) -> tuple[str, ...]:
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
     """Return the statuses that the flag reveals, for this query, of tools beyond the agent's scope.
 
-    The request is the bench's own, whose caller has no narrow scope, at limit 100.
+    The request is the bench's own, whose caller has no narrow scope, at limit 100. Inconclusive if
+    it is answered with an error.
     """
     revealed = bench.revealed(query, limit=100)
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}

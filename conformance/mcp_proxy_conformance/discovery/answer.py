@@ -56,7 +56,7 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """The status as sent; a non-string is given as JSON, so that it equals no status word."""
+        """The status as sent; a non-string is given as JSON, an absent one as `null`."""
         status = self.members.get("status")
         return status if isinstance(status, str) else json.dumps(status)
 
@@ -164,9 +164,9 @@ def read_answer(
 ) -> Answer:  # fmt: skip
     """Read a reply of the discovery tool, with breaches of its schema.
 
-    Misshapen when it lacks the declared shape, or repeats a member of it. A reply that is an error
-    is not misshapen: it becomes an answer with `error`. `flag` and `limit` are those of the
-    request, as it was sent.
+    Misshapen when it lacks the declared shape, or repeats a member of it; ProtocolFault for a
+    malformed result or a name that is too long. A reply that is an error is not misshapen: it
+    becomes an answer with `error`. `flag` and `limit` are those of the request, as it was sent.
     """
     body = _body(reply)
     if body is None:
@@ -199,8 +199,9 @@ def read_answer(
 def read_listing(reply: ToolReply, members: Members) -> Listing:
     """Read a reply of the listing tool, with its breaches of the schema.
 
-    Misshapen for an error, repeated members, other counts in structured content, or no list of
-    servers.
+    Of servers with equal names the last counts. Misshapen for an error, repeated members, other
+    counts in structured content, or no list of servers; ProtocolFault for a malformed result or a
+    name that is too long.
     """
     body = read_body(reply)
     expect_single(reply.text, body, members)

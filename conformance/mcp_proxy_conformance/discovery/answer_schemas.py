@@ -29,10 +29,10 @@ Names = Mapping[str, str]
 def exchange_findings(
     body: Mapping[str, Any], members: Members, *, flag: Any, limit: Any
 ) -> tuple[Finding, ...]:
-    """Return up to MOST breaches of an answer to a discovery request with this flag and limit.
+    """Return up to 20 breaches of an answer to a discovery request with this flag and limit.
 
     Pointers are into the answer, and use the target's own names. The inside of callable entries is
-    not looked at; where far more tools are listed as locked than allowed, only that is reported.
+    not looked at; with more than 50 locked entries, only their number is judged.
     """
     names = {
         "tools": members.tools,
@@ -52,14 +52,14 @@ def exchange_findings(
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return up to MOST breaches of a listing's schema in the first MOST_SERVERS of its servers."""
+    """Return up to 20 breaches of a listing's schema in the first 500 of its servers."""
     names = {"servers": members.servers, "tools": members.counts}
     servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
     return _findings("server-listing", {"servers": servers}, names)
 
 
 def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
-    """Return up to MOST breaches of the schema in the view of one server."""
+    """Return up to 20 breaches of the schema in the view of one server."""
     names = {"server": members.inspected, "tools": members.counts}
     return _findings("server-inspection", {"server": _server(entry, members)}, names)
 
@@ -92,7 +92,7 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 
 @lru_cache(KEPT)
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
-    """Return up to MOST findings for `_findings`; value and names are JSON, to be cached by.
+    """Return up to 20 findings for `_findings`; value and names are JSON, to be cached by.
 
     Errors of a schema without clauses are left out.
     """

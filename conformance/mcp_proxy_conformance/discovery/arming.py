@@ -112,10 +112,10 @@ class Prover:
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
-        """Poll until a call reaches the upstream; return whether one did, and record it as called.
+        """Poll, up to the ready time, until a call reaches the upstream; return whether one did.
 
-        A tool that is not reached is only counted: after two of them, further ones are called once
-        only.
+        It is then recorded as called; a tool that is not reached is only counted: after two of
+        them, further ones are called once only.
         """
         within = self._patience() if self._unreached < PATIENT else 0.0
         wait = Tools(server=key.server, within_s=within)
@@ -136,10 +136,10 @@ class Prover:
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Poll until a call does not reach the upstream, which proves a lock; return whether so.
+        """Poll, up to the enforce time, until a call does not reach the upstream.
 
-        The result is recorded as refused or unproven. After two locks without effect, further ones
-        are called once only.
+        Return whether so. That proves a lock; the tool is recorded as refused or unproven. After
+        two locks without effect, further ones are called once only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         wait = Lock(tool=str(key), within_s=within)
@@ -446,9 +446,10 @@ def _new_in(step: Step) -> ToolKey:
 
 
 def arm(started: Started) -> Armed:
-    """Prove a world's tools callable, take its steps, restore its deny lists, prove its locks.
+    """Prove a world's tools callable, restore its deny lists, take its steps, prove its locks.
 
-    Returns the results, after which the settle time begins.
+    Returns the results, after which the settle time begins. What cannot be proven, or is not
+    declared, is recorded in them; AdapterError if a step fails otherwise.
     """
     stepper = proven(started)
     for step in (*denials(started.world), *started.world.steps):

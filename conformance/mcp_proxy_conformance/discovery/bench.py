@@ -82,7 +82,7 @@ class Bench:
         return Bench(self.started, self.armed, name, self.endpoint, self.wire)
 
     def at(self, endpoint: str) -> Bench:
-        """Return a view of the same target at one of its endpoints."""
+        """Return a view of the same target at one of its endpoints, named by its path."""
         return Bench(self.started, self.armed, self.agent, endpoint, self.wire)
 
     def over(self, wire: Way) -> Bench:
@@ -111,7 +111,9 @@ class Bench:
     ) -> Answer:
         """Make one discovery call, D(query, flag, limit) in the clause tables; ABSENT is not sent.
 
-        Raises DeclarationFault for a status whose lock the target does not declare.
+        An error is returned in the answer. Raises Misshapen or ProtocolFault for an unreadable
+        answer, Unreachable without one, DeclarationFault for a status whose lock the target does
+        not declare.
         """
         answer = discover(
             self.started,
@@ -154,14 +156,17 @@ class Bench:
     def list(self) -> Listing:
         """Call the listing tool and return the servers, L in the clause tables.
 
-        Breaches of its schema are reported.
+        Breaches of its schema are reported; Misshapen for an error or another shape.
         """
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
         return self.listing(reply)
 
     def listing(self, reply: ToolReply) -> Listing:
-        """Read a reply of the listing tool; breaches of its schema are reported."""
+        """Read a reply of the listing tool; breaches of its schema are reported.
+
+        Misshapen for an error or another shape.
+        """
         listing = read_listing(reply, self.surface.members)
         self.started.found(listing.findings, "listing of servers")
         return listing
@@ -169,7 +174,7 @@ class Bench:
     def inspect(self, server: str) -> ServerEntry:
         """Return the single-server view; not applicable where `inspect` is not declared or named.
 
-        Breaches of its schema are reported.
+        Breaches of its schema are reported; Misshapen for an error or another shape.
         """
         entry = read_inspected(self.inspection(server), self.surface.members)
         self.started.found(entry.findings, f"view of {server}")
@@ -191,8 +196,8 @@ class Bench:
     ) -> Called:
         """Call a tool of an upstream once through the proxy, C in the clause tables.
 
-        `surface` is the number of the declared way to call a tool. A refusal that breaches its
-        schema is reported.
+        `surface` is the number of the declared way to call a tool, from 0. A refusal is returned;
+        one that breaches its schema is reported.
         """
         called = call(
             self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire
@@ -225,11 +230,11 @@ class Bench:
         return str(text)
 
     def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
-        """Make one tools/call of the target's own tools and return the raw reply."""
+        """Make one tools/call of the target's own tools and return the raw reply, an error too."""
         return self._client(endpoint).call_tool(tool, arguments)
 
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
-        """Send any request of the protocol and return the raw reply."""
+        """Send any request of the protocol and return the raw reply, an error too."""
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Conversation:
@@ -239,7 +244,7 @@ class Bench:
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Run all acts on up to `threads` threads, each with its own sessions.
 
-        Returns their results in order.
+        Returns their results in order, when all have ended; the first error is raised.
         """
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
@@ -265,9 +270,10 @@ class Bench:
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
-        """Observe until the value is `expected` or the settle time is over; return the last one.
+        """Observe until the value is `expected` or the settle time is over.
 
-        See `until`.
+        Return the last one, equal or not; shared answers are forgotten before each observation but
+        the first.
         """
         return self.until(observe, lambda observed: observed == expected)
 
@@ -301,9 +307,10 @@ class Bench:
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll until a call is refused, which proves a lock; return whether one was.
+        """Poll until a call is refused, which proves a lock.
 
-        In both cases the settle time starts again: later claims have it from now on.
+        Return whether one was in the enforce time. In both cases the settle time starts again:
+        later claims have it from now on.
         """
         wait = Lock(tool=str(key), within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, lambda hit: not hit)
@@ -313,7 +320,8 @@ class Bench:
     def reached(self, key: ToolKey) -> bool:
         """Poll until a call reaches its upstream, which proves an unlock; return whether one did.
 
-        In both cases the settle time starts again: later claims have it from now on.
+        It has the enforce time. In both cases the settle time starts again: later claims have it
+        from now on.
         """
         wait = Tools(server=key.server, within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, bool)
@@ -342,6 +350,7 @@ class Bench:
         """Start a second target in this or another world, prove its locks, and yield its bench.
 
         Its breaches are reported with the first one's; it is closed at the end of the block.
+        AdapterError if it does not start.
         """
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)

@@ -41,7 +41,10 @@ class Exact:
 
     @classmethod
     def of(cls, reply: ToolReply) -> Exact:
-        """Return the bytes of an answer; of a refusal, those of its error object."""
+        """Return the bytes of an answer; of a refusal, those of its error object.
+
+        ProtocolFault if a result has no text, or several, that could be its document.
+        """
         if reply.error is not None:
             refusal = spans.parse(reply.raw).get("error")
             return cls(result=refusal.raw if refusal else reply.raw, text=b"")
@@ -128,8 +131,10 @@ def still(exact: Exact, moving: frozenset[Path]) -> Exact:
 def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDifference, ...]:
     """Return the differences of answers with the flag false from those with the flag absent.
 
-    A difference counts only if it repeats, at the same place, in a second order, and if the
-    answers to the absent form stay the same there for many more calls.
+    A difference counts only if it repeats, at the same place, in a second order, and if the answers
+    to the absent form stay the same there for many more calls: there are 7 calls, or 62. `cut`
+    receives the members that are not compared. Inconclusive if answers without the flag differ in
+    more than single values.
     """
     first = _answers(ask, ORDERS[0])
     if not differences(first[ABSENT], first[FALSE], cut):

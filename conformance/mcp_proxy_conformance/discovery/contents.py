@@ -131,7 +131,7 @@ def _is_remedy(text: str) -> bool:
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
     """Return those texts that occur in a string of a JSON value.
 
-    A text shorter than SHORT must be the whole string; blank texts are left out.
+    A text of under 20 characters must be the whole string; blank texts are left out.
     """
     contents = tuple(strings(value))
     spoken = [text for text in texts if isinstance(text, str) and text.strip()]

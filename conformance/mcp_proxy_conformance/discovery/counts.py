@@ -40,7 +40,7 @@ def block(entry: ServerEntry) -> dict[str, Any]:
 def tally(entry: ServerEntry) -> dict[str, Any]:
     """Return `callable` and the reasons of a block with their numbers, without zeros and others.
 
-    Raises Misshapen.
+    Misshapen if the counts are not an object.
     """
     return {word: number for word, number in block(entry).items() if word in KEYS and number}
 

@@ -43,7 +43,8 @@ MEMBERS = 12
 def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     """Send a case's request, as its agent, and compare the answer with what the case expects.
 
-    `way` is the number of the surface by which a call is made.
+    Breaches are in the comparison, not raised. `way` is the number of the surface by which a call
+    is made, from 0.
 
     Raises:
         Inconclusive: A control fails.
@@ -237,8 +238,9 @@ def _counted(
 ) -> None:  # fmt: skip
     """Compare the number of locked entries in an answer with its bounds.
 
-    Too few break the clauses by which missing kinds of locks are revealed; too many break the cap,
-    or without the flag that of default answers.
+    Too few break the clauses by which missing kinds of locks are revealed; too many break the cap
+    (with `odd`, a limit other than 1 to 100, the clause on these), or without the flag that of
+    default answers.
     """
     count = len(answer.disabled)
     least = bounds.min if bounds.equals is None else bounds.equals
@@ -269,7 +271,8 @@ def _counted(
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
     """Raise NotApplicable if tools outside the case leave no room for one that the case expects.
 
-    That is so if the answer is full, some of it by pending or quarantined tools not of the case.
+    That is so if the answer is full, with `most` entries, some of them pending or quarantined tools
+    not of the case.
     """
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]

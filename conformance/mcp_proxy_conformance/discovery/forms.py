@@ -57,7 +57,7 @@ OPTED_IN = "with the flag"
 def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
     """Send one request with the flag in that form; return the exact answer, without an echo of it.
 
-    `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own.
+    `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own, over HTTP only.
     """
     arguments = {bench.surface.query: request["query"]}
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
@@ -81,7 +81,8 @@ def unequal(
 
     Keys are requests in words, values their differences; requests with equal answers are left out.
     All are first sent with the flag true: any state that this leaves shows in both forms or in
-    none.
+    none. `apart` sends each call in a session of its own. Inconclusive if answers without the flag
+    differ in more than single values.
     """
     requests = list(requests)
     for request in requests:

@@ -79,7 +79,10 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
 
 
 def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
-    """Return the pair of tool and entry for each answer of `every_answer`."""
+    """Return the pair of tool and locked entry for each answer that lists one of these tools.
+
+    The requests are those of `every_answer`: its own query, shared words, limit 1, other views.
+    """
     entries = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
     return [(key, entry) for key, entry in entries if entry is not None]
 

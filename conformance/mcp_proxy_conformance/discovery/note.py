@@ -77,7 +77,8 @@ def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
     """Return the answers that owe a note, as `owed` does, from every view of the target.
 
     Views: as asked, at limit 1, at other endpoints, as agents of every server. Keys are the query
-    and the view's name. A view where no note is owed is left out.
+    and the view's name. A view where no note is owed is left out; for the first one it is
+    inconclusive or not applicable.
     """
     queries = tuple(queries)
     owing = dict(owed(bench, queries))

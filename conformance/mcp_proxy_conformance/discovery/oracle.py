@@ -110,7 +110,11 @@ def must_have_note(*, callables: int, relevant: int) -> bool:
 
 
 def may_have_note(*, callables: int, revealed: int) -> bool:
-    """Whether an answer without the flag may have the note at all (FR-009.silent)."""
+    """Whether an answer without the flag may have the note at all (FR-009.silent).
+
+    `callables`: callable entries returned; `revealed`: locked ones that the same query shows with
+    the flag.
+    """
     return callables == 0 and revealed > 0
 
 

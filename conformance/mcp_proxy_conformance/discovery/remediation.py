@@ -44,8 +44,9 @@ def judge(
 ) -> Judgement:
     """Judge one text for the lock class `status` (one of the six status words), and note it.
 
-    A text with a word that is not in the lists is not read: nothing is guessed. Unread and pinned
-    texts are noted for the report.
+    Return `conveys` if it names that lock's remedy, `convicted` if plainly a wrong one, else
+    `unrecognised`. A text with a word that is not in the lists is not read: nothing is guessed.
+    Unread and pinned texts are noted for the report.
 
     Args:
         text: a value of the remediation map or a rejection; names in it masked by the caller.
@@ -64,7 +65,7 @@ def judge(
 
 
 def expect_read(outcomes: Mapping[str, Judgement]) -> None:
-    """Raise Unread for the first text that could not be read."""
+    """Raise Unread for the first text that could not be read; the outcomes are by text."""
     for text, outcome in outcomes.items():
         if outcome == "unrecognised":
             raise Unread(text)

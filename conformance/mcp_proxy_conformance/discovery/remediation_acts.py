@@ -169,7 +169,10 @@ def _doer(ahead: str, behind: str, before: str) -> str:
 
 
 def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether the match is no act: a noun, as in `the change`, or a look at the logs."""
+    """Whether the match is no act: a noun, as in `the change`, or a look at the logs.
+
+    `ahead` is the text before the match, `behind` the text after it.
+    """
     looks = (match["done"] or match["verb"]) in ("review", "inspect")
     of_logs = re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind)
     if looks and (of_logs or re.search(r"\blogs (?:can )?$", ahead)):
@@ -183,7 +186,8 @@ def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
 def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
     """Whether one negation directly precedes the act, or follows it where it is a gerund.
 
-    An act after `lock/ed in` is denied as well.
+    An act after `lock/ed in` is denied as well. `ahead` is the text before the act, `behind` the
+    text after it.
     """
     if ahead.endswith("lock/ed in "):
         return True
@@ -194,7 +198,10 @@ def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
 
 
 def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
-    """Whether a use is meant for the time after the remedy; `remedied`: an act came before it."""
+    """Whether a use is meant for the time after the remedy; `remedied`: an act came before it.
+
+    `ahead` is the text before the use, `behind` the text after it.
+    """
     if re.match(r" ?(?:only )?until\b(?! and)| ?to $", ahead):
         return True
     joined = re.search(

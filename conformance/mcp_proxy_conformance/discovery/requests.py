@@ -78,7 +78,8 @@ def call(
 ) -> Called:
     """Call a tool through the proxy once, and observe whether its upstream counted it meanwhile.
 
-    `surface` is the number of the declared way to call a tool.
+    `surface` is the number of the declared way to call a tool, from 0. A refusal is returned;
+    Unreachable without an answer, ProtocolFault for an invalid one.
     """
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})

@@ -34,8 +34,8 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
     """Compare a case's answer with its expectation, and again from one other view of the target.
 
     The other view, an endpoint, call surface or agent, rotates from case to case. If it cannot be
-    judged it is left out: the first view has the controls, and the clauses of other views have
-    checks of their own.
+    judged it is left out: the first view has the controls, which may be inconclusive or not
+    applicable, and the clauses of other views have checks of their own.
     """
     compared = compare_answer(case, bench)
     if case.then.as_without_flag:

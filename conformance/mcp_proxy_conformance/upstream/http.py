@@ -72,7 +72,8 @@ class _RequestBody:
     async def read(self, reader: asyncio.StreamReader, size: int) -> None:
         """Append that many bytes, waiting for them and reserving them among all bodies.
 
-        Raises ValueError for a negative size, or beyond the limit of a request or of all.
+        Raises ValueError for a negative size, or beyond the limit of a request or of all;
+        IncompleteReadError if the peer closes.
         """
         if size < 0 or len(self.content) + size > MOST_BODY:
             raise ValueError(f"a body of {len(self.content) + size} bytes")
@@ -90,7 +91,8 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
 
     Raises:
         asyncio.IncompleteReadError: The peer closed; normal between requests.
-        ValueError: The request is not HTTP, or too long.
+        asyncio.LimitOverrunError: Its head is too long for the reader.
+        ValueError: The request is not HTTP, or its body too long.
     """
     head = await reader.readuntil(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")[:-2]
@@ -106,7 +108,10 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
 
 
 async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None:
-    """Append the chunks of a chunked body to `body`, and skip the trailer."""
+    """Append the chunks of a chunked body to `body`, and skip the trailer.
+
+    ValueError for a malformed chunk or too much; IncompleteReadError if the peer closes.
+    """
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
         await body.read(reader, size)
         await reader.readexactly(2)
@@ -140,7 +145,10 @@ class Listener:
         serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         longest: int = MOST_HEAD,
     ) -> None:
-        """Listen nowhere yet."""
+        """Listen nowhere yet.
+
+        The reader refuses a line, or a head, of more than `longest` bytes.
+        """
         self._serve = serve
         self._longest = longest
         self._socket: socket.socket | None = None

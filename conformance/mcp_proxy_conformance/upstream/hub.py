@@ -42,7 +42,10 @@ class Upstreams:
     def __init__(
         self, transcript: Transcript, *, host: str = "127.0.0.1", advertised_host: str | None = None
     ) -> None:
-        """Start nothing yet."""
+        """Start nothing yet; bind to `host` later.
+
+        `advertised_host` is the host in the servers' URLs, by default the same.
+        """
         self._transcript = transcript
         self._host = host
         self._advertised = advertised_host or host
@@ -99,7 +102,7 @@ class Upstreams:
     def run(self, work: Coroutine[None, None, _T]) -> _T:
         """Await a coroutine on the servers' thread; RuntimeError if the thread does not run.
 
-        TimeoutError after `PATIENCE` seconds.
+        Return its result, raise its errors; TimeoutError after 10 seconds.
         """
         if self._loop is None:
             work.close()

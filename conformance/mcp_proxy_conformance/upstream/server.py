@@ -32,7 +32,10 @@ class UpstreamServer(ServerState):
         page_size: int | None = None,
         eras: Eras = "both",
     ) -> None:
-        """Make a server of these tools, which listens nowhere yet."""
+        """Make a server of these tools, which listens nowhere yet; ValueError for a name twice.
+
+        `page_size` is the number of tools on a page of its listing, all on one by default.
+        """
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transcript: Transcript | None = None
         self._origin = ""
@@ -56,7 +59,10 @@ class UpstreamServer(ServerState):
 
     @property
     def command(self) -> list[str]:
-        """The command line that reaches this server over stdio: a process that copies bytes."""
+        """The command line that reaches this server over stdio: a process that copies bytes.
+
+        Its port is known from the time when the server is open.
+        """
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:

@@ -26,7 +26,7 @@ class Awaited:
     """
 
     def __init__(self, request_id: int, late: Container[int | str | None] = ()) -> None:
-        """Wait for the answer to the request of this id; keep the ids of abandoned requests."""
+        """Expect the answer to the request of this id; answers to ids in `late` will be skipped."""
         self._id = request_id
         self._late = late
         self._before: list[Envelope] = []
@@ -43,6 +43,7 @@ class Awaited:
     def take_message(self, raw: bytes) -> bool:
         """Take one message; return whether it ends the wait, by an answer or a fault.
 
+        A fault (an invalid message, an answer to another id) is kept, and raised by `envelope`.
         Requests and notifications are kept as `before`; answers to abandoned requests are skipped.
         """
         try:
@@ -82,7 +83,7 @@ class Awaited:
         The error is that of a status of 400 or more.
 
         Raises:
-            SessionLost: HTTP 404 for a session that the target issued.
+            SessionLost: HTTP 404 while `in_session`, without an error that has the request's id.
             ProtocolFault: The response does not contain an answer, has a content encoding,
                 another status than 200, or another content type.
         """

@@ -39,7 +39,11 @@ class Client(Conversation):
         dialing: Dialing = DIRECT,
         held: Held | None = None,
     ) -> None:
-        """Connect to nothing yet; ValueError for an unusable URL or header."""
+        """Connect to nothing yet; ValueError for an unusable URL or header.
+
+        `headers` go with every request, `timeout` is that of a request in seconds, `name` the
+        client's in the handshake; `held` counts the memory of answers, if given.
+        """
         self.url = url
         self._requested: Wire = wire
         self._transcript = transcript
@@ -64,7 +68,7 @@ class Client(Conversation):
         return self._session.id
 
     def sibling(self) -> Client:
-        """Return another client with the same settings, and a session of its own."""
+        """Return another client with the same settings, unopened, for a session of its own."""
         return Client(
             self.url,
             transcript=self._transcript,
@@ -86,8 +90,10 @@ class Client(Conversation):
     ) -> HttpResponse:
         """Post any bytes in the session, opened if needed, and return the HTTP response, unparsed.
 
-        `headers` replace those of the same name. A stream is read up to the event that `until`
-        accepts, else to its end.
+        Its status may be any; a stream is read up to the event that `until` accepts, else to its
+        end. `headers` replace those of the same name. Raises Unreachable without a whole answer in
+        `timeout` seconds (by default the client's), ProtocolFault for one that is not HTTP or too
+        large.
         """
         self.open()
         return self._session.post(body, headers or {}, self._seconds(timeout), until)

@@ -50,7 +50,8 @@ class Dialing:
     def proxy(self, url: str) -> Proxy | None:
         """Return the environment's proxy for a URL's scheme; None if it is to be reached directly.
 
-        That is so unless `proxied`, and for hosts excepted. Credentials become a Basic header.
+        That is so without `proxied`, for a host that `no_proxy` names, and if no proxy is set.
+        Credentials become a Basic header.
 
         Raises:
             ValueError: The environment's proxy is not a URL.

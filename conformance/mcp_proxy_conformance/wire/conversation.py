@@ -34,10 +34,16 @@ class Carrier(Protocol):
     revision: str
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request, params already encoded, and return its answer."""
+        """Send a request, params already encoded, and return its answer, which may be an error.
+
+        Raises Unreachable without one in `timeout` seconds, ProtocolFault for an invalid one.
+        """
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification, params already encoded; no answer is returned."""
+        """Send a notification, params already encoded; no answer is returned.
+
+        Raises Unreachable if it cannot be sent in `timeout` seconds.
+        """
 
     def granted(self, reply: Reply, revision: str) -> None:
         """Store the revision, and the session's id if there is one, from the handshake's answer."""
@@ -63,7 +69,10 @@ class Conversation:
     """
 
     def __init__(self, carrier: Carrier, timeout: float, held: Held | None = None) -> None:
-        """Send nothing yet; `timeout` is that of a request, in seconds."""
+        """Send nothing yet; `timeout` is that of a request, in seconds.
+
+        `held` counts the memory of answers; without one it is not bounded.
+        """
         self.timeout = timeout
         self.opening: Reply | None = None
         self._carrier = carrier
@@ -89,7 +98,7 @@ class Conversation:
     def open(self) -> Self:
         """Agree on a revision with the target, unless that is done; return self.
 
-        On failure forget the session, end the carrier and raise.
+        On failure forget the session, end the carrier, and raise Unreachable or ProtocolFault.
         """
         if not self._carrier.revision:
             try:
@@ -124,9 +133,10 @@ class Conversation:
     ) -> Reply:
         """Send a request, opening the session if needed, and return its answer.
 
-        `raw_params` are bytes to send as they are, instead of `params`. A JSON-RPC error is an
-        answer; without one in time it raises Unreachable. A large answer is counted while it is
-        held; too many raise ProtocolFault.
+        `raw_params` are bytes to send as they are, instead of `params`. A JSON-RPC error is
+        returned. Raises Unreachable without an answer in `timeout` seconds (by default the
+        conversation's), ProtocolFault for an invalid one, or if the large answers still held take
+        too much memory.
         """
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
@@ -141,14 +151,20 @@ class Conversation:
         *,
         raw_params: bytes | None = None,
     ) -> None:
-        """Send a notification, in the session, opened if needed; no answer is returned."""
+        """Send a notification, in the session, opened if needed; no answer is returned.
+
+        Raises Unreachable, or over HTTP ProtocolFault unless it is acknowledged.
+        """
         self.open()
         self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> ToolReply:
-        """Call a tool (`tools/call`); a JSON-RPC error or a tool error is returned, not raised."""
+        """Call a tool (`tools/call`); a JSON-RPC error or a tool error is returned, not raised.
+
+        Raises Unreachable without an answer in `timeout` seconds, ProtocolFault for an invalid one.
+        """
         params = {"name": name, "arguments": dict(arguments or {})}
         return ToolReply.of(self.request("tools/call", params, timeout=timeout))
 

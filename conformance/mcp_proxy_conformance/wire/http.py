@@ -81,7 +81,7 @@ class _ResponseBody:
         self.seconds = 0.0
 
     def add(self, piece: bytes) -> None:
-        """Append a piece; ProtocolFault if all have more than `MAX_BODY` bytes."""
+        """Append a piece; ProtocolFault, appending nothing, if all would have more than 16 MiB."""
         if self._bytes.tell() + len(piece) > MAX_BODY:
             raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", piece)
         self._bytes.write(piece)
@@ -93,11 +93,7 @@ class _ResponseBody:
 
 
 def check_header(name: str, value: str) -> None:
-    """Raise ValueError for a header that would break the request's head.
-
-    Raises:
-        ValueError: The header holds a control character, or one beyond Latin-1.
-    """
+    """Raise ValueError for a header with a control character, or one beyond Latin-1."""
     if any(ord(c) < 32 or 127 <= ord(c) < 160 or ord(c) > 255 for c in name + value):  # noqa: PLR2004
         raise ValueError(f"the header {name!r} contains a character that HTTP cannot carry")
 
@@ -150,8 +146,9 @@ class Http:
     ) -> HttpResponse:
         """Send one request and return the response, an event stream up to where `until` accepts.
 
-        Redirects within the origin are followed, as many as allowed, also by later requests. A kept
-        connection closed before any byte of an answer is replaced.
+        Its status may be any. Redirects within the origin are followed, as many as allowed, also by
+        later requests. A kept connection closed before any byte of an answer is replaced. `note` is
+        for the transcript.
 
         Raises:
             Unreachable: No answer, or not a whole one, in `timeout` seconds.

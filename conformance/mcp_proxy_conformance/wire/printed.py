@@ -43,7 +43,7 @@ class Printed:
         return self._redactor.text(kept.decode("utf-8", "replace"))[-most:]
 
     def drain(self) -> None:
-        """Wait up to `JOIN_S` for the remaining output of a program that has ended."""
+        """Wait up to 0.5 s for the remaining output of a program that has ended."""
         self._thread.join(JOIN_S)
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Printed:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Open the file for appending, refusing a link that the program put in its place."""
+    """Open the file for appending, made if missing; OSError for a symbolic link in its place."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     return os.fdopen(os.open(path, flags, 0o666), "ab", 0)
 

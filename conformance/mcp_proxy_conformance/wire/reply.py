@@ -57,13 +57,13 @@ class Reply:
 
     @property
     def node(self) -> spans.Node:
-        """The result as a tree of spans in `raw`; raises as `result` does."""
+        """The result as a tree of spans in `raw`; ProtocolFault if the request was refused."""
         if self.envelope.node is None:
             raise self.fault("a result", "an error")
         return self.envelope.node
 
     def value(self) -> dict[str, Any]:
-        """Return the result as Python data; raises as `result` does."""
+        """Return the result as Python data; ProtocolFault if the request was refused."""
         data: dict[str, Any] = self.node.value()
         return data
 
@@ -126,7 +126,10 @@ class ToolReply(Reply):
 
     @property
     def is_error(self) -> bool:
-        """Whether `isError` is true; absent means false. ProtocolFault unless it is a boolean."""
+        """Whether `isError` is true; absent means false.
+
+        ProtocolFault unless it is a boolean, or if the request was refused.
+        """
         flag = self.node.get("isError")
         if flag is not None and flag.kind != "boolean":
             raise self.fault('a boolean as "isError"', f"a JSON {flag.kind}")
@@ -134,38 +137,56 @@ class ToolReply(Reply):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The decoded strings of all text items, in order."""
+        """The decoded strings of all text items, in order; ProtocolFault for a malformed result."""
         return tuple(literal.value() for literal in self._text_literals())
 
     @property
     def text(self) -> str:
-        """The decoded string of the only text item, or of several the one beginning with `{`."""
+        """The decoded string of the only text item, or of the only one that begins with `{`.
+
+        ProtocolFault unless there is exactly one.
+        """
         text: str = self._literal().value()
         return text
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The decoded strings of the text items other than that of `text`."""
+        """The decoded strings of the text items other than that of `text`.
+
+        ProtocolFault where `text` raises it.
+        """
         own = self._literal()
         return tuple(text.value() for text in self._text_literals() if text is not own)
 
     @property
     def document(self) -> bytes:
-        """The UTF-8 bytes of `text`: the JSON document in the result (D in the specification)."""
+        """The UTF-8 bytes of `text`: the JSON document in the result (D in the specification).
+
+        ProtocolFault where `text` raises it.
+        """
         return self.text.encode("utf-8")
 
     @property
     def frame(self) -> bytes:
-        """The exact bytes of the result, with the literal that `text` decodes replaced by `""`."""
+        """The exact bytes of the result, with the literal that `text` decodes replaced by `""`.
+
+        ProtocolFault where `text` raises it.
+        """
         return self._with_text(b'""')
 
     @property
     def exact(self) -> bytes:
-        """The exact bytes of the result, with `document` in place of its string literal (R)."""
+        """The exact bytes of the result, with `document` in place of its string literal (R).
+
+        ProtocolFault where `text` raises it.
+        """
         return self._with_text(self.document)
 
     @property
     def structured(self) -> Any:
-        """The value of `structuredContent`, None if absent."""
+        """The value of `structuredContent`, None if absent.
+
+        ProtocolFault if the request was refused.
+        """
         node = self.node.get("structuredContent")
         return None if node is None else node.value()

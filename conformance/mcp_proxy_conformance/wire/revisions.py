@@ -57,7 +57,10 @@ def with_meta(params: bytes | None, name: str) -> bytes:
 
 
 def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]]:
-    """Return the MCP headers of a request of the stateless revision: version, method, any name."""
+    """Return the MCP headers of a request of the stateless revision.
+
+    They are version, method and, if its params name one, the tool, prompt or resource.
+    """
     headers = [("MCP-Protocol-Version", LATEST_STATELESS), ("Mcp-Method", header_value(method))]
     name = _routed_name(method, params)
     return headers if name is None else [*headers, ("Mcp-Name", header_value(name))]
@@ -82,7 +85,7 @@ def _routed_name(method: str, params: bytes | None) -> str | None:
 def header_value(text: str) -> str:
     """Return the text as a header value: unchanged if it is plain ASCII, else wrapped in base64.
 
-    So is a text that looks wrapped.
+    A text that looks wrapped already is wrapped again.
     """
     if _PLAIN.fullmatch(text) and not _WRAPPED.fullmatch(text):
         return text

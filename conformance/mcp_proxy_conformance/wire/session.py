@@ -66,7 +66,9 @@ class Session:
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
         """Send a request with a fresh id and return its answer; resume a stream that ends early.
 
-        In the stateless revision the params get `_meta`, and nothing is resumed.
+        In the stateless revision the params get `_meta`, and nothing is resumed. Raises Unreachable
+        without an answer in `timeout` seconds, ProtocolFault for an invalid one, SessionLost for a
+        404 in a session.
         """
         request_id = jsonrpc.fresh_id()
         if self.stateless:
@@ -123,7 +125,7 @@ class Session:
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
         """Send a notification; raises ProtocolFault unless it is acknowledged (HTTP 2xx).
 
-        A 404 in a session raises SessionLost.
+        A 404 in a session raises SessionLost, no answer in `timeout` seconds Unreachable.
         """
         if self.stateless:
             params = revisions.with_meta(params, self.name)

@@ -64,7 +64,7 @@ class Node(NamedTuple):
         return self.source[self.start : self.end]
 
     def value(self) -> Any:
-        """Return the value as Python data; of members with one name the last wins."""
+        """Return the value as Python data; of members with the same name the last wins."""
         return json.loads(str(memoryview(self.source)[self.start : self.end], "utf-8"))
 
     def get(self, key: str | int) -> Node | None:
@@ -99,7 +99,10 @@ class Node(NamedTuple):
         return tuple(spans)
 
     def duplicates(self) -> tuple[str, ...]:
-        """Return the names that several members of this object share, each once, in order."""
+        """Return the names that several members of this object share, each once, in order.
+
+        Empty if there are none, or if it is not an object.
+        """
         keys = [member.key for member in self.members]
         if len(set(keys)) == len(keys):
             return ()
@@ -267,8 +270,9 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
     """Return the document as a tree of spans, `keep` levels deep; `inside` reads the rest.
 
     Raises:
-        Malformed: Not one JSON document in plain UTF-8 (RFC 8259), nested too deep, or a string
-            that UTF-8 cannot encode (a lone surrogate).
+        Malformed: Not one JSON document in plain UTF-8 (RFC 8259), nested more than 400 levels
+            deep, a string that UTF-8 cannot encode (a lone surrogate), or a number of more than
+            4000 characters.
     """
     if raw.startswith(b"\xef\xbb\xbf"):
         raise Malformed("a byte order mark before the document", 0)

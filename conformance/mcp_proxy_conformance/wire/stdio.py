@@ -61,7 +61,8 @@ class Lines:
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
         """Send a request and return its answer; messages that came before are in the reply.
 
-        Late answers to abandoned requests are skipped.
+        Late answers to abandoned requests are skipped. Raises Unreachable if the program ends or
+        the seconds pass, ProtocolFault for an invalid message.
         """
         deadline = Deadline(timeout)
         program = self._running()
@@ -84,7 +85,10 @@ class Lines:
         )
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification, which is not acknowledged, and wait until it is written."""
+        """Send a notification, which is not acknowledged, and wait until it is written.
+
+        Raises Unreachable if the program ends or the seconds pass.
+        """
         deadline = Deadline(timeout)
         program = self._running()
         program.write(jsonrpc.request(method, params, None), method)
@@ -102,7 +106,7 @@ class Lines:
     def end(self, timeout: float) -> None:
         """End the program, if it runs, and clear the revision.
 
-        It never raises, and takes three seconds at most.
+        It never raises, and takes up to 3.5 s.
         """
         del timeout
         program, self._program = self._program, None
@@ -111,7 +115,10 @@ class Lines:
             program.end()
 
     def _running(self) -> Program:
-        """Return the program; the first call, also after `end`, starts it."""
+        """Return the program; the first call, also after `end`, starts it.
+
+        Unreachable if it cannot be started.
+        """
         if self._program is None:
             self._program = Program(self._command, self._env, self._transcript)
         return self._program

@@ -91,7 +91,7 @@ class Message:
         return self.body.spool.read(self.body.offset, self.body.length)
 
     def cited(self) -> CitedMessage:
-        """Return the message as a report cites it: 20,000 bytes as text, the rest counted."""
+        """Return the message for a report: its first 20,000 bytes as text, the rest counted."""
         raw = self.raw
         return CitedMessage(
             edge=self.edge,

@@ -104,8 +104,8 @@ def parsed(raw: bytes, phase: Phase | None = None) -> Body:
 def changed(body: Body, other: Body) -> ByteDifference | None:
     """Return the first difference of two recorded answers to one request, None if there is none.
 
-    Members that move in either are not compared; one that moves in the new answer only is a
-    difference, if there is no other.
+    Members that move in either are not compared; one that moves only in `other`, the newer answer,
+    is a difference, if there is no other.
     """
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)

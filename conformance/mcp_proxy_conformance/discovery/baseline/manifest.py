@@ -80,9 +80,9 @@ class Recording:
 
 
 def write(recording: Recording, folder: Path) -> None:
-    """Write manifest and answers into a new or an older recording's folder, whose answers go first.
+    """Write manifest and answers into a new folder, or into one with an older recording.
 
-    BadBaseline for any other folder that is not empty.
+    The older one's answers are deleted first; BadBaseline for any other folder that is not empty.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / FILE).exists():
         raise BadBaseline(f"{folder} is not empty and contains no recording; name another folder")

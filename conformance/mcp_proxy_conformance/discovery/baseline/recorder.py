@@ -190,7 +190,7 @@ def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) ->
 def _phase(
     started: Started, wanted: Sequence[Mapping[str, Any]], phase: Phase
 ) -> Iterator[tuple[tuple[Phase, str], list[Exact]]]:
-    """Send each request PASSES times, last in new sessions; yield (phase, request) and answers.
+    """Send each request three times, last in new sessions; yield (phase, request) and answers.
 
     In the answers all literals of the target, such as its address, are replaced by names.
     """

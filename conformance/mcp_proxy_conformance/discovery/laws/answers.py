@@ -40,7 +40,7 @@ def accepts(look: Look, findings: Findings) -> None:
 
 
 def capped(look: Look, findings: Findings) -> None:
-    """Law: no answer holds more locked entries than its limit, or ten.
+    """Law: no flagged answer holds more locked entries than its limit, or ten.
 
     In the last look one query with over ten locked matches is sent with odd limits, such as 0 or a
     text, as well: ten at most, if answered.
@@ -72,7 +72,7 @@ def capped(look: Look, findings: Findings) -> None:
 
 
 def once(look: Look, findings: Findings) -> None:
-    """Law: an answer with a locked entry lists no tool twice, be it callable, locked, or both.
+    """Law: a flagged answer with a locked entry lists no tool twice: callable, locked, or both.
 
     Only entries that name their server are compared.
     """
@@ -97,7 +97,7 @@ def once(look: Look, findings: Findings) -> None:
 
 
 def keys(look: Look, findings: Findings) -> None:
-    """Law: the map has a key for each status of the entries that are shown, and no other."""
+    """Law: a flagged answer's map has a key for each status of its entries, and no other."""
     for exchange in look.every(True):
         shown = remediation_keys(map(str, exchange.answer.statuses().values()))
         map_keys = frozenset(exchange.answer.remediation or {})

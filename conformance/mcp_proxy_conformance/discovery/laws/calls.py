@@ -61,8 +61,8 @@ def unreached(look: Look, findings: Findings) -> None:
 def unlifted(look: Look, findings: Findings) -> None:
     """Law: a tool whose calls its locks once refused is refused whenever it has just these again.
 
-    `held` in the memory has the locks proven of a tool since it was last callable; those of now are
-    added.
+    Judged are tools whose locks could not be proven in this look. `held` in the memory has the
+    locks proven of a tool since it was last callable; those of now are added.
     """
     bench, held = look.bench, look.memory.setdefault("held", {})
     for key in bench.armed.unproven:

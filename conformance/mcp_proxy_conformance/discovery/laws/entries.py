@@ -99,7 +99,8 @@ def descriptions(look: Look, findings: Findings) -> None:
 def canaries(look: Look, findings: Findings) -> None:
     """Law: no answer, flagged or not, contains a canary of a text that is not vouched for.
 
-    A canary is a word planted in an unapproved or quarantined text.
+    A canary is a word planted in an unapproved or quarantined text. Judged are tools of proven
+    locks whose name no other server has.
     """
     planted = {word: key for key in look.proven
                if look.is_own(key) and is_hidden(look.bench.states[key])

@@ -70,7 +70,8 @@ def play(
 ) -> PlayedWorld:
     """Start a target in the plan's world and take its steps; try only `laws`, if any are named.
 
-    `register` receives the target before any wait.
+    What broke is in the result, not raised; the target is closed. `register` receives it before any
+    wait.
 
     Raises:
         AdapterError: It does not start, or a step cannot be taken.

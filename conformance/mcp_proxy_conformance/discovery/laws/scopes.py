@@ -21,9 +21,9 @@ MOST_QUERIES, MOST_CALLS = 4, 2
 
 
 def hidden(look: Look, findings: Findings) -> None:
-    """Law: queries that show the administrator tools beyond an agent's scope show it none.
+    """Law: queries that show the administrator tools beyond an agent's scope show the agent none.
 
-    Each is sent by both in turn, with the flag and without.
+    Up to four for each agent of narrow scope are sent by both in turn, with the flag and without.
     """
     for agent in look.narrow:
         for query in _telling(look, agent):
@@ -92,9 +92,10 @@ def _default(
 
 
 def listings(look: Look, findings: Findings) -> None:
-    """Law: an agent's listing that leaves a server out has no name and no count of its tools.
+    """Law: an agent's listing without servers beyond its scope has no name or count of their tools.
 
-    Servers that count nothing for the administrator are left out.
+    One that shows such a server is not judged, nor an agent beyond whose scope no server has counts
+    for the administrator.
     """
     counted = look.bench.list()
     for agent in look.narrow:
@@ -120,7 +121,8 @@ def listings(look: Look, findings: Findings) -> None:
 def inspections(look: Look, findings: Findings) -> None:
     """Law: the view of a server that an agent's listing leaves out shows no count and no tool.
 
-    Up to two servers that count something for the administrator are viewed by each agent.
+    Up to two servers that count something for the administrator are viewed by each agent. Not
+    applicable where such views are not declared.
     """
     counted = look.bench.list()
     for agent in look.narrow:

@@ -17,7 +17,8 @@ from mcp_proxy_conformance.discovery.remediation_words import is_english
 def silent(look: Look, findings: Findings) -> None:
     """Law: without the flag, or with it false, there is no section, map or word of a locked tool.
 
-    Words are the tool's own and its canaries, unless the query contains them.
+    Words are the tool's own and its canaries, unless the query contains them. Tools of unproven
+    locks, or whose name another server has too, are left out.
     """
     names = look.bench.surface.members
     words = {word for key in look.proven if look.is_own(key)

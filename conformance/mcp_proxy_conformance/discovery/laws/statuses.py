@@ -23,7 +23,7 @@ TIMES = 7
 
 
 def revealed(look: Look, findings: Findings) -> None:
-    """Law: for its own query, each locked tool has a status that its locks allow.
+    """Law: for its own query, each of up to twelve locked tools has a status that its locks allow.
 
     Its absence from a full answer is not judged. An agent whose scope has the tool is asked as
     well.

@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline for requests."""
+        """Seconds until the deadline for requests; negative after it."""
         return self.began + self.within_s - time.monotonic()
 
     def spend(self) -> None:
@@ -81,7 +81,10 @@ class Budget:
             raise OverBudget(f"the endpoint's answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
-        """Wait that long, as the endpoint asks; raises OverBudget if it exceeds the deadline."""
+        """Wait that many seconds, as the endpoint asks.
+
+        OverBudget at once if they pass the deadline.
+        """
         if seconds >= self.seconds_left:
             raise OverBudget(
                 f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout"

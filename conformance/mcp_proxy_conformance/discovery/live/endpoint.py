@@ -90,7 +90,8 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
 def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
     """Parse headers from lines `Name: value`; of equal names the last counts.
 
-    BadEndpoint for a line without a name or colon; it repeats none of them.
+    BadEndpoint for a line without a name or colon; it names `option` and the line's number, and
+    repeats no line.
     """
     headers = {}
     for number, line in enumerate(lines, start=1):
@@ -116,7 +117,10 @@ def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def tool_key(text: str, option: str) -> ToolKey:
-    """Parse the tool key `SERVER:TOOL`, without blanks around; BadEndpoint if a part is missing."""
+    """Parse the tool key `SERVER:TOOL`, without blanks around; BadEndpoint if a part is missing.
+
+    `option` is the option's name in that error.
+    """
     server, colon, tool = text.partition(":")
     if not (colon and server.strip() and tool.strip()):
         raise BadEndpoint(f"{option}: {text!r} is not a tool of a server; write SERVER:TOOL")

@@ -143,7 +143,8 @@ class Talk:
     def tools(self) -> list[dict[str, Any]]:
         """Return all tools, asked for again while the endpoint is busy.
 
-        An empty list if the server does not have the method tools/list.
+        An empty list if the server does not have the method tools/list. Raises Unreachable without
+        an answer, ProtocolFault for an invalid one, OverBudget when nothing more may be sent.
         """
         return self._patiently(self._tools)
 
@@ -163,8 +164,9 @@ class Talk:
     def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
         """Make one discovery call; an answer that cannot be read is returned as its fault.
 
-        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W). An
-        answer too large to be read is counted in the budget.
+        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W), in which
+        `limit` is ignored. An answer too large to be read is counted in the budget. Raises
+        Unreachable without an answer, OverBudget when nothing more may be sent.
         """
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit

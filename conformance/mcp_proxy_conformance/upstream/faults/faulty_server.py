@@ -55,7 +55,10 @@ class FaultyServer:
     def __init__(
         self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
     ) -> None:
-        """Make the server of a script, with its token, log and answers; it has no port yet."""
+        """Make the server of a script, with its token, log and answers; it has no port yet.
+
+        `number` begins its paths and token; `redirect` returns another server's URL by its id.
+        """
         self.script = script
         self.prefix = f"{number}"
         self.port = 0

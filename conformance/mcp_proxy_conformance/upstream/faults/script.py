@@ -46,7 +46,10 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return first if isinstance(first, Whole) else None
 
     def of(self, attempt: int) -> Behaviour:
-        """Return the behaviour of an attempt, counted from 1; the last one repeats."""
+        """Return the behaviour of an attempt, counted from 1 (0 counts as 1).
+
+        The last one repeats.
+        """
         return self.script[min(max(attempt, 1), len(self.script)) - 1]
 
 
@@ -68,7 +71,7 @@ def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, 
 
 
 def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
-    """Return the scripts of one load, after checking that they can be played together.
+    """Return the scripts of one load, in their order, after checking that they fit together.
 
     Raises:
         BadScript: Two servers with one id, a redirect or shared origin that cannot be, or further

@@ -108,13 +108,13 @@ class ServerLog:
         )
 
     def entries(self) -> tuple[Seen, ...]:
-        """Return the kept entries, the first `MOST`, oldest first."""
+        """Return the kept entries, the first 500, oldest first."""
         with self._lock:
             return tuple(self._entries)
 
     @property
     def dropped(self) -> int:
-        """The number of entries that were not kept because there were `MOST` already."""
+        """The number of entries that were not kept because there were 500 already."""
         with self._lock:
             return self._dropped
 

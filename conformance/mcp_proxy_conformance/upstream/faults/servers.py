@@ -71,7 +71,11 @@ class FaultServers:
         eras: Eras = "both",
         hub: Upstreams | None = None,
     ) -> None:
-        """Check the scripts and make their servers; no port is opened yet."""
+        """Check the scripts and make their servers; no port is opened yet.
+
+        A given `hub` must run; its thread serves them, and `close` leaves it open. BadScript if
+        they cannot be played together.
+        """
         self._servers = {
             script.server_id: FaultyServer(script, number=number, eras=eras, redirect=self.url)
             for number, script in enumerate(checked(scripts), 1)
@@ -129,14 +133,14 @@ class FaultServers:
         return self._server(server_id).connection()
 
     def url(self, server_id: str) -> str:
-        """Return the HTTP URL of a server; LookupError if it has none."""
+        """Return the HTTP URL of a server; LookupError if it has none, or for an unknown one."""
         url = self._server(server_id).url
         if url is None:
             raise LookupError(f"the server {server_id!r} has no URL")
         return url
 
     def attempts(self, server_id: str) -> int | None:
-        """Return how many attempts at a server were observed.
+        """Return how many attempts at a server were observed; LookupError for an unknown one.
 
         None if they cannot be counted: a full backlog, a port that refuses, that greets or that
         does not speak TLS, an unknown name, a malformed connection, a missing program.
@@ -144,7 +148,10 @@ class FaultServers:
         return self._server(server_id).attempts
 
     def log(self, server_id: str) -> tuple[Seen, ...]:
-        """Return a server's log, oldest first: the first `server_log.MOST` entries."""
+        """Return a server's log, oldest first: its first 500 entries.
+
+        LookupError for an unknown one.
+        """
         return self._server(server_id).log.entries()
 
     def dropped(self, server_id: str) -> int:
