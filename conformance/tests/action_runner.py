@@ -39,8 +39,9 @@ class Job:
     def uses(self, values: Mapping[str, str], *, only: str | None = None) -> Job:
         """Run the action's shell steps with these inputs, or only the step of that id.
 
-        Return the job. A failing step ends it; what was printed, the summary, code and outputs are
-        then the job's.
+        Return the job. A failing step ends it and is not raised; what was printed, the summary,
+        code and outputs are then the job's. A step that takes more than 110 s raises
+        TimeoutExpired.
         """
         document = action()
         inputs = {

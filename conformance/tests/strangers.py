@@ -106,7 +106,8 @@ def installing(folder: Path) -> Iterator[Installing]:
 def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Iterator[Running]:
     """Run the proxy of that name in front of the upstream until the block ends; yield its address.
 
-    Waits up to 20 s until it listens. `folder` holds the installed proxies; FastMCP needs none.
+    It waits until the proxy listens; TargetNotStarted if that ends first, or after 20 s. `folder`
+    holds the installed proxies; FastMCP needs none. Output goes to the file `log`.
     """
     port = _free_port()
     environment = {**os.environ, "FASTMCP_CHECK_FOR_UPDATES": "off"}
@@ -122,7 +123,10 @@ def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Ite
 
 
 def _command(name: str, upstream: UpstreamServer, folder: Path, port: str) -> list[str]:
-    """Return the command that starts the proxy of that name on this port."""
+    """Return the command that starts the proxy of that name on this port.
+
+    KeyError for another name.
+    """
     modules = folder / "node_modules"
     gateway = str(modules / "supergateway" / "dist" / "index.js")
     stdio = ["--stdio", shlex.join(upstream.command)]

@@ -73,9 +73,9 @@ def files(name: str) -> list[str]:
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """Run the program on a URL and these case files; it must print no error.
+    """Run the program on a URL and these case files; it must print no error, within 110 s.
 
-    Returns exit code, number of lines by first word, and the lines without `ok` and `skip`.
+    Return (exit code, number of lines by first word, the lines without `ok` and `skip`).
     """
     done = subprocess.run(
         [*program, url, *names],

@@ -40,7 +40,8 @@ def edit(path: Path, place: str, text: str) -> None:
 def run(tmp_path: Path) -> Command:
     """Copy the repository, add what AUTHORS.md adds, and return a function that runs a module.
 
-    The function takes the module's name and its arguments.
+    The function takes the module's name and its arguments, and returns the ended process;
+    TimeoutExpired after 280 s.
     """
     for part in PARTS:
         source = ROOT / part

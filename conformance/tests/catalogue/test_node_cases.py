@@ -30,7 +30,7 @@ main(["{}", *sys.argv[2:]])
 def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
     """Run the JavaScript runner on these case files and that proxy, by default the reference.
 
-    Returns the ended process.
+    Return the ended process; TimeoutExpired after 110 s.
     """
     return subprocess.run(
         [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *proxy],
@@ -56,7 +56,7 @@ def path_of(case: Case) -> Path:
 
 
 def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
-    """Return the printed lines whose first word is one of these, split in at most four parts.
+    """Return the printed lines whose first word is one of these, split into at most four parts.
 
     These are: word, case, path, observed value.
     """

@@ -29,9 +29,9 @@ def invoke(*arguments: str) -> Result:
 
 
 def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process in that folder, at most 110 s.
+    """Run the command line as a process in that folder; return the ended process with its output.
 
-    Return its output and exit code.
+    TimeoutExpired after 110 s.
     """
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=110

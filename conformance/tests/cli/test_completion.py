@@ -38,7 +38,7 @@ COMPLETED = [
 def in_shell(*command: str) -> str:
     """Run a command with the program's folder first on its path; return its standard output.
 
-    It must exit with 0 and print no error.
+    It must exit with 0 and print no error, within 60 s.
     """
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -119,6 +119,7 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run plain pytest on the reference with the suite's plugin, profile `robustness`.
 
     The plugin `faulty_run` of the working folder, which must exist, may give the reference faults.
+    Return the ended process; TimeoutExpired after 100 s.
     """
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(

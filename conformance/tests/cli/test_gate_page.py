@@ -27,9 +27,10 @@ LONG_S = 400
 
 
 def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run lines in sh until one fails; return output and exit code.
+    """Run lines in sh until one fails; return the ended process.
 
     Of the environment only PATH and HOME are kept, with SUITE and the given variables added.
+    TimeoutExpired after 400 s.
     """
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(

@@ -22,9 +22,9 @@ PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 def run(
     out: Path, program: Path, *options: str, target: Path = TARGET
 ) -> tuple[int, dict[str, Any]]:
-    """Run the command on a proxy's program with its target file.
+    """Run the command on a proxy's program with its target file; return (exit code, report).
 
-    Return the exit code and the report.
+    A report must be written, within 110 s.
     """
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(

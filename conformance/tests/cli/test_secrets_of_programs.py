@@ -20,10 +20,9 @@ HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
-    """Run the command with secrets in its environment.
+    """Run the command with secrets in its environment; return (exit code, leaked pieces by place).
 
-    Return the exit code and leaked pieces by place. A report must be written to `out`; without a
-    leak the pieces are empty.
+    A report must be written to `out`, within 110 s; without a leak the pieces are empty.
     """
     environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]

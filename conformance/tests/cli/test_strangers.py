@@ -26,9 +26,9 @@ class Stranger(strangers.Running):
     """A running proxy, to be examined by the command."""
 
     def look(self, path: str, *options: str) -> str:
-        """Run `run endpoint` on a path of the proxy.
+        """Run `run endpoint` on a path of the proxy; return its standard output, then `exit CODE`.
 
-        Return its standard output and exit code as a text. It must take less than 15 s.
+        It must take less than 15 s.
         """
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as out:

@@ -79,7 +79,7 @@ def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
     """Repeat a search for `zebra` until tools, with arguments also locked ones, are found.
 
-    Return that discovery answer.
+    Return that discovery answer. It has no time limit of its own.
     """
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})

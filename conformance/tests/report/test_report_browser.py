@@ -172,7 +172,7 @@ def test_without_a_script_there_is_no_search(looking: Looking) -> None:
 
 
 def shown(page: Page) -> set[str | None]:
-    """Return the ids of the sections of clauses that are visible."""
+    """Return the ids of the sections of clauses that are visible; None for one without an id."""
     sections = page.locator("section.clause").all()
     return {section.get_attribute("id") for section in sections if section.is_visible()}
 

@@ -57,7 +57,7 @@ def heard() -> Iterator[Heard]:
 
 
 def run(line: str) -> None:
-    """Run a line in sh; it must exit with 0 and print nothing.
+    """Run a line in sh; it must exit with 0 and print nothing, within 30 s.
 
     The test is skipped if there is no curl.
     """

@@ -57,7 +57,10 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
     def values(self, attribute: str) -> list[str | None]:
-        """Return every value of that attribute on the page, in order, repeated ones too."""
+        """Return every value of that attribute on the page, in order, repeated ones too.
+
+        None stands for an attribute without a value.
+        """
         return [value for key, value in self.attributes if key == attribute]
 
 

@@ -38,7 +38,7 @@ class Stopped:
         """Return a coroutine function that loads, then hangs or throws if `at` names an outcome."""
 
         async def load(request: Json) -> Json:
-            """Load by the reference; if `at` names an outcome, throw or hang before the answer."""
+            """Load by the reference; if `at` names an outcome, raise RuntimeError or hang first."""
             answer = await loaded(request)
             if any(map(self.at, answer["outcomes"])):
                 if self.throws:

@@ -44,7 +44,8 @@ TARGET = ("--target", "reference", "--out", "out")
 def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProcess[str]:
     """Run pytest on test_golden.py in the user's folder against the reference; return the process.
 
-    The reference is changed in the way that `bent` names, by default none.
+    The reference is changed in the way that `bent` names, by default none. TimeoutExpired after 800
+    s.
     """
     alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BENT": bent}

@@ -81,7 +81,7 @@ def done(
 ) -> subprocess.CompletedProcess[str]:
     """Write the text as test_mine.py and run `python -m` with these words on it.
 
-    Return the process.
+    Return the ended process; TimeoutExpired after 110 s.
     """
     (folder / "test_mine.py").write_text(text, encoding="utf-8")
     return subprocess.run(

@@ -58,7 +58,10 @@ def environment(**variables: str) -> dict[str, str]:
 def done(
     folder: Path, command: tuple[str, ...], env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in this folder, which is made if missing; return the finished process."""
+    """Run the command in this folder, which is made if missing; return the ended process.
+
+    TimeoutExpired after 400 s.
+    """
     folder.mkdir(exist_ok=True)
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=400
@@ -96,8 +99,8 @@ def untimed(document: Any) -> Any:
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Run each kind of target in one process.
 
-    Return the command, its environment (None for this process's), its exit code and the report
-    without what depends on time.
+    Return (command, its environment, exit code, report without what depends on time); an
+    environment of None is that of this process.
     """
     command, fault = KINDS[request.param]
     folder = tmp_path_factory.mktemp("alone")

@@ -11,7 +11,10 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 
 def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest with the plugin and these words in this folder; return the process."""
+    """Run plain pytest with the plugin and these words in this folder; return the ended process.
+
+    TimeoutExpired after 100 s.
+    """
     return subprocess.run(
         [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
     )

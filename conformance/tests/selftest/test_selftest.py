@@ -26,9 +26,9 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
 
 def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run the selftest's command with --json; return the process and the document.
+    """Run the selftest's command with --json; return (ended process, document).
 
-    The document is None if none was written.
+    The document is None if none was written. TimeoutExpired after 110 s.
     """
     done = subprocess.run(
         [*COMMAND, "--json", str(report), *arguments],

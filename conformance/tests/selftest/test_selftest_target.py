@@ -21,7 +21,7 @@ BENT = (sys.executable, str(Path(__file__).parents[1] / "bent.py"))
 
 
 def done(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command, and return the finished process."""
+    """Run a command and return the ended process; TimeoutExpired after 110 s."""
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
 
 

@@ -26,7 +26,7 @@ BUILTINS = "mcp_proxy_conformance.resilience.builtin."
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a Python without what only POSIX systems have; return the process.
 
-    `environment` adds variables.
+    `environment` adds variables. TimeoutExpired after 110 s.
     """
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],

@@ -18,9 +18,9 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-    """Post one JSON-RPC call, or notification, to the URL.
+    """Post one JSON-RPC call, or notification, to the URL; return (status, headers) of the answer.
 
-    Return status and headers of the answer.
+    A notification has no id. The answer must come within 5 s.
     """
     place = urlsplit(url)
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

@@ -49,7 +49,7 @@ def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, st
 
 
 def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
-    """Return status with media type, headers by lower-case name, and body of an HTTP response."""
+    """Return (status and media type, headers by lower-case name, body) of an HTTP response."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
@@ -62,7 +62,10 @@ def server_of(played: dict[str, Any]) -> FaultServers:
 
 
 def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
-    """Return what `exchange` gives for one request, by default `initialize`, to such a server."""
+    """Return (bytes, how it ended), as `exchange` does, of the answer to one request.
+
+    The server plays this behaviour; the request is `initialize` by default.
+    """
     with server_of(played) as servers:
         return exchange(servers.url("a"), message)
 
@@ -123,7 +126,7 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
 
 def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
-    """Return the bytes of the answer that came in `seconds`, and those in as long again.
+    """Return (bytes of the answer that came in `seconds`, those in as long again).
 
     The connection is open meanwhile; the request is `initialize`.
     """

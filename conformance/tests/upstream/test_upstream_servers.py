@@ -41,7 +41,10 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
 
 
 def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **headers: str) -> Any:
-    """Send one plain HTTP request to the server; return status and body of the answer."""
+    """Send one plain HTTP request to the server; return (status, body) of the answer.
+
+    It must come within 5 s.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     try:
         connection.request(method, path, body, headers)

@@ -18,7 +18,7 @@ FLOOD = "import sys; sys.stdout.write('first;'); sys.stdout.write('x' * {n}); pr
 def printed(program: str, path: Path | None, redactor: Redactor = NOTHING_SECRET) -> Printed:
     """Run a Python program to its end; return its closed output, also written to `path` if given.
 
-    Secrets of the redactor are taken out.
+    Secrets of the redactor are taken out. The program must end within 30 s.
     """
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert child.stdout is not None
