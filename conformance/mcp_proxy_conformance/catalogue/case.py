@@ -233,7 +233,7 @@ class OwnCase(NamedTuple):
 def each_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check with the shipped cases of an area.
 
-    Each runs on its stage, on a shared target.
+    Each runs on its stage, on a shared target; of an unknown area there are none.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 

@@ -83,7 +83,7 @@ class Grid(
         """Return the ids of the rows to which a tool or server in that state belongs.
 
         With more than one lock, those are the rows for several, if any; else rows with a state that
-        one of its words begins with.
+        one of its words begins with. Empty if there are none.
         """
         several = [row.id for row in self.rows if row.several]
         if several and len(state) > 1:

@@ -94,7 +94,10 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def signal(self) -> str:
-        """Its word, with its code, if any, and its request unless that is the first one."""
+        """Its word, with its code, if any, and its request unless that is the first one.
+
+        For example `status 503 at tools/list`.
+        """
         code = [] if self.code is None else [str(self.code)]
         place = [] if self.on == "initialize" or self.is_of_connection else [f"at {self.on}"]
         return " ".join([self.do, *code, *place])

@@ -142,7 +142,7 @@ FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 
 
 def folders_of(profile_id: str) -> tuple[str, ...]:
-    """Return the folders of the checks of a profile, or of several joined by `+`."""
+    """Return the folders of the checks of a profile, or of several joined by `+`, each once."""
     ids = [part.partition("@")[0] for part in profile_id.split(BESIDE)]
     return tuple(dict.fromkeys(FOLDERS.get(name, name) for name in ids))
 

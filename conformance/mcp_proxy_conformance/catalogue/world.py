@@ -28,7 +28,7 @@ class ToolKey(NamedTuple):
 
 
 def key(text: str) -> ToolKey:
-    """Parse `server:tool`; without a colon the tool is empty."""
+    """Parse `server:tool` at its first colon; without a colon the tool is empty."""
     server, _, tool = text.partition(":")
     return ToolKey(server, tool)
 
@@ -50,7 +50,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     canaries: tuple[str, ...] = ()
 
     def holds(self, query: str) -> bool:
-        """Whether a one-word query is this tool's name, its word or one of its groups."""
+        """Whether a one-word query equals this tool's name, its word or one of its groups."""
         return query in (self.name, self.word, *self.groups)
 
 
@@ -172,7 +172,7 @@ def server(
 ) -> tuple[Server, tuple[Step, ...]]:
     """Return (server, steps) for `world`; the steps lock its tools, user before config.
 
-    Locks of other kinds are ignored.
+    Locks of other kinds are ignored; `allow` is the operator's list, which denies all others.
     """
     made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
     steps: list[Step] = []

@@ -38,7 +38,7 @@ def everywhere(bench: Bench) -> list[Bench]:
 
 
 def beyond(world: World, agent: str) -> tuple[str, ...]:
-    """Return the names of the servers outside the agent's scope."""
+    """Return the names of the servers outside the agent's scope, in the world's order."""
     return tuple(server.name for server in world.servers if server.name not in world.agents[agent])
 
 
@@ -92,6 +92,6 @@ def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
     """Return the target's other views: its other endpoints, and agents that may see every server.
 
     Keys are names for reports, such as `as agent north`; values are benches. With `tool`, only
-    endpoints that offer that built-in tool count.
+    endpoints that offer that built-in tool count. Inconclusive if no endpoint at all offers it.
     """
     return places(bench, tool) | {f"as agent {view.agent}": view for view in everywhere(bench)}

@@ -65,7 +65,7 @@ def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
 
 
 def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
-    """Return the breaches of the schema by the refusal of a call of a tool with this status."""
+    """Return the breaches of the schema by a refusal's text, for a tool with this status."""
     return _findings("rejection", {"status": status, "text": text}, {})
 
 

@@ -175,8 +175,9 @@ class Prover:
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Record which tools each query of the world lists, before they are locked.
 
-        First wait, up to the ready time, until each of `keys` is listed for its own word. A tool
-        that a query listed while it was callable is relevant to it later, when it is locked.
+        First wait, up to the ready time for all, until each of `keys` is listed for its own word;
+        one that is not is no error. A tool that a query listed while it was callable is relevant to
+        it later, when it is locked.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
@@ -234,10 +235,11 @@ class Stepper:
         self._unfollowed = 0
 
     def take(self, step: Step) -> None:
-        """Take a step and prove its effect; raises AdapterError.
+        """Take a step and prove its effect; AdapterError if the target cannot take it.
 
-        If the target lacks a capability for it, or its operator side refuses it, its tools are
-        recorded as skipped. Nothing is done where all its tools were left out before.
+        An effect that is not seen is recorded as unproven. If the target lacks a capability for the
+        step, or its operator side refuses it, its tools are recorded as skipped. Nothing is done
+        where all its tools were left out before.
         """
         lacking = self._lacking(step)
         if lacking is not None:
@@ -474,7 +476,7 @@ def proven(started: Started) -> Stepper:
 
 
 def denials(world: World) -> list[Step]:
-    """Return one step a server that restores its initial deny list, lifted for the proof."""
+    """Return, for each server with a deny list, the step that restores it after the proof."""
     lists = {server.name: server.deny for server in world.servers if server.deny}
     return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
 

@@ -131,7 +131,8 @@ class Bench:
         """Return the answer to a request; checks that send it in the same state share the answer.
 
         The request is repeated after every operator action, between two observations of `until`,
-        and when the check is called again; a failure only ever rests on the check's own answers.
+        and when the check is called again; a failure only ever rests on the check's own answers. An
+        error is returned in the answer; raises as `discover` does.
         """
         place = (self.agent, self.endpoint, self.wire, query, repr(include_disabled), repr(limit))
         answer = self.started.answers.get(place)

@@ -87,7 +87,8 @@ def differences(
 ) -> tuple[ByteDifference, ...]:
     """Return the first difference of each `actual` answer from the `usual` ones, which are equals.
 
-    `cut` receives V, the members that are left out of the comparison.
+    Answers without one are left out. `cut` receives V, the members that are left out of the
+    comparison.
 
     Raises:
         Inconclusive: The usual ones differ in more than the values of single members.
@@ -185,7 +186,10 @@ def _tree(part: bytes) -> Node:
 
 
 def children(node: Node) -> tuple[tuple[Step, Node], ...]:
-    """Return the members or items of a node, each with the path step that leads there."""
+    """Return the members or items of a node, each as (path step that leads there, node).
+
+    None for a scalar.
+    """
     if node.kind == "object":
         return tuple((member.key, member.value) for member in node.members)
     return tuple((_item_key(item, index), item) for index, item in enumerate(node.items))

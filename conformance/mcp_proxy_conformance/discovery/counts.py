@@ -109,9 +109,10 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
 
 
 def own_locked(bench: Bench, agent: str) -> dict[str, int]:
-    """Count the locked tools in the agent's scope by status; of several locks the first counts.
+    """Count the locked tools in the agent's scope by status, 0 for one that none has.
 
-    Servers are taken to be on: `status_of_lock` has no word for one that is off.
+    Of several locks the first counts. Servers are taken to be on: `status_of_lock` has no word for
+    one that is off.
     """
     outside = beyond(bench.world, agent)
     own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]

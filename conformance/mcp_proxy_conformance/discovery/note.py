@@ -35,9 +35,10 @@ def queries_of(world: World) -> tuple[str, ...]:
 
 
 def on_stages_of_locked_tools() -> pytest.MarkDecorator:
-    """Give a check the stages where only locked tools match, and the queries to ask there.
+    """Return a decorator that gives a check the stages where only locked tools match.
 
-    A search that finds something callable for any query owes its note only where nothing is.
+    Its argument `queries` has the queries to ask there. A search that finds something callable for
+    any query owes its note only where nothing is.
     """
     worlds = [stage("alone"), stage("shut")]
     params = [

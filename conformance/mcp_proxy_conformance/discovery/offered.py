@@ -38,6 +38,7 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
     """Return the endpoints other than the first that offer this built-in tool, or discovery.
 
     They are found once and kept with the target's answers, until the target is changed.
+    Inconclusive if no endpoint offers it.
     """
     place = ("endpoints", bench.agent, tool)
     endpoints = bench.started.answers.get(place)
@@ -52,7 +53,8 @@ def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
     """Return a bench for each other endpoint that offers the tool, by a name for reports.
 
     The last one is in the stateless revision, if the target speaks it and the bench does not;
-    without another endpoint, that revision is used at the bench's own.
+    without another endpoint, that revision is used at the bench's own. Inconclusive if no endpoint
+    offers it.
     """
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
     if bench.wire != "auto" or not bench.is_stateless:

@@ -52,7 +52,8 @@ def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
 def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Judgement:
     """Judge the refusal of a tool's call, its names masked, as a text for a lock with this status.
 
-    A text that the target's declaration pins is judged by that. Inconclusive if it is not refused.
+    Return `conveys`, `convicted` (wrong) or `unrecognised`. A text that the target's declaration
+    pins is judged by that. Inconclusive if it is not refused.
     """
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
@@ -92,7 +93,10 @@ def is_policy_first(state: ToolState) -> bool:
 
 
 def texts_of_server(bench: Bench) -> set[str]:
-    """Return the masked refusals of tools that only quarantine or a server that is off locks."""
+    """Return the masked refusals of tools that only quarantine or a server that is off locks.
+
+    Inconclusive if such a call is not refused.
+    """
     keys = (*bench.locked(quarantined=True), *bench.locked(server_off=True))
     return {masked(bench, bench.refusal(key), key) for key in keys}
 
@@ -131,8 +135,9 @@ def compare_with_policy(
 ) -> None:  # fmt: skip
     """Compare the refusal of a config-denied tool: it must tell no act of the user (SC-003).
 
-    `theirs` maps statuses of users' locks to the target's own refusals for them; `users` are other
-    texts for such locks. A text that cannot be read leaves the clause open.
+    The result is added to `compared`. `theirs` maps statuses of users' locks to the target's own
+    refusals for them; `users` are other texts for such locks. A text that cannot be read leaves the
+    clause open.
     """
     known = [*users, *(own for texts in theirs.values() for own in texts)]
     wrong = remedy_of_users(text, state, users=known, servers=servers, pins=pins)
@@ -168,9 +173,9 @@ def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
 
 
 def status_of_lock(state: ToolState) -> str:
-    """Return the status word of a tool's first lock: config, quarantine, user, then approval.
+    """Return the status word of a locked tool's first lock.
 
-    The server is taken to be on.
+    The order is config, quarantine, user, approval; the server is taken to be on.
     """
     if state.config:
         return CONFIG_WORD

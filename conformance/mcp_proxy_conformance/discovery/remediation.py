@@ -75,8 +75,8 @@ def expect_read(outcomes: Mapping[str, Judgement]) -> None:
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock.
 
-    One that also denies it, or has an `if`, does not. Of a text above LONGEST_READ characters only
-    the beginning is read, here and below.
+    One that also denies it, or has an `if`, does not. Of a text above 2000 characters only the
+    beginning is read.
     """
     read = Reading(text[:LONGEST_READ])
     return read.says(_CLAIMED) and not read.says(_DISCLAIMED, r"\bif\b")
@@ -86,14 +86,14 @@ def claims_operator_policy(text: str) -> bool:
 def tells_user_act(text: str) -> bool:
     """Whether the text's beginning asks somebody but the operator to act, as to enable or approve.
 
-    Merely to use or to change something does not count.
+    Merely to use or to change something does not count. The beginning is the first 2000 characters.
     """
     acts = Reading(text[:LONGEST_READ]).ordered
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
 
 
 def names_server(text: str) -> bool:
-    """Whether the text's beginning speaks of the server, or of a quarantine."""
+    """Whether the text's first 2000 characters speak of the server, or of a quarantine."""
     return Reading(text[:LONGEST_READ]).says(_SERVER)
 
 

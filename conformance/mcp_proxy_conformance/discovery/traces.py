@@ -173,7 +173,8 @@ def kept_by_the_flag(bench: Bench) -> Comparison:
     """Compare what calls with the flag leave with what the same calls leave without it.
 
     What is suspected must be left by further targets as well, and not by one without the flag, that
-    is watched for longer: a program may write at times of its own.
+    is watched for longer: a program may write at times of its own. Inconclusive where a call goes
+    wrong.
     """
     kept = trial(bench, flag=True, operated=True).beside_logs
     for _ in range(TWINS):

@@ -66,7 +66,7 @@ class Upstreams:
     def add(self, server: _U) -> _U:
         """Open a server on the loop, remember it for `close`, and return it.
 
-        From then on it answers.
+        From then on it answers. RuntimeError before `start`; OSError if it cannot listen.
         """
         self.run(server.open(self._transcript, self._host, self._advertised))
         self._added.append(server)

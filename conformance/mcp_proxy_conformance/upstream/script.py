@@ -73,8 +73,8 @@ class Script:
         """Return the answer to one message; `revision` is that of the HTTP header, if any.
 
         One in `_meta` replaces it. A message without a method or id gets 202 and no body; text that
-        is not a JSON object gets an error with 400, an unknown method or tool one with 200, 400 or
-        404.
+        is not a JSON object gets an error with 400, an unknown method or tool one with 200, or in
+        the stateless revision with 404 or 400.
         """
         try:
             message = json.loads(raw)

@@ -97,7 +97,10 @@ class UpstreamServer(ServerState):
             await writer.drain()
 
     async def answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read, answer and record one HTTP request of a connection; return whether that is kept."""
+        """Read, answer and record one HTTP request of a connection; return whether that is kept.
+
+        Raises what `read_request` raises, such as IncompleteReadError when the peer has closed.
+        """
         request = await read_request(reader)
         method, status, body, headers = self._respond(request)
         line = f"{request.method} {request.path}"

@@ -59,7 +59,11 @@ class ServerState:
     """Tools of a scripted server, and counters of requests; a change calls `changed`."""
 
     def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
-        """Begin with these tools and with all counters at 0."""
+        """Begin with these tools and with all counters at 0.
+
+        ValueError for a name that occurs twice. `page_size` is the number of tools on a page, None
+        for all on one.
+        """
         self.name = name
         self._page_size = page_size
         self._lock = threading.Lock()
@@ -144,7 +148,7 @@ class ServerState:
     def unasked_page(self, tool: str) -> int:
         """Return the page, from 2, that lists a tool, if it was not requested; 0 otherwise.
 
-        It is 0, too, if no page at all was requested.
+        It is 0, too, if no page at all was requested, or the tool is unknown.
         """
         with self._lock:
             place = next((n for n, name in enumerate(self._tools) if name == tool), 0)

@@ -42,7 +42,8 @@ class Client(Conversation):
         """Connect to nothing yet; ValueError for an unusable URL or header.
 
         `headers` go with every request, `timeout` is that of a request in seconds, `name` the
-        client's in the handshake; `held` counts the memory of answers, if given.
+        client's in the handshake; `wire` is the era to speak (`auto`: a handshake, else the
+        stateless one); `held` counts the memory of answers, if given.
         """
         self.url = url
         self._requested: Wire = wire
@@ -64,7 +65,7 @@ class Client(Conversation):
 
     @property
     def session(self) -> str | None:
-        """The session's id, None if the target issued none."""
+        """The session's id, None if the target issued none, or none is open."""
         return self._session.id
 
     def sibling(self) -> Client:

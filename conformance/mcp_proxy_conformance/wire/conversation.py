@@ -112,7 +112,7 @@ class Conversation:
     def close(self) -> None:
         """End the session, if there is one, and its carrier; `opening` becomes None.
 
-        It never raises.
+        It never raises; the next request opens a new session.
         """
         self._carrier.end(self.timeout)
         self.opening = None

@@ -85,7 +85,7 @@ class Envelope:
 
     @property
     def result(self) -> bytes | None:
-        """The exact bytes of `result`, if it is an answer."""
+        """The exact bytes of `result`, if it is an answer; None otherwise."""
         return None if self.node is None else self.node.raw
 
 

@@ -94,7 +94,11 @@ class Program:
         return self._record("sent", line, note)
 
     def flush(self, deadline: Deadline) -> None:
-        """Send all queued bytes, reading output meanwhile; raises as `hear` does."""
+        """Send all queued bytes, reading output meanwhile; blocks until then.
+
+        Raises Unreachable if the program ends or at the deadline, ProtocolFault beyond 16 MiB of
+        output.
+        """
         while self._unsent:
             self._pump(deadline)
 
@@ -113,9 +117,10 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close its input, wait 1 s, then end its group by SIGTERM, then by SIGKILL.
+        """Close its input and wait 1 s; then end its group by SIGTERM, 1 s later by SIGKILL.
 
-        Close the pipes. An unfinished last line is recorded.
+        What is left of the group is killed in any case. The pipes are closed, an unfinished last
+        line is recorded.
         """
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):

@@ -289,7 +289,7 @@ def inside(node: Node) -> Node:
 
 
 def member(raw: bytes, path: Sequence[str | int]) -> Span | None:
-    """Return the span of the value at `path`, None if absent; raises as `parse` does."""
+    """Return the span of the value at `path`, None if absent; Malformed where `parse` raises it."""
     node = parse(raw).at(path)
     return None if node is None else node.span
 

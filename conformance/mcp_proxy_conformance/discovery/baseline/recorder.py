@@ -111,6 +111,8 @@ def requests() -> tuple[Mapping[str, Any], ...]:
 def record(target: Target, scratch: Path, kind: Kind) -> Recording:
     """Record the answers of two fresh starts to the frozen requests, before and after the locks.
 
+    The targets' folders are made under `scratch`; both targets are closed.
+
     Raises:
         AdapterError: It cannot be started or driven.
         Inconclusive: Its answers to equal requests disagree, or a lock had no effect.

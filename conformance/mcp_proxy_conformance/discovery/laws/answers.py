@@ -127,7 +127,8 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 def callables(look: Look, findings: Findings) -> None:
     """Law: the flag keeps the callable tools, their names and their order, and adds no other.
 
-    A search whose answers to the same request differ is not judged.
+    Compared are the answers to one request without it and with it; a search whose answers to the
+    same request differ is not judged.
     """
     for exchange in look.every(ABSENT):
         flagged = look.same(exchange, flag=True)
@@ -185,6 +186,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
     """Law: with the flag false every byte is the same as without the flag.
 
     Each look compares one request of the world or of a tool's own query, another one each time.
+    Inconclusive if answers without the flag differ in more than single values.
     """
     wanted = [*look.requests(ABSENT)]
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]

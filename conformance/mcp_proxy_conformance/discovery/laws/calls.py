@@ -196,7 +196,10 @@ def distinct(look: Look, findings: Findings) -> None:
 
 
 def pointing(look: Look, findings: Findings) -> None:
-    """Law: each of two refusals by a config or user lock names the flag or the discovery tool."""
+    """Law: each of two refusals by a config or user lock names the flag or the discovery tool.
+
+    Tools with other locks are left out, and those that are not refused.
+    """
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:
         if look.bench.states[key] in POINTING:

@@ -31,7 +31,7 @@ VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 def members(look: Look, findings: Findings) -> None:
     """Law: under locks by config or user an entry has four strings, no schema and no remedy.
 
-    They are its name, server, description and status.
+    They are its name, server, description and status. Only tools of proven locks are judged.
     """
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:

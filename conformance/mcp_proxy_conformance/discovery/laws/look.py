@@ -154,7 +154,7 @@ class Look:
     ) -> DiscoveryExchange | None:  # fmt: skip
         """Send a request, or take its answer if a law sent it before; `anew` always sends.
 
-        None if the answer is misshapen, which `misshapen` keeps.
+        An error is an answer; None if the answer is misshapen, which `misshapen` keeps.
         """
         view = self.bench if agent is None else self.bench.as_agent(agent)
         request = When(

@@ -131,7 +131,8 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
     """Read the status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
 
     Raises:
-        BadEndpoint: It is unreadable or invalid; the sentence names the place and the repair.
+        BadEndpoint: It is unreadable or invalid, or names no tool; the sentence names the place
+            and the repair.
     """
     try:
         document = read_toml(file)

@@ -112,7 +112,10 @@ def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:
-    """Return the largest limit that the tool's schema takes, at most 100; None if it takes none."""
+    """Return the largest limit that the tool's schema takes, at most 100; None if it takes none.
+
+    `limit` is the name of that argument.
+    """
     properties = properties_of(tool)
     if limit not in properties:
         return None

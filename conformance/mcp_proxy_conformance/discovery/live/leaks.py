@@ -29,7 +29,8 @@ class Leaks:
 def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
     """Find names and descriptions of locked tools in answers without the flag.
 
-    What answers to a word that no tool has contain, too, is left out.
+    What answers to a word that no tool has contain, too, is left out. Inconclusive if no locked
+    tool was seen.
 
     Args:
         bench: Whose answers.

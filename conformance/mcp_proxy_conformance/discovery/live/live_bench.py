@@ -65,17 +65,26 @@ class LiveBench:
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag absent or false; inconclusive below three."""
+        """Return the readable answers with the flag absent or false, with their calls.
+
+        Inconclusive below three.
+        """
         return self._read(flagged=False)
 
     def revealing(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the flagged answers with a locked entry; inconclusive when there is none."""
+        """Return the flagged answers with a locked entry, with their calls.
+
+        Inconclusive without any.
+        """
         answers = [(look, answer) for look, answer in self.flagged() if answer.disabled]
         self.require(answers, UNSEEN, "not_named")
         return answers
 
     def entries(self) -> list[tuple[LiveAnswer, Entry]]:
-        """Return every locked entry of the readable answers; inconclusive when there is none."""
+        """Return every locked entry of the readable answers, with its call.
+
+        Inconclusive without any.
+        """
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
@@ -111,7 +120,10 @@ class LiveBench:
                 yield key, looks, answers
 
     def note(self, answer: Answer) -> str | None:
-        """Return the note of an answer; a text that does not name the flag is not a note."""
+        """Return the note of an answer, None without one.
+
+        A text that does not name the flag is none.
+        """
         return answer.note if FLAG in (answer.note or "") else None
 
     def steady(self, key: ToolKey, answers: list[Answer]) -> bool:

@@ -203,6 +203,7 @@ class Talk:
 
         Raises:
             Unreachable: No answer, or one that a gateway gave in the target's place.
+            ProtocolFault: Another invalid answer.
             OverBudget: Nothing was sent, or its answer was cut off by the deadline or is not kept.
         """
 
@@ -272,7 +273,10 @@ class Talk:
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
-    """Return the ids of one request's messages, from its first to its last in the transcript."""
+    """Return the ids of one request's messages, from its first to its last in the transcript.
+
+    `span` has the id before the first one and that of the last one.
+    """
     first, last = span
     return [message.id for message in transcript.since(first) if message.id <= last]
 
@@ -292,7 +296,8 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
     """Call a tool once if it is listed as locked, and return the answer.
 
     `left_out` says why there is none: no call tool is named, the tool is not listed as locked, its
-    call got no result, or it had another status after that.
+    call got no result, or it had another status after that. Raises Unreachable without an answer,
+    OverBudget when nothing more may be sent.
     """
     endpoint = talk.endpoint
     if not endpoint.calls:

@@ -36,8 +36,8 @@ class WordQueue:
     def hear(self, *texts: Any) -> None:
         """Queue the words of these texts, in lower case; values that are not texts are ignored.
 
-        Words without meaning, such as `the`, and very short or long ones are left out, and what
-        comes after 1000 characters.
+        Words without meaning, such as `the`, and those of under 3 or over 40 letters are left out,
+        and what comes after 1000 characters.
         """
         for text in texts:
             if isinstance(text, str):

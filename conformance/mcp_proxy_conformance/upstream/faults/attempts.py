@@ -28,7 +28,8 @@ class Call:
 def read_call(raw: bytes, revision: str | None) -> Call:
     """Return the JSON-RPC call in a body, with its revision; an empty one if it is not a call.
 
-    `revision` is that of the HTTP header: one in `_meta` replaces it, one of `initialize` is added.
+    `revision` is that of the HTTP header: one in `_meta` replaces it; the one that `initialize`
+    asks for is added after a space.
     """
     try:
         message = json.loads(raw)

@@ -125,7 +125,7 @@ class FaultServers:
         return [self.connection(name) for name in self._servers]
 
     def connection(self, server_id: str) -> dict[str, Any]:
-        """Return the connection for a loader to one server.
+        """Return the connection for a loader to one server; LookupError for an unknown one.
 
         Always `server_id` and `timeout_s`; then `url`, `transport`, `headers`, or for stdio
         `command` (program and arguments) and `transport`, or the members of a malformed one.
@@ -155,17 +155,24 @@ class FaultServers:
         return self._server(server_id).log.entries()
 
     def dropped(self, server_id: str) -> int:
-        """Return how many entries `log` lacks because a server's log was full."""
+        """Return how many entries `log` lacks because a server's log was full.
+
+        LookupError for an unknown server.
+        """
         return self._server(server_id).log.dropped
 
     def token(self, server_id: str) -> str:
-        """Return the token in every cookie value and session id that this server issues."""
+        """Return the token in every cookie value and session id that this server issues.
+
+        LookupError for an unknown server.
+        """
         return self._server(server_id).token
 
     def unmet(self, server_id: str) -> str | None:
         """Return why this machine cannot play a server's fault; None if it can.
 
-        A full backlog needs Linux, an unknown name a resolver that does not know it.
+        A full backlog needs Linux, an unknown name a resolver that does not know it. LookupError
+        for an unknown server.
         """
         match self._server(server_id).whole:
             case Backlog() if not LINUX:
@@ -178,6 +185,7 @@ class FaultServers:
         """Clear a server's fault: it is healthy from now on, and its attempts count from 0.
 
         Raises:
+            LookupError: No server has that id.
             ValueError: The fault is in the connection that the loader was given.
             RuntimeError: The servers are not running.
         """
