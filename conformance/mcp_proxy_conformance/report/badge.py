@@ -34,7 +34,10 @@ def render(report: Report) -> str:
 
 
 def _color(report: Report) -> str:
-    """Return the colour of the report's exit code, grey for codes not listed; another if waived."""
+    """Return the colour of the report's exit code, grey for codes not listed.
+
+    Yellow-green for a run that passes with waived clauses.
+    """
     if report.exit == CONFORMANT and has_waived(report):
         return DEVIATING
     return COLORS.get(report.exit, OTHER)

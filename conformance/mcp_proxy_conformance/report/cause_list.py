@@ -60,8 +60,8 @@ def _fitted(
 ) -> list[Line]:  # fmt: skip
     """Return each cause in one of its forms, of at least a line, together in at most `left` lines.
 
-    Failures are made fuller first, all of them to the second form before any to the third. Causes
-    beyond the lines are counted in the last one.
+    `failed`: which causes are failures. These are made fuller first, all of them to the second form
+    before any to the third. Causes beyond the lines are counted in the last one.
     """
     heights = [[height(form, width) for form in each] for each in forms]
     shown = len(forms) if len(forms) <= left else max(0, left - 1)

@@ -103,7 +103,7 @@ def tinted(text: str, verdict: str) -> str:
 
 
 def _painted(line: Line, *, colour: bool) -> str:
-    """Return a line's text, escaped and cut.
+    """Return a line's text, escaped and, unless whole, cut to 400 characters.
 
     With `colour`, its spans and its first word coloured.
     """

@@ -93,7 +93,10 @@ def _messages_in_words(result: Result) -> str:
 
 
 def _clause(clause: ClauseVerdict) -> Line:
-    """Return a clause's line: verdict, id, "(advisory)" and, unless passed, start of its reason."""
+    """Return a clause's line: verdict, id, "(advisory)" and, unless passed, start of its reason.
+
+    That is at most 120 characters of the reason's first line.
+    """
     advisory = " (advisory)" if clause.level == "advisory" else ""
     line = f"{_mark(clause)}  {clause.id}{advisory}"
     reason = "" if clause.verdict == "pass" else clause.reason.split("\n")[0][:120]

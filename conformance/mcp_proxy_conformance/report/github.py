@@ -40,7 +40,10 @@ def render(report: Report, folder: str = "") -> str:
 
 
 def annotation(level: str, text: str, **properties: Any) -> str:
-    """Return one workflow command with properties; its texts are escaped, so none ends it."""
+    """Return one workflow command with properties; its texts are escaped, so none ends it.
+
+    `level` is `error`, `warning` or `notice`.
+    """
     members = [f"{key}={_escaped(str(value), _PROPERTY)}" for key, value in properties.items()]
     return f"::{level} {','.join(members)}::{_escaped(text, _DATA)}"
 
@@ -101,7 +104,7 @@ def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
 
 
 def _file(folder: str, file: str) -> str:
-    """Return a file's path below the folder, with slashes."""
+    """Return a file's path below the folder, with slashes; an absolute path as it is."""
     return str(PurePosixPath(folder) / file)
 
 

@@ -13,7 +13,8 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 def prose(text: str) -> str:
     """Return the suite's own text as Markdown on one line; parts in paired backticks become code.
 
-    With an odd number of backticks all is escaped.
+    Other characters with a meaning in Markdown are escaped; so is all with an odd number of
+    backticks.
     """
     words = " ".join(inert(text).split())
     parts = words.split("`")

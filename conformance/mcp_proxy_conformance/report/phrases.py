@@ -154,7 +154,10 @@ def causes_of(result: Result, report: Report) -> list[RootCause]:
 
 
 def consequences(cause: RootCause) -> str:
-    """Return a phrase: numbers of checks failing and open; further clauses broken and open."""
+    """Return a phrase: numbers of checks failing and open; further clauses broken and open.
+
+    The cause's own clause is not among them; "" if there are none.
+    """
     broken = [clause for clause in cause.breaks if clause != cause.clause]
     still = [clause for clause in cause.leaves_open if clause != cause.clause]
     failed, left = len(cause.results), len(cause.open_results)

@@ -123,7 +123,7 @@ class _Evidence:
     def cell(self, name: str, every: Sequence[Basis], row: str = "") -> Cell | None:
         """Return the cell that rests on these bases: worst verdict, its clauses and results.
 
-        None if nothing is demanded of it.
+        `row` is the id of its row, "" beside the grid. None if nothing is demanded of it.
         """
         found = [
             judged

@@ -69,8 +69,9 @@ class Blame:
 def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str] = ()) -> Clauses:
     """Return the clauses that a wrong reaction to this behaviour in a first attempt breaks.
 
-    Members are empty where the source is open, as for most faults of a later page. `signatures`:
-    texts in the body of a 403 that the loader declares to mean a timeout.
+    Members are empty where the source is open, as for most faults of a later page. `timeout_s`: the
+    server's timeout, beyond which an answer is late. `signatures`: texts in the body of a 403 that
+    the loader declares to mean a timeout.
     """
     if signal_of(behaviour, timeout_s).classes == AVAILABLE:
         return Clauses("O3.loaded", "R1.once", "R1.once")
@@ -156,9 +157,9 @@ def is_open(behaviour: Behaviour) -> bool:
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
 
-    They are about its status and its attempts, without O3.loaded. The status clause is among them
-    only if `status`, the reported one, fits the first behaviour, or signatures are declared;
-    X.failed or O3.later-page only if it is not `available`.
+    They are about its status and its attempts, of which `most` are allowed, without O3.loaded. The
+    status clause is among them only if `status`, the reported one, fits the first behaviour, or
+    signatures are declared; X.failed or O3.later-page only if it is not `available`.
     """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
@@ -198,9 +199,10 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 
 
 def _ends_at(server: LoadServer, most: int) -> int:
-    """Return the first attempt before the last that is surely not transient and must end the load.
+    """Return the number, below `most`, of the first attempt that is surely not transient.
 
-    0 if there is none, or if that attempt may succeed or be transient, or cannot be counted.
+    It must end the load. 0 if there is none, or if that attempt may succeed or be transient, or
+    cannot be counted.
     """
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)

@@ -45,7 +45,8 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     case about isolation if the loader loads at all. If the healthy control was lost, but the loader
     loads healthy servers by themselves, the case is loaded again without controls, as far as no
     server can then fail another; an unanswered load may be replaced by one of control servers.
-    Other loads are made by `load_of`, which waits for them.
+    Other loads are made by `load_of`, which waits for them. `classifies`: whether the loader
+    declares to distinguish classes of failure.
 
     Raises:
         Inconclusive: Nothing shows that the loader loads, or no failing server was contacted.

@@ -63,8 +63,8 @@ def introduced(
     """Ask the program what its loader can do, and complete the description by its answer.
 
     What the description declares holds, and remarks name answers overridden or unusable. A program
-    that does not know hello declares nothing; one that breaks or is late is `broken`, unless
-    capabilities are described. Its log goes into `folder`.
+    that does not know hello declares nothing; one that breaks, or does not answer within `within_s`
+    seconds, is `broken`, unless capabilities are described. Its log goes into `folder`.
 
     Raises:
         BadTarget: The description has no capabilities, and the answer has none that can be used.
@@ -93,7 +93,7 @@ def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
     Its log goes into `folder`, which is made.
 
     Raises:
-        AdapterError: It does not start, ends before it answers, or does not answer in time.
+        AdapterError: It does not start, ends before it answers, or takes over `within_s` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     program = LineProgram(command, log=folder / "loader.log")

@@ -95,12 +95,13 @@ class Loader(Protocol):
     ) -> Loaded:
         """Load these servers, in the form of schemas/LOADER.md, and wait for the answer.
 
-        After `deadline_s` seconds the result is `hung`; if the loader fails, `broke`. Raises
-        AdapterError if it cannot load at all.
+        The loader is asked to try each server at most `max_attempts` times, with a first pause of
+        `base_backoff_s` seconds. After `deadline_s` seconds the result is `hung`; if the loader
+        fails, `broke`. Raises AdapterError if it cannot load at all.
         """
 
     def stop(self, patience_s: float = END_S) -> None:
-        """End it; a load in progress is cancelled."""
+        """End it, giving it that many seconds to end by itself; a load in progress is cancelled."""
 
 
 class BadAnswer(ValueError):
@@ -112,12 +113,15 @@ class Failed(Exception):
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """Return the request for a load; `members` are its other members, such as `max_attempts`."""
+    """Return the request for a load with the id `number`, in the form of schemas/LOADER.md.
+
+    `members` are its other members, for example `max_attempts`.
+    """
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
 def read_answer(line: bytes, number: int) -> LoadAnswer:
-    """Read the answer to that load from a line.
+    """Read the answer to the load whose id is `number` from a line.
 
     Raises:
         BadAnswer: The line is not an answer to it, or has more than 50,000 values.
@@ -207,7 +211,10 @@ class LoaderProgram:
             return loaded
 
     def stop(self, patience_s: float = END_S) -> None:
-        """If it runs, close its standard input and end its process group that much later."""
+        """Close the program's standard input, wait up to that many seconds, then end its group.
+
+        Nothing if it does not run; the next load starts it again.
+        """
         program, self._program = self._program, None
         if program is not None:
             program.finish(patience_s)

@@ -148,7 +148,8 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
     """Return how an attempt that meets this behaviour may be classified.
 
     If it meets the notification of the handshake a client may go on, so `available` is allowed too.
-    A failure of a later page may have any class of failure. `reads` None: no signatures.
+    A failure of a later page may have any class of failure. `timeout_s`: the server's timeout,
+    beyond which an answer is late. `reads` None: no signatures.
     """
     signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
     if behaviour.on == LATER_PAGE and not signal.classes & AVAILABLE:

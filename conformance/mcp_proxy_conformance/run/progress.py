@@ -149,7 +149,8 @@ class Progress:
     def _doing(self, *, is_brief: bool = False) -> str:
         """Return what the run waits for, or the check or number of checks that run; else "".
 
-        Before checks are collected it is a sentence on that.
+        Before checks are collected it is a sentence on that. A wait with a time has fewer words if
+        `is_brief`.
         """
         if (waiting := waiting_in(self._thread)) is not None:
             return sentence(waiting, is_brief=is_brief)

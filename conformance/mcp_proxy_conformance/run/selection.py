@@ -94,7 +94,10 @@ def left_out(items: list[pytest.Item], run: RunSession) -> bool:
 
 
 def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
-    """Return the predicates of the options that are used: a check runs if all of them hold."""
+    """Return the predicates of the options that are used: a check runs if all of them hold.
+
+    Empty without such an option, so that every check runs.
+    """
     selection = run.request.selection
     choices: list[Callable[[pytest.Item], bool]] = []
     if checks := selection.checks:

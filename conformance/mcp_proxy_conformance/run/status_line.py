@@ -55,7 +55,7 @@ def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str
     """Return the status in one line of at most that many columns, coloured if `colour`.
 
     A bar is shown from 70 columns on; what the run does is abbreviated or left out for want of
-    room.
+    room. With `ascii_only`, bar and mark of an abbreviation are ASCII.
     """
     more = "..." if ascii_only else "…"
     marks = _marks(status)
@@ -116,7 +116,10 @@ def _bar(part: float, columns: int, *, ascii_only: bool) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return minutes and seconds like 1:05; from an hour on, hours, minutes and seconds."""
+    """Return minutes and seconds like 1:05; from an hour on, hours, minutes and seconds.
+
+    A fraction of a second is cut off.
+    """
     whole = int(seconds)
     hours, minutes = whole // HOUR, whole % HOUR // MINUTE
     return (

@@ -65,7 +65,10 @@ class Subject:
         raise NotImplementedError
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start ahead the targets of these checks, in their order; by default nothing."""
+        """Start ahead the targets of these checks, in their order; by default nothing.
+
+        `partial_run`: whether only some checks of the profile are run.
+        """
 
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
         """Return the places that lack no capability or option, in their order."""

@@ -33,7 +33,7 @@ def on_the_reference(
     orders: Sequence[str] = (),
     alone: Sequence[Check] = (),
 ) -> Document:
-    """Run trials on changed references; return the document of the selftest.
+    """Run trials on changed references, `jobs` at a time; return the document of the selftest.
 
     `on_row` is called with each finished row, its number and their total, to show progress. Each
     check must kill the mutant it is listed with, if that is tried; with `whole` nothing was left
@@ -67,9 +67,10 @@ def in_front_of(
     full: bool,
     jobs: int,
 ) -> Document:
-    """Try a user's target, then wire mutants in front of it; return the document.
+    """Try a user's target, then wire mutants in front of it, `jobs` at a time; return the document.
 
-    Mutants that the target has nothing to show for get a row without being run.
+    `make` makes a fresh target. Mutants that the target has nothing to show for get a row without
+    being run. With `full` all checks are tried on each mutant, not only those of its clauses.
 
     Raises:
         NotTried: The target as it is could not be tried.

@@ -23,7 +23,8 @@ class Duel:
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
     """Run each check alone on its mutants, until it kills one, in forked processes.
 
-    Yield (its name, the first mutant killed or ""), as they end.
+    `at_once` of them run at a time. Yield (name of the check, the first mutant killed or ""), as
+    they end.
     """
 
     def work(duel: Duel) -> str:

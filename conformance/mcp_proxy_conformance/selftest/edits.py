@@ -171,7 +171,10 @@ def servers(x: WireExchange, answer: Document) -> list[Entry]:
 
 
 def counted(change: Callable[[WireExchange, Document], Json]) -> Edit:
-    """Return an edit that replaces every counts block in listings and views of one server."""
+    """Return an edit that replaces every counts block in listings and views of one server.
+
+    `change` gets a copy of the block and returns the new one; entries without a block stay.
+    """
 
     def edit(x: WireExchange, entry: Entry) -> None:
         """Replace the counts block of a server's entry, if it has one."""

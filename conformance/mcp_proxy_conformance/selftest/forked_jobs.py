@@ -41,7 +41,7 @@ def forked(
     at_once: int = 2,
     limit_s: float = 120.0,
 ) -> Iterator[JobOutcome[Job, Done]]:
-    """Run each job in a forked process, `at_once` at a time; yield outcomes as they end.
+    """Run `work` on each job in a forked process, `at_once` at a time; yield outcomes as they end.
 
     A job that fails or takes longer than `limit_s` has an outcome with the reason; nothing is
     raised. Each process has a folder in `folder` for its output. The caller must run no thread: a

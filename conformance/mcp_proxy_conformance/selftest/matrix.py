@@ -106,7 +106,7 @@ class Trial:
 def rows(
     trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2
 ) -> Iterator[MatrixRow]:
-    """Run each trial in a forked process; yield its row when it is done.
+    """Run each trial in a forked process, `at_once` at a time; yield its row when it is done.
 
     A mutant is tried with the checks of its clauses until one kills it, with `full` with all
     checks. A mutant of the reference that survives the former is tried with all checks too.

@@ -54,7 +54,10 @@ class Without:
         return access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock in the target; do nothing if it is of a removed kind."""
+        """Set the lock in the target; do nothing if it is of a removed kind.
+
+        Return the new access, None if it stays the same.
+        """
         if kind in self._kinds:
             return None
         access: Access | None = self._adapter.lock(kind, server, tools)
@@ -63,7 +66,7 @@ class Without:
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
         """Remove the lock in the target; do nothing if it is of a removed kind.
 
-        Approvals are always passed on.
+        Approvals are always passed on. Return the new access, None if it stays the same.
         """
         if kind in self._kinds and kind != "approval":
             return None

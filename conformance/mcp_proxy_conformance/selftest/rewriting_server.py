@@ -193,7 +193,7 @@ def _handler(
             self.way.close()
 
         def do_POST(self) -> None:
-            """Pass the request on."""
+            """Pass the request on, or answer it as the mutant does; GET and DELETE too."""
             self._pass()
 
         do_DELETE = do_GET = do_POST  # noqa: N815

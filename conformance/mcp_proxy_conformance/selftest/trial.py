@@ -67,9 +67,9 @@ def trial(
 ) -> RunRequest:
     """Return the run request of a trial; failures are not confirmed unless `confirm`.
 
-    By default laws of proxies are tried on their fixed worlds only, none is generated; loads are
-    generated as usual. No file excuses a failure, and a target that stops answering does not end
-    the trial.
+    `examples`: how many worlds or loads are generated for laws; None is none for a proxy, whose
+    fixed worlds are tried, and as usual for a loader. No file excuses a failure, and a target that
+    stops answering does not end the trial.
     """
     if examples is None and not isinstance(target, LoaderTarget):
         examples = 0

@@ -94,7 +94,10 @@ def _python(folder: Path) -> Path:
 
 
 def _make(folder: Path, requirement: str) -> None:
-    """Make a virtual environment in the folder and install the requirement by its pip."""
+    """Make a virtual environment in the folder and install the requirement by its pip.
+
+    Raises NotInstalled if either fails or takes more than 600 s.
+    """
     _run((sys.executable, "-I", "-m", "venv", str(folder)), requirement)
     pip = (str(_python(folder)), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
     _run((*pip, "install", "--quiet", requirement), requirement)

@@ -211,7 +211,7 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
 def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
     """Return a case that loads these servers, heals them, and loads again, without controls.
 
-    It has the outcomes allowed before and after; its id is a digest.
+    It has the outcomes allowed before and after, with at most `most` attempts; its id is a digest.
     """
     given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
@@ -236,8 +236,8 @@ def once(case: LoadCase) -> LoadCase:
 def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return the outcome that a case expects of a server: what the source allows for its script.
 
-    If the source leaves a behaviour of it open, every failure and any tools are allowed too.
-    Attempts are None where they cannot be counted.
+    `most`: the bound of attempts. If the source leaves a behaviour of it open, every failure and
+    any tools are allowed too. Attempts are None where they cannot be counted.
     """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)

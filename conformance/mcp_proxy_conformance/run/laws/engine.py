@@ -204,9 +204,9 @@ class Laws(Generic[E]):
         return sorted(found, key=lambda trial: self._examples.size(trial.example))
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the smallest breaking example's findings, unconfirmed; write it.
+        """Return the findings of the first of these trials, unconfirmed; write it as a case.
 
-        Empty if no example breaks the law.
+        They are given smallest first. Empty without any: no example breaks the law.
         """
         for trial in wrong:
             evidence = tuple(self._examples.written(law, trial, in_time=False))
@@ -214,7 +214,7 @@ class Laws(Generic[E]):
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Confirm at most four breaking examples, smallest first, and shrink them.
+        """Confirm at most four of these breaking trials, given smallest first, and shrink them.
 
         After the first confirmed one only those that break further clauses are looked at, and only
         laws about one server shrink them too. What no repetition showed is `unsteady`, unless

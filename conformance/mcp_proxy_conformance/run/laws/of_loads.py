@@ -146,7 +146,7 @@ class GeneratedLoads(Examples[LoadCase]):
         """Write one load that shows the breach as a case of its clauses, in the folder `laws`.
 
         Return it in words, and how to run it again. Except for the law `clears` it is a single load
-        without a repetition.
+        without a repetition. The case is not tried, whatever `in_time` is.
         """
         del in_time
         clauses = tuple(

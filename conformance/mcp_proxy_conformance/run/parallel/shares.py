@@ -104,7 +104,10 @@ def shares_in(folder: Path) -> dict[str, Share]:
 
 
 def _content(path: Path) -> bytes:
-    """Return the bytes of a share's file; if it is gone, those under its name when whole."""
+    """Return the bytes of a share's file; if it is gone, those under its name when whole.
+
+    Raises FileNotFoundError if there is neither.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -137,7 +137,10 @@ class DrivenLoader(Subject):
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Keep the settings, and the only case of the target if it has one; load nothing yet."""
+        """Keep the settings, and the only case of the target if it has one; load nothing yet.
+
+        `confirm`: whether failures and hangs are confirmed by second loads.
+        """
         self.target = target
         own = target.case
         self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
@@ -187,8 +190,8 @@ class DrivenLoader(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Note all loads that checks will ask for; the probe begins them.
 
-        Controls are loaded first, unless partial; generated loads last, if a check of laws is among
-        them.
+        Controls are loaded first, unless only some checks are run (`partial_run`); generated loads
+        last, if a check of laws is among them.
         """
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)

@@ -100,7 +100,7 @@ class DrivenProxy(Subject):
         confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
         seed: int = 0, own: tuple[Case, World] | None = None,
     ) -> None:  # fmt: skip
-        """Keep the settings; start nothing yet."""
+        """Keep the settings, which the class describes; start nothing yet."""
         self.target, self.scratch = target, scratch
         self.own_case = OwnCase(*own) if own is not None else None
         self._out, self._clauses = out, clauses
@@ -147,8 +147,9 @@ class DrivenProxy(Subject):
     def probe(self) -> Probed:
         """Start a small world, look for the feature, note server and wire, and end the target.
 
-        The run is stopped if the target does not start or answer, is wrongly declared, or lacks the
-        feature; a misshapen answer is left to the checks.
+        The result stops the run if the target does not start or answer, is wrongly declared, or
+        lacks the feature in a clause of the profile, which is a violation; a misshapen answer is
+        left to the checks. Nothing is raised for these.
         """
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
@@ -193,7 +194,8 @@ class DrivenProxy(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Count the applicable checks of each place, and start the first targets ahead.
 
-        With at most three checks of laws, worlds are played for each law by itself.
+        With at most three checks of laws, worlds are played for each law by itself. A partial run
+        is planned like a whole one.
         """
         del partial_run
         self._few = sum(place.name == GENERATED.id for place in places) <= FEW

@@ -23,10 +23,10 @@ MEANING = {
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
-    """Return the page of all requirements, or of one requirement or clause, in a profile if given.
+    """Return the page of all requirements, or of the requirement or clause of the id `wanted`.
 
-    Its parts are totals, contents, profiles, requirements, interpretations and cases; equal data
-    give equal bytes.
+    With `within` it has only what that profile judges. Its parts are totals, contents, profiles,
+    requirements, interpretations and cases; equal data give equal bytes.
 
     Raises:
         UnknownClause: No requirement or clause has that id.

@@ -97,9 +97,9 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
 
 
 def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
-    """Return the clauses of a requirement that the id and the profile select.
+    """Return the clauses of a requirement that the id `wanted` (its own, or a clause's) selects.
 
-    An empty id and no profile select all.
+    An empty id selects all. With `within`, only those of that profile.
     """
     return tuple(
         clause

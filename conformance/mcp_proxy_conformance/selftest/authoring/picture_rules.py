@@ -67,7 +67,10 @@ def _names(
 
 
 def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFinding]:
-    """Yield findings on profiles that do not exist, and their required clauses without a place."""
+    """Yield a finding for each profile of the picture that does not exist.
+
+    Also for each required clause of the others that has no place in the picture.
+    """
     clauses = known.catalogue.clauses
     for name in grid.profiles:
         at: Place = ("profiles", name)
