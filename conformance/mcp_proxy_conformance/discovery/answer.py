@@ -292,7 +292,7 @@ def as_json(value: Any) -> str:
 
 
 def _expect_short(*names: str) -> None:
-    """Raise ProtocolFault for a name longer than LONGEST_NAME: texts are searched for names."""
+    """Raise ProtocolFault for a name of over 10,000 characters: texts are searched for names."""
     for name in names:
         if len(name) > LONGEST_NAME:
             most = f"names of at most {LONGEST_NAME} characters"
@@ -304,7 +304,7 @@ def _expect_short(*names: str) -> None:
 def _body(reply: ToolReply) -> dict[str, Any] | None:
     """Return the JSON document of an answer, further texts in it under BESIDE; None for an error.
 
-    Misshapen when the text is not a JSON object, or one that nests more than DEEPEST levels deep.
+    Misshapen when the text is not a JSON object, or one that nests more than 200 levels deep.
     """
     if reply.error is not None or reply.is_error:
         return None

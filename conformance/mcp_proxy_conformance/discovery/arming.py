@@ -202,10 +202,11 @@ class Prover:
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Record which tools an answer lists for its query, before earlier ones, and new entries.
+        """Record the tools that an answer lists for its query, and the entries of new ones.
 
-        An unlocked tool may be listed only after a delay (interpretation back-without-refresh):
-        that it is not listed yet does not make it irrelevant.
+        They stand ahead of those recorded before. An unlocked tool may be listed only after a delay
+        (interpretation back-without-refresh): that it is not listed yet does not make it
+        irrelevant.
         """
         listed = answer.callables()
         before = self.armed.shown.get(query, ())
@@ -411,7 +412,7 @@ class Stepper:
 
         A target may ignore a refresh, and pass on calls of tools that it does not know yet, or see
         no change in a schema. It gets ten times as long as the slowest refresh that it followed,
-        from FOLLOWS_S to the ready time; once one was not followed, no other is waited for.
+        from 3 s to the ready time; once one was not followed, no other is waited for.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted

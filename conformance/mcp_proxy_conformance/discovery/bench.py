@@ -308,10 +308,10 @@ class Bench:
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll until a call is refused, which proves a lock.
+        """Poll, up to the enforce time, until a call is refused; return whether one was.
 
-        Return whether one was in the enforce time. In both cases the settle time starts again:
-        later claims have it from now on.
+        That proves a lock. In both cases the settle time starts again: later claims have it from
+        now on.
         """
         wait = Lock(tool=str(key), within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, lambda hit: not hit)
@@ -319,10 +319,10 @@ class Bench:
         return not reached
 
     def reached(self, key: ToolKey) -> bool:
-        """Poll until a call reaches its upstream, which proves an unlock; return whether one did.
+        """Poll, up to the enforce time, until a call reaches its upstream; return whether one did.
 
-        It has the enforce time. In both cases the settle time starts again: later claims have it
-        from now on.
+        That proves an unlock. In both cases the settle time starts again: later claims have it from
+        now on.
         """
         wait = Tools(server=key.server, within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, bool)

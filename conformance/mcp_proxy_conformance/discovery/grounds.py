@@ -64,9 +64,10 @@ def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool 
 def compare_places(
     compared: Comparison, key: ToolKey, state: ToolState, places: Iterable[str]
 ) -> None:
-    """Compare where flagged answers have a tool with the places that its locks allow, in order.
+    """Compare where flagged answers have a tool with the places that its locks allow.
 
-    `places` are the statuses seen, `callable` or `absent`; each is recorded in `compared`.
+    `places` are the statuses seen, `callable` or `absent`; each comparison is added to `compared`,
+    in alphabetical order.
     """
     for place in sorted(places):
         compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),

@@ -59,6 +59,8 @@ class Missing:
 def missing(started: Started) -> Missing | None:
     """Return why a target started on `WORLD` cannot be checked; None when it can.
 
+    `violated` of the result says whether that is a breach, or a wrong declaration.
+
     Every name of its surface is looked for: the tools and arguments in tools/list, the members in
     answers. A member that came under another name only is an error in the declaration, never a
     breach.

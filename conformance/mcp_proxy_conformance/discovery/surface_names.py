@@ -281,7 +281,8 @@ class Sightings:
     def _see(self, what: str, body: Body) -> None:
         """Record whether a member came under its declared name, or plainly under another.
 
-        The declared one counts even with an unlike value, unless another is plainly it.
+        `what` names the member in the surface. The declared one counts even with an unlike value,
+        unless another is plainly it.
         """
         beside = OF_ANSWERS if what in OF_ANSWERS else (what,)
         taken = {getattr(self.members, each) for each in beside}
@@ -293,7 +294,10 @@ class Sightings:
             self.instead.setdefault(what, (others[0], body[others[0]]))
 
     def _see_servers(self, what: str, body: Body, server: str) -> None:
-        """Record under which name the value came that mentions that server."""
+        """Record under which name the value came that mentions that server.
+
+        `what` is `servers` for a listing, `inspected` for the view of one server.
+        """
 
         def is_of(value: Any) -> bool:
             """Whether the value or an item of it names the server; false for a list of tools."""

@@ -290,8 +290,8 @@ def _fill(
 ) -> bool:
     """Read the response into `body`, and its events unless `until` is None.
 
-    Return whether it was read to its end. Once `until` has accepted an event, the stream has
-    `GRACE` seconds to end; one that breaks off earlier is no error if it can be resumed.
+    Return whether it was read to its end. Once `until` has accepted an event, the stream has 0.05 s
+    to end; one that breaks off earlier is no error if it can be resumed.
     """
     while True:
         try:

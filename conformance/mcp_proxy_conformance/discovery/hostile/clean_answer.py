@@ -33,7 +33,7 @@ TRACE = re.compile(
 def uncleanly(
     bench: Bench, asks: Mapping[str, Callable[[], object]], works: Callable[[], bool]
 ) -> dict[tuple[str, str], str]:
-    """Send each hostile request in turn; return the faults of the answers.
+    """Send each hostile request in turn; return the faults of the answers, none if all are clean.
 
     Keys are the request's name and where the fault is: in the answer, the connection, a stack
     trace, or the next ordinary call, which `works` makes. Values are a text of it. A refusal by

@@ -106,7 +106,8 @@ def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
 def kept(look: Look, findings: Findings) -> None:
     """Law: being listed and being refused changes no lock: statuses stay, and callable tools too.
 
-    A status is asked for before and after a call, up to twice; three callable tools are called.
+    A status is asked for before and after a call, up to twice; up to three callable tools are
+    called, and must be reached.
     """
     before = {key: exchange.answer.status(key) for key in look.keys
               if (exchange := look.own(key)) and exchange.answer.error is None

@@ -116,7 +116,8 @@ class Look:
     def keys(self) -> list[ToolKey]:
         """The locked tools that laws look at: one for each server and combination of locks.
 
-        Twelve at most; of several with equal locks on one server another one in each look.
+        Twelve at most; of several with equal locks on one server another one in each look. The
+        first tool of each combination is always among them.
         """
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
@@ -223,9 +224,9 @@ class Look:
     def same(
         self, exchange: DiscoveryExchange, *, flag: Any, limit: Any = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the same request with another flag, and limit if one is given.
+        """Return the exchange of the same request with another flag.
 
-        None on an error or a misshapen answer.
+        A given `limit` is sent in the place of its own. None on an error or a misshapen answer.
         """
         wanted = exchange.limit if limit is None else limit
         query = exchange.request.query or ""

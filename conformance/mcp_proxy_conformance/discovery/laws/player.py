@@ -121,7 +121,7 @@ class Player:
         return self._played
 
     def _is_young(self) -> bool:
-        """Whether more than LEAVES_S seconds of the target's lifetime are left."""
+        """Whether more than 6 s of the target's lifetime are left."""
         age = time.monotonic() - self._started.started_at
         return age < self._started.target.lasts_s - LEAVES_S
 

@@ -121,8 +121,8 @@ def listings(look: Look, findings: Findings) -> None:
 def inspections(look: Look, findings: Findings) -> None:
     """Law: the view of a server that an agent's listing leaves out shows no count and no tool.
 
-    Up to two servers that count something for the administrator are viewed by each agent. Not
-    applicable where such views are not declared.
+    Up to two servers that count something for the administrator are viewed by each agent whose
+    listing shows no server beyond its scope. Not applicable where such views are not declared.
     """
     counted = look.bench.list()
     for agent in look.narrow:
@@ -187,10 +187,10 @@ def bytes_kept(look: Look, findings: Findings) -> None:
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
-    """Keep the narrow ones' answers of now in the look's memory, for `unmoved` and `bytes_kept`.
+    """Keep answers of now to these agents, if narrow, in the look's memory.
 
-    The next steps are beyond the scope of each. Bytes that two equal requests do not share are not
-    kept.
+    They are for `unmoved` and `bytes_kept`: the next steps are beyond the scope of each. Bytes that
+    two equal requests do not share are not kept.
     """
     own, exact = [], []
     for agent in set(agents) & set(look.narrow):

@@ -52,7 +52,8 @@ def revealed(look: Look, findings: Findings) -> None:
 def by_group(look: Look, findings: Findings) -> None:
     """Law: a word of the description alone finds a locked tool if it found it while callable.
 
-    Judged are tools locked by config or by the user alone, in answers with room for another.
+    Judged are tools locked by config or by the user alone, whose name no other server has, in
+    answers with room for another.
     """
     most = max((len(exchange.answer.disabled) for exchange in look.every(True)), default=0)
     for exchange in look.requests(True):

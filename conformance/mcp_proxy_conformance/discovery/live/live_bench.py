@@ -191,7 +191,10 @@ class LiveBench:
         return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
-        """Return readable answers with the flag true, or others; inconclusive if under three."""
+        """Return calls and readable answers with the flag true, or others.
+
+        Inconclusive under three.
+        """
         looks = [look for look in self.survey.looks() if look.flagged == flagged]
         answers = [
             (look, look.answer) for look in looks if look.answer and look.answer.error is None

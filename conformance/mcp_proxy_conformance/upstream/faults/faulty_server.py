@@ -100,7 +100,7 @@ class FaultyServer:
     def connection(self) -> dict[str, Any]:
         """Return the connection to hand to a loader: id, timeout; URL and headers, or a command.
 
-        A malformed one has its own members besides.
+        A malformed one has its own members besides id and timeout, or in their place.
         """
         members = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
         match self.whole:

@@ -66,7 +66,10 @@ class ServerLog:
         self._dropped = 0
 
     def connected(self, connection: int, *, attempt: int, played: str) -> None:
-        """Log a connection that no request will follow."""
+        """Log a connection that no request will follow.
+
+        `connection` and `attempt` count from 1; `played` is the word of the script.
+        """
         self._add(
             Seen(
                 at=time.monotonic(),
@@ -87,7 +90,10 @@ class ServerLog:
         played: str,
         status: int | None,
     ) -> None:
-        """Log a request, its texts cut at 1000 characters, and its reply's behaviour and status."""
+        """Log a request, its texts cut at 1000 characters, and its reply's behaviour and status.
+
+        `attempt` is 0 if it belongs to none; `played` is the word of the script.
+        """
         self._add(
             Seen(
                 at=time.monotonic(),
@@ -119,7 +125,7 @@ class ServerLog:
             return self._dropped
 
     def _add(self, entry: Seen) -> None:
-        """Keep an entry, or count it as dropped once `MOST` entries are kept."""
+        """Keep an entry, or count it as dropped once 500 entries are kept."""
         with self._lock:
             if len(self._entries) < MOST:
                 self._entries.append(entry)
@@ -128,5 +134,5 @@ class ServerLog:
 
 
 def _short(text: _Text) -> _Text:
-    """Return the first `LONGEST` characters of a text; None stays None."""
+    """Return the first 1000 characters of a text; None stays None."""
     return text[:LONGEST] if isinstance(text, str) else text
