@@ -115,7 +115,7 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
 
 
 def most_matches(bench: Bench, query: str) -> int | None:
-    """Return how many locked tools within scope may match a query, None if that is unknown.
+    """Return how many locked tools within scope may match a query, None if it ever listed 100.
 
     These are the tools that the query found while they were callable, or is meant to find, and all
     withheld ones, which may be listed whatever the query is.

@@ -55,7 +55,7 @@ def kind_of(value: Any) -> str:
 
 
 def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
-    """Encode a request from a method and any encoded params; a notification without an id."""
+    """Encode a request from a method and any encoded params; a notification if the id is None."""
     members = [b'"jsonrpc":"2.0"']
     if request_id is not None:
         members.append(b'"id":%d' % request_id)

@@ -171,7 +171,10 @@ class LiveBench:
         return self.survey.listings
 
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
-        """Return every breach of a schema in an answer, by its request."""
+        """Return every breach of a schema in an answer.
+
+        Its path begins with the request in words.
+        """
         of = [(look.label, look.answer.findings) for look in self.survey.looks() if look.answer]
         of += [("listing of servers", listing.findings) for listing in self.survey.listings]
         of += [(f"view of {name}", view.findings) for name, view in self.survey.inspected.items()]

@@ -164,9 +164,10 @@ class Talk:
     def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
         """Make one discovery call; an answer that cannot be read is returned as its fault.
 
-        Forms: the flag absent (A), false (F), true (T), or true with the widest limit (W), in which
-        `limit` is ignored. An answer too large to be read is counted in the budget. Raises
-        Unreachable without an answer, OverBudget when nothing more may be sent.
+        A refusal is an answer with `error`. Forms: the flag absent (A), false (F), true (T), or
+        true with the widest limit (W), in which `limit` is ignored. An answer too large to be read
+        is counted in the budget. Raises Unreachable without an answer, OverBudget when nothing more
+        may be sent.
         """
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
