@@ -24,8 +24,9 @@ def command_line(
 ) -> tuple[str, str]:
     """Return the current command line without selection, cut in two where `--check NAME` belongs.
 
-    The report puts it together again with a name, to reproduce one failure.
-    `hidden` takes credentials out of words.
+    Both parts are quoted for a shell; the second is `--` and the arguments, or empty. The report
+    puts it together again with a name, to reproduce one failure. `hidden` takes credentials out of
+    words.
     """
     before, after = [PROGRAM], list[str]()
     for level in _from_the_top(context):

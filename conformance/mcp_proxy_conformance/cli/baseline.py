@@ -111,7 +111,8 @@ def record_(
 def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind) -> Recording:
     """Describe the target by the options, record it in the scratch folder, and close it.
 
-    Raises BadTarget.
+    Raises BadTarget, and the errors of recording: AdapterError, Unreachable, ProtocolFault,
+    Inconclusive, Misshapen.
     """
     kind, file = target_meant(kind, options["target_file"])
     described = describe(

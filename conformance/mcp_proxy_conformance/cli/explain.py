@@ -100,9 +100,9 @@ def _explanation(wanted: str, within: Profile | None, form: str) -> str:
 
 
 def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
-    """Yield the lines on the wanted requirements and clauses.
+    """Yield the lines on the wanted requirements and clauses; "" is all requirements.
 
-    A clause alone, without its requirement.
+    A clause alone, without its requirement. Raises UnknownClause.
     """
     for number, row in enumerate(requirements(wanted, within)):
         if row.id == wanted or not wanted:

@@ -55,7 +55,9 @@ class Job:
         )
 
     def tell(self, code: int, report: Report | None, out: Path) -> str:
-        """Append summary and outputs to the job's files; return the annotations to print.
+        """Append summary and outputs to the job's files, if any; return the annotations to print.
+
+        They are empty outside of GitHub; without a report there is one, with the exit code.
 
         Raises:
             OSError: A file of the job cannot be written.

@@ -79,9 +79,10 @@ class Complaining(LazyGroup):
     """A group that reports usage errors, its subcommands' too, in one sentence."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line and exit: 130 if interrupted, 2 if output cannot be written.
+        """Run the command line and exit with its code: 130 if interrupted.
 
-        Closed standard streams are replaced.
+        A usage error is printed and exits with 2, as does output that cannot be written. Closed
+        standard streams are replaced.
         """
         kwargs["standalone_mode"] = False
         for name in ("stdout", "stderr"):

@@ -63,7 +63,7 @@ def _to_choose(report: Path, before: str) -> str:
     """Return, as TOML comments to append to `before`, the texts that a report did not recognise.
 
     Empty if there are none, or if `before` ends with them. Without their table's header if `before`
-    ends in that table.
+    ends in that table. Raises BadReport.
     """
     lines = pins(read_report(report))
     if TABLE.findall(before)[-1:] == ["pins"]:

@@ -113,7 +113,7 @@ def _resolved(path: Path | None) -> Path | None:
 
 
 def selection_of(options: dict[str, Any]) -> Selection:
-    """Return the Selection that --check, --only and --fail-fast describe."""
+    """Return the Selection that --check, --only, --quick and --fail-fast describe."""
     return Selection(
         checks=tuple(options["check"]),
         only=tuple(options["only"]),

@@ -280,9 +280,9 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
 
 
 def _file_here(kind: str | None, here: str) -> Path | None:
-    """Return the target file found here; None if it describes another kind, or for `reference`.
+    """Return the target file found here, and print that it is used, to standard error.
 
-    Say which of the first two it is.
+    None, with a line that says so, if it describes another kind than `kind`; None for `reference`.
     """
     from mcp_proxy_conformance.targets.description import kind_in  # noqa: PLC0415
 

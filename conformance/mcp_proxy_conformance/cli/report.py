@@ -98,7 +98,7 @@ def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: P
 
 
 def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
-    """Return the one file's report in the wanted format.
+    """Return the one file's report in the wanted format; raises BadReport.
 
     Exit with 2 unless there are one file and a format.
     """
@@ -110,7 +110,10 @@ def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
 
 
 def _compared(files: tuple[Path, ...], wanted: str) -> str:
-    """Return the files' reports side by side; exit with 2 for less than two, or another format."""
+    """Return the files' reports side by side; raises BadReport.
+
+    Exit with 2 for less than two files, or a format that cannot show several.
+    """
     if len(files) < 2:  # noqa: PLR2004 - one has nothing to be compared with
         _stop("--compare needs several reports; name two files or more")
     if wanted not in COMPARED:

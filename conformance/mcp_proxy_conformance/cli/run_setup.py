@@ -30,7 +30,8 @@ MOST = 8
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
     """Return the known failures of a run; if unusable, print why and return the exit code.
 
-    That is 2 for a malformed file, 5 for a stale entry.
+    That is 2 for a malformed file, 5 for a stale entry. None is the default file of the working
+    folder; without it there are none.
     """
     try:
         return read_named(file)
@@ -61,8 +62,10 @@ def softened(report: Report, fail_on: str) -> int:
 def alone_in(out: Path) -> Iterator[None]:
     """Make the folder and lock it against other runs during the block.
 
+    Where the system has no such locks, it is not locked.
+
     Raises:
-        BadTarget: Another run writes into it.
+        BadTarget: Another run writes into it, or it cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -95,11 +98,11 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, for xdist; None to run in this process.
 
     It is that of -n or of the environment. By default a whole run has one for each processor, and
-    twice as many for other targets than the reference, which are mostly waited for; a run of
-    chosen checks, a loader and an endpoint have none. The default is at most eight, and 1 is None.
+    twice as many for other targets than the reference, which are mostly waited for; a run of chosen
+    checks, a loader and an endpoint have none. The default is at most eight, and 1 is None.
 
     Raises:
-        BadTarget: The number in the environment is none.
+        BadTarget: That of the environment is neither a number from 1 to 9999 nor `auto`.
     """
     number: str | None = run["processes"]
     chosen = any(run[name] for name in ("check", "case", "only", "quick"))

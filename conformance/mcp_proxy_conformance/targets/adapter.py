@@ -106,31 +106,61 @@ class Adapter(Protocol):
     """
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target with the world's servers, lists and agents, its state in `folder`."""
+        """Start the target with the world's servers, lists and agents, its state in `folder`.
+
+        Return, once it runs, how it is reached; `upstreams` has the address of each server. Raises
+        TargetNotStarted or AdapterError.
+        """
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock of that kind on tools, or on the whole server (quarantine, server)."""
+        """Set a lock of that kind on tools, or on the whole server (quarantine, server).
+
+        Return the new access, None if it has not changed: the lock is accepted, but may not show
+        yet. Raises Refused, Unsupported or AdapterError.
+        """
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove a lock; kind approval approves the tools."""
+        """Remove a lock, which may still show for a while; kind approval approves the tools.
+
+        Return the new access, None if it has not changed. Raises Refused, Unsupported or
+        AdapterError.
+        """
 
     def restart(self) -> Access | None:
-        """End the target and start it again with the same state."""
+        """End the target and start it again with the same state.
+
+        Return the new access, None if it has not changed. Raises Refused, Unsupported or
+        AdapterError.
+        """
 
     def refresh(self, server: str) -> Access | None:
-        """Make the target list an upstream server's tools again."""
+        """Make the target list an upstream server's tools again, which may come later.
+
+        Return the new access, None if it has not changed. Raises Refused, Unsupported or
+        AdapterError.
+        """
 
     def counter(self) -> int:
-        """Return the target's count of requests that set the flag `include_disabled`."""
+        """Return the target's count of requests that set the flag `include_disabled`.
+
+        Raises Refused, Unsupported or AdapterError.
+        """
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Make the target unable to determine why these tools are locked, or restore it."""
+        """Make the target unable to determine why these tools are locked; restore it unless `on`.
+
+        Return the new access, None if it has not changed. Raises Refused, Unsupported or
+        AdapterError.
+        """
 
     def alive(self) -> bool:
-        """Whether the target still runs."""
+        """Whether the target, or the program that drives it, still runs; False before `start`."""
 
     def log(self) -> str:
-        """Return the tail of the target's own log."""
+        """Return the tail of the log of the target, or of the program that drives it.
+
+        It is empty before `start`.
+        """
 
     def stop(self) -> None:
         """End the target and all its children; never raises."""

@@ -61,7 +61,8 @@ class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def fault_of(access: AdapterOk) -> str | None:
     """Return why the access in an answer is unusable, and the repair; None if it is usable.
 
-    Its URL, the headers of administrator and agents, and the stdio command line are tried.
+    The first fault in the form of its URL, of the headers of administrator and agents, or of the
+    stdio command line; nothing is connected or run.
     """
     if access.url is not None:
         try:
@@ -145,7 +146,10 @@ class CommandAdapter:
     """Adapter that passes each operation to a program, as one line of JSON with one answer."""
 
     def __init__(self, command: Sequence[str], answer_s: float = ANSWER_S) -> None:
-        """Start nothing yet; `answer_s` is the timeout of an answer in seconds."""
+        """Start nothing yet; `answer_s` is the timeout of an answer in seconds.
+
+        Those to start and restart may take 60 s instead.
+        """
         self._command = tuple(command)
         self._answer_s = answer_s
         self._number = 0
@@ -184,25 +188,39 @@ class CommandAdapter:
         return self._access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Have the program set a lock; return the new access, None if unchanged."""
+        """Have the program set a lock; return the new access, None if unchanged.
+
+        Raises Refused; AdapterError for an error, a breach of the protocol or no answer in time.
+        """
         return self._moved(self._ask("lock", kind=kind, server=server, tools=list(tools)))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Have the program remove a lock, or approve tools; return the new access, if any."""
+        """Have the program remove a lock, or approve tools; return the new access, if any.
+
+        None if it is unchanged. Raises Refused; AdapterError for an error, a breach of the protocol
+        or no answer in time.
+        """
         return self._moved(self._ask("unlock", kind=kind, server=server, tools=list(tools)))
 
     def restart(self) -> Access | None:
-        """Have the program restart the target on the same state; return the new access, if any."""
+        """Have the program restart the target on the same state, within 60 s.
+
+        Return the new access, None if unchanged. Raises Refused, Unsupported or AdapterError.
+        """
         return self._moved(self._ask("restart", START_S))
 
     def refresh(self, server: str) -> Access | None:
-        """Have the program make the target list the server's tools again; return any new access."""
+        """Have the program make the target list the server's tools again.
+
+        Return the new access, None if unchanged. Raises Refused, Unsupported or AdapterError.
+        """
         return self._moved(self._ask("refresh", server=server))
 
     def counter(self) -> int:
         """Ask the program for the target's opt-in counter.
 
-        If its answer has no count, end it and raise AdapterError.
+        Raises Refused or Unsupported; AdapterError for an error or, after ending the program, for
+        an answer without a count.
         """
         count = self._ask("counter").count
         if count is None:
@@ -210,12 +228,18 @@ class CommandAdapter:
         return count
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Have the program make the reason of these tools' locks undeterminable, or restore it."""
+        """Have the program make the reason of these tools' locks undeterminable, or restore it.
+
+        Return the new access, None if unchanged. Raises Refused, Unsupported or AdapterError.
+        """
         members: dict[str, Any] = {"server": server, "tools": list(tools), "on": on}
         return self._moved(self._ask("indeterminate", **members))
 
     def alive(self) -> bool:
-        """Whether the adapter program was started and runs; it reports a target's end itself."""
+        """Whether the adapter program was started and runs.
+
+        Whether its target runs is not looked at: an adapter reports that itself, by an error.
+        """
         return self._program is not None and self._program.alive()
 
     def log(self) -> str:
@@ -223,19 +247,19 @@ class CommandAdapter:
         return self._program.tail() if self._program is not None else ""
 
     def stop(self) -> None:
-        """Close the program's standard input.
+        """Close the program's standard input, wait up to 5 s for its end, then end its group.
 
-        End its process group, the program too if it runs 5 s later. A program that broke the
-        protocol is not waited for.
+        A program that broke the protocol is not waited for; before `start` nothing happens.
         """
         if self._program is not None:
             self._program.finish(0.0 if self._broken else END_S)
 
     def _ask(self, op: str, within_s: float | None = None, **members: Any) -> AdapterOk:
-        """Send a request and return its answer's `ok`, within 30 s by default; one at a time.
+        """Send a request and return its answer's `ok`; requests of other threads wait meanwhile.
 
-        Raises Refused, Unsupported (of an optional operation), and AdapterError, at once after an
-        earlier breach of the protocol.
+        `within_s` is `answer_s` by default. Raises Refused, Unsupported (of an optional operation),
+        and AdapterError: for an error, no answer in time, a breach of the protocol, and at once
+        after it.
         """
         with self._talk:
             if self._broken:
@@ -262,7 +286,7 @@ class CommandAdapter:
     def _line(self, op: str, within_s: float) -> bytes:
         """Wait for the program's next line.
 
-        If none comes in time or it has ended, end it and raise.
+        If none comes in time or it has ended, end it and raise AdapterError.
         """
         assert self._program is not None
         try:
@@ -275,7 +299,8 @@ class CommandAdapter:
     def _read(self, op: str, line: bytes) -> AdapterAnswer:
         """Return the answer in a line; if it breaks the protocol, end the program and raise.
 
-        It must have one outcome, the id of the request, and a usable access.
+        It must have one outcome, the id of the request, and a usable access. The error is an
+        AdapterError.
         """
         try:
             answer = msgspec.json.decode(line, type=AdapterAnswer)

@@ -124,7 +124,10 @@ def description_of_loader(members: Mapping[str, Any], place: str) -> Description
 
 
 def completed(described: Description, declared: Description) -> Description:
-    """Return a loader's description with each member that it leaves out taken from `declared`."""
+    """Return a loader's description with what it leaves out taken from `declared`.
+
+    That is its name, version, capabilities, tool prefix and timeout signatures; nothing else.
+    """
     return msgspec.structs.replace(
         described,
         name=described.name or declared.name,
@@ -170,7 +173,8 @@ OPTIONS = (
 def _of_word(name: str, word: str) -> Any:
     """Return an environment variable's text as the value of that member; BadTarget if unusable.
 
-    Seconds become a number, a command the words of a shell, signatures lines, capabilities words.
+    Seconds become a number, a command the words of a shell, signatures lines, capabilities words;
+    other members stay texts.
     """
     if name.endswith("_s"):
         try:
@@ -223,7 +227,10 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _converted(members: dict[str, Any], place: str) -> Description:
-    """Return the members as a Description; BadTarget, with place and repair, for a bad one."""
+    """Return the members as a Description.
+
+    Raises BadTarget, with place and repair, for an unknown member or one of a wrong type.
+    """
     try:
         return msgspec.convert(members, Description)
     except msgspec.ValidationError as error:

@@ -73,9 +73,9 @@ class Knowledge:
 
 
 def knowledge_in(file: Path | None) -> Knowledge:
-    """Return what a target file says of a running endpoint, the usual for None; raises BadTarget.
+    """Return what a target file says of a running endpoint, the defaults for None.
 
-    A file without a surface has that of its kind.
+    A file without a surface has that of its kind. Raises BadTarget.
     """
     if file is None:
         return Knowledge()

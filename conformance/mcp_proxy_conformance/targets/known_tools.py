@@ -42,8 +42,8 @@ class Known:
     def _otherwise_spelt(self, listed: ToolKey) -> ToolKey:
         """Return the tool with the longest name in the listed one, or the listed one if none fits.
 
-        Of namesakes, the one whose server the rest of the name spells, else that of the server it
-        is listed with; if that has none either, the listed one.
+        Of several namesakes, the one whose server (the longest) the rest of the name spells, else
+        that of the server it is listed with; if that leaves none or several, the listed one.
         """
         fit = [key for key in self._keys if key.tool and key.tool in listed.tool]
         longest = max((len(key.tool) for key in fit), default=0)

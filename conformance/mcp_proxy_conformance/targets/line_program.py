@@ -48,9 +48,9 @@ class LineProgram(Process):
         return self._child.poll() is None
 
     def send(self, line: bytes) -> None:
-        """Write one line, with a line end.
+        """Write one line, with a line end; block while the program's input is full.
 
-        If the program no longer reads, `receive` raises later.
+        If the program no longer reads, nothing is raised here: `receive` raises later.
         """
         assert self._child.stdin is not None
         try:

@@ -54,7 +54,10 @@ class OperatorConfig:
         os.replace(fresh, self._path)  # noqa: PTH105 - Path.replace is the same call
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
-        """Lock tools in this copy: take them off an allow list or, without one, deny them."""
+        """Lock tools in this copy: take them off an allow list or, without one, deny them.
+
+        The file is not written.
+        """
         entry = self._servers[server]
         if "enabled_tools" in entry:
             locked = set(tools)
@@ -73,7 +76,7 @@ class OperatorConfig:
     def permit(self, server: str, tools: Sequence[str]) -> None:
         """Remove these tools' config lock in this copy: put them on the allow list, if any.
 
-        Otherwise take them off the deny list.
+        Otherwise take them off the deny list. The file is not written.
         """
         entry = self._servers[server]
         if "enabled_tools" in entry:
@@ -88,7 +91,10 @@ class OperatorConfig:
         return _lists(self._servers.values())
 
     def switch(self, server: str, member: str, *, to: bool) -> None:
-        """Record a setting made over the REST API, so that the next whole file has it too."""
+        """Record a setting made over the REST API, so that the next whole file has it too.
+
+        `member` is that of the server's entry, e.g. `enabled`; the file is not written.
+        """
         self._servers[server][member] = to
 
 
@@ -145,7 +151,10 @@ class Host(Protocol):
     """Starts instances of a program faster than a command line does."""
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """Start an instance with these arguments and return it."""
+        """Start an instance with these arguments and exactly this environment, and return it.
+
+        Its standard error goes to `log`, its output beside it. Raises TargetNotStarted.
+        """
 
 
 class OperatorAdapter:
@@ -166,7 +175,8 @@ class OperatorAdapter:
         """Write the config, start the program, wait until it is ready, create agents' tokens.
 
         Return the access; `data` in `folder` must not exist. Untrusted servers are approved before
-        the first action, if the program wants that.
+        the first action, if the program wants that. Raises TargetNotStarted, also after 15 s, or
+        AdapterError for a token.
         """
         self._folder = folder
         self._data = folder / "data"
@@ -191,8 +201,9 @@ class OperatorAdapter:
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
         """Set a lock, by the config file (kind config) or by the REST API; first wait until quiet.
 
-        Return new access only after a restart. Raises Refused if it would empty an allow list that
-        then locks nothing, AdapterError for kind approval.
+        Return new access only after a restart, else None. Raises Refused if the API refuses, or if
+        it would empty an allow list that then locks nothing; AdapterError for kind approval or an
+        error of the API.
         """
         self._wait_until_quiet()
         if kind == "config":
@@ -216,7 +227,8 @@ class OperatorAdapter:
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
         """Remove a lock or approve tools, by the config file or the REST API.
 
-        First wait until quiet. Return new access only after a restart, else None.
+        First wait until quiet. Return new access only after a restart, else None. Raises Refused or
+        AdapterError, as the API answers.
         """
         self._wait_until_quiet()
         if kind == "config":
@@ -238,7 +250,7 @@ class OperatorAdapter:
     def restart(self) -> Access | None:
         """End the program, write its config again, and start it on the same data.
 
-        Return the access.
+        Return the access. Raises TargetNotStarted; AdapterError before `start`.
         """
         self._running().end()
         self._config.write()  # a program may write into its file when it ends
@@ -248,14 +260,18 @@ class OperatorAdapter:
     def refresh(self, server: str) -> Access | None:
         """Request that a server's tools are listed again; a listing in progress may swallow that.
 
-        None is returned: access does not change.
+        None is returned: access does not change. Raises Refused or AdapterError, as the API
+        answers.
         """
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
         return None
 
     def counter(self) -> int:
-        """Return the opt-in counter from the REST API; Unsupported if the program has none."""
+        """Return the opt-in counter from the REST API.
+
+        Raises Unsupported if the program has none, AdapterError for an error of the API.
+        """
         if not self._launch.has_counter:
             raise Unsupported("counter")
         return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
@@ -300,7 +316,7 @@ class OperatorAdapter:
     def _access(self) -> Access:
         """Return the URL and agents' headers; also a stdio command line if the program has one.
 
-        That one has a data folder of its own and a fresh copy of the config.
+        That one has a data folder of its own, and a fresh copy of the config that is written here.
         """
         url = f"http://127.0.0.1:{self._port}/mcp"
         if not self._launch.serves_stdio:
@@ -324,9 +340,9 @@ class OperatorAdapter:
         return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
     def _run(self, port: int) -> None:
-        """Start the program and wait until it is ready.
+        """Start the program and wait until it is ready; raises TargetNotStarted.
 
-        On a port taken meanwhile, try two other ports.
+        If a port that the suite chose was taken meanwhile, try two others.
         """
         for attempt in range(PORTS):
             try:
@@ -342,7 +358,7 @@ class OperatorAdapter:
     def _run_on(self, port: int) -> None:
         """Start the program on that port (0: its own choice); wait up to 15 s until it is ready.
 
-        Then note how long the first control action has to wait.
+        Then note how long the first control action has to wait. Raises TargetNotStarted.
         """
         began = time.monotonic()
         deadline = began + START_S
@@ -369,10 +385,10 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file and its copy for stdio.
+        """Write the file, and its copy for stdio if there is one.
 
-        Restart a program that shows it has not taken it up. Return the new access after a restart,
-        else None.
+        A program that shows that it has not taken the file up is restarted. Return the new access
+        after a restart, else None.
         """
         self._config.write()
         if self._launch.serves_stdio:
@@ -386,7 +402,7 @@ class OperatorAdapter:
     def _taken_up(self) -> bool:
         """Poll for 2 s until the operator API shows the file's lists; return whether it did.
 
-        After the first file that was not taken up, return False at once.
+        Once a file was not taken up, no further one is expected to be: return False at once.
         """
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:
@@ -426,7 +442,10 @@ def _free_port() -> int:
 
 
 def _port_of(line: str) -> int:
-    """Return the port of the URL in a program's first line, JSON; TargetNotStarted without one."""
+    """Return the port of the URL in a program's first line, JSON.
+
+    Raises TargetNotStarted for a line without one.
+    """
     try:
         return int(json.loads(line)["url"].split("/")[2].rpartition(":")[2])
     except (ValueError, KeyError, IndexError, TypeError):

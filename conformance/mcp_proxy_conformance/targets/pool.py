@@ -96,7 +96,7 @@ class Pool(Generic[P]):
     def plan(self, wanted: Sequence[Wanted]) -> None:
         """Set the wanted targets, in order of first request, and begin to start the first.
 
-        Targets that are already made stay.
+        Targets that are already made stay; nothing is waited for.
         """
         self._queue = [each for each in wanted if each.place not in self._made]
         self._wanted |= {each.place: each for each in wanted}
@@ -110,6 +110,7 @@ class Pool(Generic[P]):
 
         Raises:
             AdapterError: It did not start, or not within 120 s.
+            RuntimeError: The pool is closed.
             Exception: Whatever its preparation raised.
         """
         wanted = self._wanted.get(place)
@@ -135,7 +136,8 @@ class Pool(Generic[P]):
     def _result(self, place: str, future: Future[Ready[P]]) -> Ready[P]:
         """Wait up to 120 s for a target and return it; meanwhile start and renew other targets.
 
-        Raises the error with which its start failed.
+        Raises AdapterError after that time, else the error with which its start or preparation
+        failed.
         """
         deadline = time.monotonic() + GET_S
         with during(Arrival(place=place, within_s=GET_S)):
@@ -170,7 +172,10 @@ class Pool(Generic[P]):
         return lasts
 
     def release(self, place: str) -> None:
-        """End a place's target and replacement, want it no more, start the next planned ones."""
+        """End a place's target and replacement, want it no more, start the next planned ones.
+
+        Nothing is waited for.
+        """
         for name in (place, place + NEXT):
             self._drop(name)
         self._wanted.pop(place, None)

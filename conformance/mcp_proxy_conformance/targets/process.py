@@ -59,7 +59,7 @@ class Process:
     def first_line(self, deadline: float) -> str:
         """Poll for the first whole line of standard output and return it, without its line end.
 
-        Raises TargetNotStarted at the deadline, or if the program has ended.
+        Raises TargetNotStarted at the deadline (monotonic seconds), or if the program has ended.
         """
         while True:
             text = self._output.read_text(encoding="utf-8", errors="replace")
@@ -69,7 +69,10 @@ class Process:
             time.sleep(0.005)
 
     def check(self, deadline: float, complaint: str) -> None:
-        """Raise TargetNotStarted, with the log's end, if the program ended or the time is over."""
+        """Raise TargetNotStarted, with the log's end, if the program ended or the time is over.
+
+        `deadline` is in monotonic seconds; `complaint` says in words what was not done in time.
+        """
         if not self.alive():
             raise TargetNotStarted(f"the target {self._exit()}; {self._log_end()}")
         if time.monotonic() > deadline:
@@ -145,8 +148,8 @@ def spawned(
 ) -> subprocess.Popen[bytes]:
     """Start a program in a session and group of its own, with pipes for output.
 
-    Without `env` it inherits this process's. Three more attempts are made if a resource is
-    exhausted; then TargetNotStarted is raised.
+    Without `env` it inherits this process's. If a resource is exhausted, three more attempts are
+    made within 2 s. Raises TargetNotStarted after the last, and at once for another reason.
     """
     expect_groups()
     for pause_s in (*PAUSES_S, None):

@@ -52,12 +52,18 @@ class OperatorApi:
         return answer
 
     def tool(self, server: str, tool: str, *, enabled: bool) -> None:
-        """Set the user's lock on one tool; with `enabled`, remove it."""
+        """Set the user's lock on one tool; with `enabled`, remove it.
+
+        Raises Refused for status 409, else AdapterError.
+        """
         path = f"/servers/{quote(server, safe='')}/tools/{quote(tool, safe='')}/enabled"
         self.ask("POST", path, {"enabled": enabled})
 
     def server(self, server: str, action: str, body: dict[str, Any] | None = None) -> None:
-        """Apply an action to one server: enable, disable, quarantine, discover-tools, ..."""
+        """Apply an action to one server: enable, disable, quarantine, discover-tools, ...
+
+        Its path is `/servers/NAME/ACTION`. Raises Refused for status 409, else AdapterError.
+        """
         self.ask("POST", f"/servers/{quote(server, safe='')}/{action}", body or {})
 
     def token(self, agent: str, servers: tuple[str, ...]) -> str:
@@ -85,7 +91,10 @@ class OperatorApi:
     def _send(
         self, method: str, path: str, body: dict[str, Any] | None, *, within_s: float = TIMEOUT_S
     ) -> tuple[int, str]:
-        """Send one request on a new connection; return (status, text of the answer)."""
+        """Send one request on a new connection; return (status, text of the answer).
+
+        Any status is returned. Raises OSError or HTTPException without an answer.
+        """
         link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=within_s)
         try:
             payload = None if body is None else json.dumps(body)

@@ -199,7 +199,8 @@ class Started:
     ) -> Conversation:
         """Return this thread's conversation with the target, opened at its first use.
 
-        Over HTTP it is `client`; over stdio it is the administrator's, whatever the agent.
+        Over HTTP it is `client`; over stdio it is the administrator's, whatever the agent. Raises
+        Unsupported for a target without stdio.
         """
         if way != "stdio":
             return self.client(agent, endpoint, way)
@@ -212,7 +213,8 @@ class Started:
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
         """Return this thread's client for an agent (None: the admin), an endpoint and a wire.
 
-        It is made at first use and kept; an empty endpoint is the target's own URL.
+        It is made at first use and kept, and connects with its first request; an empty endpoint is
+        the target's own URL. KeyError for an agent that the target has no headers for.
         """
         place = (threading.get_ident(), agent or "", endpoint, wire)
         with self._lock:
@@ -276,9 +278,10 @@ class Started:
             self.forget_clients()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Set a lock, and note the action.
+        """Set a lock on these tools, or on the whole server (quarantine, server); note the action.
 
-        Raises Refused (NotDeclared too), Unsupported, AdapterError.
+        Raises NotDeclared if the target does not declare that kind; else Refused, Unsupported,
+        AdapterError as the adapter does.
         """
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.lock(kind, server, tools))
@@ -312,7 +315,8 @@ class Started:
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
         """Make the target unable to determine these tools' lock reasons during the block.
 
-        It is restored afterwards; both count as operator actions.
+        It is restored afterwards; both count as operator actions. Raises Refused, Unsupported or
+        AdapterError as the adapter does.
         """
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
@@ -322,10 +326,10 @@ class Started:
 
     @contextlib.contextmanager
     def out_of_reach(self, server: str) -> Iterator[None]:
-        """Have an upstream refuse every connection during the block, after a refresh.
+        """Have an upstream refuse every connection during the block; ask the target to refresh.
 
-        It serves again afterwards. A refresh that fails is ignored. Both changes count as operator
-        actions.
+        A refresh that fails is ignored. The upstream serves again afterwards; AdapterError if its
+        address is taken. Both changes count as operator actions.
         """
         upstream = self.servers[server]
         self.upstreams.remove(upstream)

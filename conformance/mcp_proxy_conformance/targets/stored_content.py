@@ -125,7 +125,7 @@ def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
 def _columns(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield (place, content) of a database: its header, its schema, then each column of each table.
 
-    A table that cannot be read is left out.
+    A table that cannot be read is left out; sqlite3.Error for a database that cannot.
     """
     with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
         rows.text_factory = bytes

@@ -149,7 +149,11 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
 
 
 def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
-    """Return a cause's sort key: waived ones last; most clauses, most results, first clause."""
+    """Return the key by which causes are sorted, the gravest first and waived ones last.
+
+    Its parts: waived; minus the number of clauses; minus that of results; place of the first clause
+    in the profile.
+    """
     clauses, results = (*cause.breaks, *cause.leaves_open), (*cause.results, *cause.open_results)
     return cause.waived, -len(clauses), -len(results), order.get(cause.clause, 0)
 
@@ -308,7 +312,7 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
 
 
 def same_state(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups; those are joined that are about tools, or servers, in the same state.
+    """Return the groups; those are joined, in place, that are about things in the same state.
 
     Tools are joined within one requirement, where both groups know one and the same combination of
     locks; servers of loads within one requirement, or where one group's signals are among those of
@@ -350,7 +354,10 @@ def _in_words(group: _Group) -> str:
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups; those are joined whose findings all observed one and the same text."""
+    """Return the groups; those are joined, in place, whose findings all observed the same text.
+
+    A text of less than 12 characters joins nothing.
+    """
     return _merged(groups, "same_text", _text_key, lambda _: (
         "All of these observed the same text of the target."
     ))  # fmt: skip
@@ -377,9 +384,10 @@ def _merged(
     groups: Sequence[_Group], rule: Rule, key: Callable[[_Group], object],
     why: Callable[[_Group], str],
 ) -> list[_Group]:  # fmt: skip
-    """Return the groups, those with an equal key joined into the first of them; None joins nothing.
+    """Return the groups, those with an equal key joined, in place, into the first of them.
 
-    A joined group gets the rule, and the reason that `why` returns.
+    A group whose key is None stays alone. A joined group gets the rule, and the reason that `why`
+    returns.
     """
     by_key: dict[object, _Group] = {}
     merged = []
@@ -420,7 +428,7 @@ def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
 
 
 def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
-    """Add each open result to the group that keeps it open; return those without one.
+    """Add each open result, in place, to the group that keeps it open; return those without one.
 
     That is the group that breaks most of the clauses it needs; if none breaks any, the one that
     breaks all clauses it is open on.

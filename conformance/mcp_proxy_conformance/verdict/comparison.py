@@ -62,7 +62,8 @@ class Comparison:
     ) -> None:  # fmt: skip
         """Record a finding unless the observation is an allowed value, of the same JSON type.
 
-        If it is, its clauses count as observed, as in `truth`.
+        Nothing is raised. If it is allowed, its clauses count as observed: `shows`, by default
+        `breaks`.
         """
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
@@ -76,8 +77,9 @@ class Comparison:
     ) -> None:  # fmt: skip
         """Record a finding if the condition does not hold, else that its clauses were observed.
 
-        Either way it counts as looked at. `breaks`: the clauses that it breaks if it does not;
-        `shows`: those that are observed if it does, the same unless others are named.
+        Either way it counts as looked at, and nothing is raised. `breaks`: the clauses that it
+        breaks if it does not hold; `shows`: those that are observed if it does, by default the
+        same. `allowed` is in words if `described`; `due` and `taken_for` are those of Finding.
         """
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
@@ -98,7 +100,10 @@ class Comparison:
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:
-        """Add the content of another comparison, with `where` appended to its paths and reasons."""
+        """Add the content of another comparison, with `where` appended to its paths and reasons.
+
+        The other one stays as it is.
+        """
         self.findings += [
             msgspec.structs.replace(finding, path=f"{finding.path}{where}")
             for finding in other.findings

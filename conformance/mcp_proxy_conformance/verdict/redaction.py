@@ -79,7 +79,10 @@ class Redactor:
         return "".join([*kept, text[done:]])
 
     def tree(self, value: Any) -> Any:
-        """Return a JSON value without secrets, in member names too; the suite's own words stay."""
+        """Return a JSON value without secrets, in member names too.
+
+        Texts of the members that the suite itself words, such as `verdict` or `check`, stay.
+        """
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):

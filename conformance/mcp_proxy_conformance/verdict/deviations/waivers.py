@@ -50,9 +50,9 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
-    """Return the result.
+    """Return the result, as `waived` if it is a failure that the deviations excuse whole.
 
-    A failure that deviations excuse whole as `waived`, with their reasons first.
+    Its reason then begins with theirs; another result is returned as it is.
     """
     if result.verdict != "fail" or not (used := _covering(result, deviations)):
         return result
