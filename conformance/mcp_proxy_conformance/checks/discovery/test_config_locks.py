@@ -192,7 +192,8 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 def _compared_rejections(bench: Bench) -> Comparison:
     """Compare each config-denied tool's rejection with a user's remedy, which it must not tell.
 
-    A text that could not be read leaves the clause open; inconclusive without such a refusal.
+    Return the comparison, not yet concluded; a text that could not be read leaves the clause open.
+    Raises Inconclusive without such a refusal.
     """
     denied = [key for key in _denied(bench) if _is_sure(bench, key)]
     bench.require(denied, "no call of a config-denied tool was refused")
@@ -221,7 +222,8 @@ def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int
     """Return the counts of users' reasons in the listing, by server and reason, and those allowed.
 
     The allowed count is the same unless it is too high, then the highest one. On servers that are
-    off or in quarantine, any tool but a denied one may have a user's reason.
+    off or in quarantine, any tool but a denied one may have a user's reason. Inconclusive if none
+    of them has a counts block.
     """
     servers = bench.list().servers
     names = (*_reachable(bench), *shut(bench))
@@ -334,7 +336,10 @@ def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
 
 
 def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
-    """Return, by tool and reason, those of the texts for a config lock that are a user's."""
+    """Return, by tool and reason, those of the texts for a config lock that are a user's.
+
+    `users` are the target's own remedies for locks that users can lift.
+    """
     reasons = [(name, _why_wrong(bench, text, users), own) for (name, text), own in texts.items()]
     return _by_reason(reason for reason in reasons if reason[1])
 

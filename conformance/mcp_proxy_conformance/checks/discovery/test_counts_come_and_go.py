@@ -114,7 +114,8 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
     """Lock and unlock the tool; return facts of its server's block after each, by what was done.
 
-    They are to equal WHILE_LOCKED and AFTERWARDS.
+    They are to equal WHILE_LOCKED and AFTERWARDS. Inconclusive if calls do not show the lock, or
+    the unlock.
     """
     bench.operator.lock(kind, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect", "no_effect")
@@ -128,7 +129,8 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
 def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> dict[str, Any]:
     """Lock a second tool and unlock it; return what `look` returns before, between and after.
 
-    `look` is given the number of locked tools; the keys are those of AT_EACH_LOCK.
+    `look` is given the number of locked tools; the keys are those of AT_EACH_LOCK. Inconclusive if
+    calls do not show a lock, or the unlock.
     """
     bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
     tallies = [look(bench, 1)]
@@ -185,7 +187,10 @@ def _has_block(bench: Bench) -> bool:
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    """Return whether forge has no block, and its numbers that are not integers, by word."""
+    """Return whether forge has no block, and its numbers that are not integers, by word.
+
+    Inconclusive if forge is not listed.
+    """
     counts = block(bench.list().server("forge"))
     odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}
     return {"no block": not counts, "not integers": odd}

@@ -162,7 +162,7 @@ def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
-    """Require as a control that `keys` has all config-locked tools, and these are two or more."""
+    """Raise Inconclusive unless `keys` has all config-locked tools, and these are two or more."""
     expected = len(bench.locked(config=True))
     revealed = len(set(keys) & set(bench.locked(config=True)))
     bench.require(

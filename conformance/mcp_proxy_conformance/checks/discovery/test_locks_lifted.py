@@ -65,9 +65,11 @@ def _lifted(
 ) -> dict[ToolKey, ToolState]:
     """Lift the locks of that kind, compare their tools with the locks left, and return those.
 
-    A server with a tool made callable is refreshed where that is declared. Approvals that went with
-    the lock are taken as lifted, which a reached call tells unless calls of tools under further
-    locks are reached as well; without a tool made callable the earlier places count as right, too.
+    Differences become findings of `compared`; inconclusive if a tool that no lock is left on cannot
+    be called. A server with a tool made callable is refreshed where that is declared. Approvals
+    that went with the lock are taken as lifted, which a reached call tells unless calls of tools
+    under further locks are reached as well; without a tool made callable the earlier places count
+    as right, too.
     """
     accepted = _unlocked(bench, kind, left)
     states = {key: left[key] for key in accepted}
@@ -112,7 +114,11 @@ def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
 
 
 def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
-    """Compare the calls of tools still locked; if one is reached, all such are called once more."""
+    """Record in `compared` whether calls of tools that are still locked are refused.
+
+    If one is reached and the first of them then refused, all that were reached are called once
+    more.
+    """
     reached = [key for key in locked if bench.call(key).reached]
     if reached and bench.refused(reached[0]):
         reached = [key for key in reached if bench.call(key).reached]
@@ -123,7 +129,7 @@ def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
 
 
 def _compare_entries(bench: Bench, compared: Comparison, locked: States, before: States) -> None:
-    """Compare the places of tools that are still locked with those that their locks allow.
+    """Record in `compared` whether tools that are still locked have places that their locks allow.
 
     With `before`, places that these earlier locks allow count as right, too. The entry of a tool
     that waits for approval must not contain its unapproved text.

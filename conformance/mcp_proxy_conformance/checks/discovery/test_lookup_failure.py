@@ -167,7 +167,7 @@ def _query(bench: Bench, key: ToolKey) -> str:
 
 
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
-    """Compare the tool's status while reasons are lost with those that are allowed then.
+    """Record in `compared` whether the tool's status is allowed while reasons are lost.
 
     A user lock is unknown; a missing approval may be known from elsewhere, or the tool go unlisted;
     others keep theirs.
@@ -186,10 +186,11 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Ans
 def _compare_text(
     compared: Comparison, bench: Bench, key: ToolKey, answer: Answer, own: dict[str, set[str]]
 ) -> None:
-    """Compare the remedy of the tool's status with the texts that it must not have.
+    """Record in `compared` whether the remedy of the tool's status is one that it must not have.
 
     For an unknown reason it is neutral, for config's it asks for no act of the user. `own` are the
-    target's earlier texts by status; one that config and the user share is for FR-005.text.
+    target's earlier texts by status; one that config and the user share is for FR-005.text. A
+    missing remedy is not judged.
     """
     status, pins = answer.status(key), bench.started.target.pins
     config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
@@ -203,7 +204,7 @@ def _compare_text(
 
 
 def _compare_keys(compared: Comparison, answer: Answer) -> None:
-    """Compare the keys of the remediation map with the entries' statuses, if there are entries."""
+    """Record in `compared` whether an answer with entries has their statuses as the map's keys."""
     if answer.statuses():
         keys = sorted(answer.remediation or {})
         shown = sorted(remediation_keys(map(str, answer.statuses().values())))
@@ -214,9 +215,10 @@ def _compare_keys(compared: Comparison, answer: Answer) -> None:
 def _compare_note(
     compared: Comparison, bench: Bench, key: ToolKey, silent: Answer, answer: Answer
 ) -> None:
-    """Compare the note of the default answer `silent`, if one is due: it names the flag.
+    """Record in `compared` whether the default answer `silent` has its note, if one is due.
 
-    One is due if that lists no callable tool, and `answer`, with the flag, lists this one.
+    It must name the flag. One is due if `silent` lists no callable tool, and `answer`, with the
+    flag, lists this one.
     """
     relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
     if must_have_note(callables=len(silent.tools), relevant=int(relevant)):
@@ -226,7 +228,7 @@ def _compare_note(
 
 
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
-    """Compare the texts of answers: they have no word of a description that is withheld.
+    """Record in `compared` whether an answer has a word of a description that is withheld.
 
     Where an answer repeats its query does not count.
     """
@@ -244,10 +246,11 @@ def _compare_rejection(
     before: dict[ToolKey, str],
     lost: dict[ToolKey, str],
 ) -> None:
-    """Compare the tool's rejection while reasons are lost: it has no remedy of another lock.
+    """Record in `compared` whether the tool's rejection has a remedy of another lock.
 
-    `before` and `lost` are rejections by tool, from before and from that time. The one of a denied
-    tool may tell of the failure instead of config, as of any lock, but no act of the user.
+    `before` and `lost` are rejections by tool, from before and from while reasons are lost. The one
+    of a denied tool may tell of the failure instead of config, as of any lock, but no act of the
+    user.
     """
     path, text, state = f"rejection of {key}", lost[key], bench.states[key]
     pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]
@@ -267,10 +270,10 @@ def _compare_rejection(
 
 
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
-    """Compare yard's counts while reasons are lost: each tool counts once, under an allowed word.
+    """Record in `compared` whether yard's counts have each tool once, under an allowed word.
 
-    An unlocked tool may be counted as unknown, since nothing can be looked up; a missing block
-    breaks FR-010.block.
+    They are from while reasons are lost. An unlocked tool may be counted as unknown, since nothing
+    can be looked up; a missing block breaks FR-010.block.
     """
     compared.truth("counts of yard", counts, holds=bool(counts), allowed="a block of counts",
                    breaks=["FR-010.block"])  # fmt: skip

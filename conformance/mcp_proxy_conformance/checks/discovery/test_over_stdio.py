@@ -59,7 +59,7 @@ def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) ->
 
 
 def _compare_flagged(view: Bench, compared: Comparison) -> None:
-    """Compare answers with the flag, at three limits: the statuses, the cap and the map's keys."""
+    """Record in `compared` the statuses, cap and map's keys of flagged answers, at three limits."""
     for limit in (ABSENT, 1, 100):
         answer = view.discover(SHARED, include_disabled=True, limit=limit)
         path = in_words({"query": SHARED, "include_disabled": True} | (
@@ -76,9 +76,9 @@ def _compare_flagged(view: Bench, compared: Comparison) -> None:
 
 
 def _compare_default(view: Bench, compared: Comparison) -> None:
-    """Compare the default answer: no locked tool, a note if due, the bytes with false.
+    """Record in `compared` what the default answer has: no locked tool, a note if due, its bytes.
 
-    The bytes are compared of two queries.
+    The bytes of two queries are compared with those of the flag false.
     """
     answer, names = view.discover(SHARED), view.surface.members
     path = in_words({"query": SHARED})
@@ -98,9 +98,10 @@ def _compare_default(view: Bench, compared: Comparison) -> None:
 
 
 def _compare_calls(view: Bench, compared: Comparison) -> None:
-    """Compare calls of two locked tools, if a callable one is reached: refused, as policy.
+    """Record in `compared` whether calls of two locked tools are refused, as operator policy.
 
-    A refusal that is not recognised breaks nothing.
+    Nothing is recorded unless a call of a callable tool is reached; a refusal that is not
+    recognised breaks nothing.
     """
     free = view.call(FREE)
     for key in LOCKED[:2] if free.reached else ():

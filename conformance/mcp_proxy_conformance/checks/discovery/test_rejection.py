@@ -234,7 +234,8 @@ def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
 def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> dict[str, str]:
     """Return, by tool, the refusals of these denied tools that do not say operator policy.
 
-    `way` is the number of the call surface.
+    `way` is the number of the call surface, from 0. Raises Unread if none is wrong but some cannot
+    be read.
     """
     readings = read_as_policy(bench, denied, surface=way)
     wrong = [key for key in denied if readings[str(key)] != "conveys"]

@@ -221,7 +221,7 @@ def _require_applicable(condition: object, reason: str) -> None:
 
 
 def _require_counts_beyond(bench: Bench, agent: str) -> None:
-    """Require as a control that the administrator sees counts of a server beyond the scope."""
+    """Raise Inconclusive unless the administrator sees counts of a server beyond the scope."""
     listing = bench.list()
     counted = any(listing.counts(name) for name in beyond(SCOPE, agent))
     bench.require(counted, "the administrator saw no counts of a server beyond the scope")

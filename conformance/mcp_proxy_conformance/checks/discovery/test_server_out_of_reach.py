@@ -140,7 +140,7 @@ def _allowed(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str) -> None:
-    """Compare a tool's place while forge is out of reach with those allowed then."""
+    """Record in `compared` whether a tool's place is allowed while forge is out of reach."""
     state = bench.states[key]
     shown = "FR-004.follows-state" if state.callable else "FR-004.precedence"
     compared.one_of(f"place of {key} while forge is out of reach", place,
@@ -149,9 +149,10 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str)
 
 
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
-    """Compare forge's counts while it is out of reach: each tool counts as allowed, or not at all.
+    """Record in `compared` whether forge's counts have each tool as allowed, or not at all.
 
-    Nothing is compared if there are none, or if a lock of the world is not proven.
+    They are from while it is out of reach. Nothing is recorded if there are none, or if a lock of
+    the world is not proven.
     """
     if not counts or bench.armed.unproven:
         return
@@ -164,7 +165,10 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
-    """Compare the place of a tool, within the settle time, once its server is reached again."""
+    """Record in `compared` whether a tool has its own place once its server is reached again.
+
+    It has the settle time for that.
+    """
     own = _allowed_by_locks(bench, key)
     place = bench.until(lambda: _place(bench, key), lambda place: place in own)
     compared.one_of(f"place of {key} afterwards", place, sorted(own),

@@ -126,7 +126,7 @@ def test_a_restart_forgets_the_count(bench: Bench) -> None:
 
 
 def _control_write(bench: Bench) -> None:
-    """Lock a tool, and require as a control that the state folder shows that unrelated write.
+    """Lock a tool; raise Inconclusive unless the state folder shows that unrelated write.
 
     Return when the settle time is over.
     """
@@ -157,9 +157,9 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
 
 
 def _still_there(bench: Bench, names: set[str]) -> set[str]:
-    """Watch the state folder for a while; return those of the names that were there each time.
+    """Watch the state folder; return those of the names that were there each time.
 
-    It ends at once when all of them are gone.
+    It takes the settle time, at least one second, and ends at once when all of them are gone.
     """
     left = set(names)
 

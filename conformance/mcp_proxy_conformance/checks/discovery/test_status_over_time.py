@@ -319,9 +319,10 @@ def _compare_counts(
     locked: Mapping[ToolKey, ToolState],
     offered: Mapping[str, int],
 ) -> None:
-    """Compare the counts in the listing, and in the views of servers, with the tools offered.
+    """Record in `compared` whether counts of listing and views of servers fit the tools offered.
 
-    Views are compared only if they are declared and the listing is right.
+    Views are compared only if they are declared and the listing is right. `offered` is the number
+    of tools by server.
     """
     due = _due(locked, offered)
     listed = bench.settled(lambda: _tallies(bench.list().servers), due)
@@ -338,7 +339,7 @@ def _compare_counts(
 
 
 def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
-    """Compare the places of tools that their server no longer lists: each must be absent.
+    """Record in `compared` whether tools that their server no longer lists are absent.
 
     They have the settle time for that.
     """
@@ -349,9 +350,10 @@ def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -
 
 
 def _compare_note(bench: Bench, compared: Comparison) -> None:
-    """Compare a note's number with the locked entries, while one of two tools asked for is gone.
+    """Record in `compared` whether a note's number is that of the locked entries.
 
-    Nothing is compared if a callable tool is listed, or the note has no number.
+    One of the two tools asked for is gone. Nothing is recorded if a callable tool is listed, or the
+    note has no number.
     """
     answer, flagged = bench.discover(BOTH), bench.discover(BOTH, include_disabled=True)
     numbers = numbers_in(answer.note or "")
@@ -365,8 +367,8 @@ def _compare_note(bench: Bench, compared: Comparison) -> None:
 def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:
     """Compare calls and places of a locked tool that is listed again; return whether it is refused.
 
-    It may have one entry at most. A tool that the user disabled may be callable again if no answer
-    lists it as locked.
+    Differences become findings of `compared`. It may have one entry at most. A tool that the user
+    disabled may be callable again if no answer lists it as locked.
     """
     is_refused = bench.refused(key)
     now = _settled_places(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)

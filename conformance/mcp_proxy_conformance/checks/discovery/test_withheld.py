@@ -158,7 +158,7 @@ def _planted(bench: Bench) -> dict[str, ToolKey]:
 
 
 def _expect_withheld(bench: Bench) -> None:
-    """Require as a control that the flag reveals a withheld tool that has a canary."""
+    """Raise Inconclusive unless the flag reveals a withheld tool that has a canary."""
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
     bench.require(revealed, f"the flag revealed none of {len(planted)} withheld tools")

@@ -189,7 +189,7 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
 
 
 def _expect_available(load: Load) -> None:
-    """Require as a control that the loader reports outcomes, and every one as available."""
+    """Raise Inconclusive unless the loader reports outcomes, and every one as available."""
     lost = [
         outcome.server_id
         for outcome in load.loaded.answer.outcomes

@@ -116,5 +116,5 @@ def _works(bench: Bench) -> Callable[[], bool]:
 
 
 def _expect_ordinary(bench: Bench) -> None:
-    """Require as a control that an ordinary query finds its tool."""
+    """Raise Inconclusive unless an ordinary query finds its tool."""
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
