@@ -61,7 +61,7 @@ class Target:
         self.url = str(json.loads(line)["url"])
 
     def end(self) -> None:
-        """Send SIGTERM to the proxy and wait until it has ended."""
+        """Send SIGTERM to the proxy and wait, without a time limit, until it has ended."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
@@ -104,7 +104,8 @@ class Target:
     def switch(self, request: Json, *, locked: bool) -> None:
         """Set or remove the lock that the request names, by config file or operator API.
 
-        A lock of a whole server is noted for the config file as well.
+        A lock of a whole server is noted for the config file as well. Raises RefusedError or
+        RuntimeError, as `api` does.
         """
         kind, server, tools = request["kind"], request["server"], request["tools"]
         place = f"/servers/{quote(server, safe='')}"
@@ -162,7 +163,8 @@ def _entry(server: Json) -> Json:
 def answer(target: Target, request: Json) -> Json:
     """Carry out any request but `start` and return the answer; `unsupported` if unknown.
 
-    It is `ok`, with the access after a restart and the count for the counter.
+    It is `ok`, with the access after a restart and the count for the counter. What the operator API
+    refuses is raised: RefusedError or RuntimeError.
     """
     op = request["op"]
     if op in ("lock", "unlock"):

@@ -95,7 +95,8 @@ def read(path: Path) -> Config:
 def rewrite(path: Path, config: Config, server: str, **changes: bool) -> Config:
     """Change members of one server in the file, atomically; return the configuration read back.
 
-    A server that is not in the file is ignored.
+    A server that is not in the file is ignored; `config` stays as it is. Raises ConfigError or
+    OSError.
     """
     document = copy.deepcopy(config.document)
     for entry in document["mcpServers"]:

@@ -137,8 +137,8 @@ class Front:
     async def _message(self, agent: Agent, request: Request, message: Json) -> Reply:
         """Answer a JSON-RPC message: 202 to a notification, else JSON or an event stream.
 
-        `initialize` opens a session, which all later messages of its revisions must name. An error
-        of the stateless revision has an error status.
+        `initialize` opens a session, which all later messages of its revisions must name: HttpError
+        404 without. An error of the stateless revision has an error status.
         """
         revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE

@@ -73,11 +73,17 @@ class Gateway:
             self._record(name)
 
     def switch(self, server: str, **changes: bool) -> None:
-        """Set a server's `enabled` or `quarantined`, in the file and at once here."""
+        """Set a server's `enabled` or `quarantined`, in the file and at once here.
+
+        Raises ConfigError or OSError if the file cannot be used.
+        """
         self._apply(configuration.rewrite(self._path, self.config, server, **changes))
 
     def upstream(self, name: str) -> Upstream:
-        """Return a server's upstream; attach it, even a switched-off one, if there is none."""
+        """Return a server's upstream; attach it, even a switched-off one, if there is none.
+
+        KeyError for a server that the configuration lacks.
+        """
         return self.upstreams.get(name) or self._attach(self.config.servers[name])
 
     def tools(self, server: str) -> Mapping[str, Tool]:

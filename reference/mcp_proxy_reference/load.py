@@ -49,7 +49,8 @@ def answered(line: str) -> dict[str, Any]:
 async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
     """Make the requested load and return its outcomes and warnings as JSON values.
 
-    By default, three attempts and a first pause of 0.25 s.
+    By default, three attempts and a first pause of 0.25 s. Servers that fail are outcomes; a
+    malformed request is a KeyError, TypeError or ValueError.
     """
     outcomes = await load_all(
         [connection(server) for server in request["servers"]],

@@ -91,11 +91,11 @@ class Session(Protocol):
     """A connection to one server: JSON-RPC calls that raise `Signal`, and an end."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send one JSON-RPC request and return its result."""
+        """Send one JSON-RPC request and return its result; raises Signal for any failure."""
         ...
 
     async def notify(self, method: str) -> None:
-        """Send one notification."""
+        """Send one notification; raises Signal for any failure."""
         ...
 
     async def close(self) -> None:
@@ -142,7 +142,10 @@ def by_error(error: BaseException) -> Signal:
 
 
 async def handshake(session: Session) -> list[Json]:
-    """Send `initialize` and its notification, and return the tools of all pages."""
+    """Send `initialize` and its notification, and return the tools of all pages.
+
+    Raises Signal for the first failure.
+    """
     client = {"name": "mcp-proxy-reference", "version": "1"}
     hello = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
     await session.request("initialize", hello)
@@ -186,7 +189,8 @@ def _is_tool(tool: object) -> bool:
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Connect and list the tools within one deadline for all; return tools and session.
 
-    The deadline is three timeouts; a session that fails is closed.
+    The deadline is three timeouts, then TimeoutError is raised; other failures are a Signal. A
+    session that fails is closed, another is left open.
     """
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)
@@ -212,7 +216,10 @@ def usable(connection: Connection) -> bool:
 
 
 def pause(attempts: int, base: float) -> float:
-    """Return the seconds before the next attempt: `base`, doubled each time, 20 % jitter."""
+    """Return the seconds before the next attempt: `base`, doubled each time, 20 % jitter.
+
+    `attempts` is the number made; after the first it is `base`.
+    """
     return base * (1 << attempts - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
 

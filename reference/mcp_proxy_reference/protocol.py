@@ -97,7 +97,10 @@ class Protocol:
     async def answer(
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
-        """Return the answer to a valid request; a hook that also gets the session's id."""
+        """Return the answer to a valid request; a hook that also gets the session's id.
+
+        Raises RpcError for an unknown method, tool or parameter.
+        """
         del session
         result = await self._result(agent, endpoint, message, stateless=stateless)
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}

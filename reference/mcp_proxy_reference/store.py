@@ -64,19 +64,25 @@ class Store:
         return self._read[1]
 
     def contact(self, server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
-        """Approve all of a server's tools at its first contact, and always if it is trusted."""
+        """Approve all of a server's tools at its first contact, and always if it is trusted.
+
+        Raises StoreError.
+        """
         with self._open() as rows:
             met = rows.execute("insert or ignore into contacts values (?)", (server,)).rowcount
             if met or trusted:
                 _approve(rows, tools)
 
     def approve(self, tools: Iterable[Tool]) -> None:
-        """Record the tools as approved with their present digests and descriptions."""
+        """Record the tools as approved with their present digests and descriptions.
+
+        Raises StoreError.
+        """
         with self._open() as rows:
             _approve(rows, tools)
 
     def lock(self, tool: Tool, *, locked: bool) -> None:
-        """Set or remove the user's lock on one tool; its approval stays."""
+        """Set or remove the user's lock on one tool; its approval stays. Raises StoreError."""
         with self._open() as rows:
             rows.execute(
                 "insert into approvals (server, tool, disabled) values (?, ?, ?)"
@@ -85,7 +91,10 @@ class Store:
             )
 
     def issue(self, agent: Agent, lifetime: float) -> str | None:
-        """Create and return an agent token for `lifetime` seconds; None if the name is taken."""
+        """Create and return an agent token for `lifetime` seconds; None if the name is taken.
+
+        Only its hash is stored. Raises StoreError.
+        """
         token = f"mcp_agt_{secrets.token_hex(32)}"
         row = (_hash(token), agent.name, time.time() + lifetime, msgspec.json.encode(agent))
         with self._open() as rows:
@@ -93,7 +102,10 @@ class Store:
         return token if added else None
 
     def agent(self, token: str) -> Agent | None:
-        """Return the agent that holds a token; None if the token is unknown or has expired."""
+        """Return the agent that holds a token; None if the token is unknown or has expired.
+
+        Raises StoreError.
+        """
         with self._open() as rows:
             row = rows.execute(
                 "select agent from tokens where hash = ? and expires > ?",

@@ -93,7 +93,10 @@ class Tools:
         return render(document)
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
-        """Return the document that answers a discovery request."""
+        """Return the document that answers a discovery request.
+
+        Raises ArgumentError for unusable arguments.
+        """
         return self.discover(agent, self.checked(arguments))
 
     def checked(self, arguments: Arguments) -> DiscoveryRequest:

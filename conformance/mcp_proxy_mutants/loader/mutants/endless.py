@@ -156,7 +156,10 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; await `then` if the notification timed out."""
+        """Attempt as usual; await `then` if the notification timed out.
+
+        Unless `then` raises, the timeout is raised after that.
+        """
         unanswered: list[str] = []
 
         class _Noted(Ear):
@@ -181,7 +184,7 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
 
 
 def _as(kind: str) -> Callable[[], Awaitable[None]]:
-    """Return an async function that raises a signal of that kind when awaited."""
+    """Return an async function that raises a Signal of that kind when awaited."""
 
     async def then() -> None:
         """Raise the signal."""

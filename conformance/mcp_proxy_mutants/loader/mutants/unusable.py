@@ -23,9 +23,9 @@ def _last_url() -> Any:
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual and note the URL.
+        """Attempt as usual and note the URL. An unusable connection is attempted at the noted one.
 
-        An unusable connection is attempted at the noted one.
+        Without a noted one, it raises Signal `configuration`.
         """
         if std.usable(connection):
             last["url"] = connection.url or last.get("url", "")

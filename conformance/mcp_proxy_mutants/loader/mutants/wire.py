@@ -40,9 +40,9 @@ class _Obeys(_Heads):
     """A session that turns a failure with `Retry-After` into a 5xx with these seconds."""
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; a failure with `Retry-After` becomes a 5xx.
+        """Send the message and return its answer; a failure with `Retry-After` is raised as a 5xx.
 
-        The header's seconds are its detail.
+        The header's seconds are its detail; other failures are raised as usual.
         """
         try:
             return await super()._exchange(message)
@@ -93,7 +93,7 @@ class _NoStreams(_Heads):
     """A session that treats event streams as malformed."""
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; an event stream is malformed."""
+        """Send the message and return its answer; raise Signal `malformed` for an event stream."""
         answer = await super()._exchange(message)
         if self._media.startswith("text/event-stream"):
             raise Signal("malformed")
@@ -114,7 +114,10 @@ class _StreamsEnd(_Heads):
     """A session that treats an event stream that breaks off as malformed."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result of the request; an event stream that breaks off is malformed."""
+        """Return the result of the request; raise Signal `malformed` if an event stream breaks off.
+
+        Other failures are raised as usual.
+        """
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -128,7 +131,10 @@ class _Scopes(_Heads):
     """A session that treats a 403 with `WWW-Authenticate` as transient."""
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; a 403 with `WWW-Authenticate` is transient."""
+        """Send the message and return its answer; a 403 with `WWW-Authenticate` is raised as a 429.
+
+        That is transient; other failures are raised as usual.
+        """
         try:
             return await super()._exchange(message)
         except Signal as signal:
@@ -141,9 +147,10 @@ class _Parses(_Heads):
     """A session that treats a JSON error body as malformed if it is not an object."""
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; an odd error body is malformed.
+        """Send the message and return its answer; raise Signal `malformed` for an odd error body.
 
-        That is a non-empty body of media type JSON that is not in curly brackets.
+        That is a non-empty body of media type JSON that is not in curly brackets; other failures
+        are raised as usual.
         """
         try:
             return await super()._exchange(message)

@@ -50,7 +50,8 @@ class _LooksBack(HttpSession):
     async def _exchange(self, message: Json) -> Json:
         """Send the message and return its answer; after a 4xx, send further GET requests and fail.
 
-        A 401 leads to OAuth metadata, a 404 or unclassed 4xx to the same URL.
+        A 401 leads to OAuth metadata, a 404 or unclassed 4xx to the same URL. Every failure is
+        raised as usual.
         """
         try:
             return await super()._exchange(message)
@@ -133,7 +134,10 @@ class _Listens(HttpSession):
         self._stream = answer.extensions.get("network_stream")
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; a denial is a cut if the connection closes."""
+        """Send the message and return its answer; raise a denial as a cut if the connection closes.
+
+        Other failures are raised as usual.
+        """
         try:
             return await super()._exchange(message)
         except Signal as signal:

@@ -67,9 +67,9 @@ def _lost_counts_kept() -> Callable[[Tally], Json | None]:
     kept: dict[frozenset[str], Json | None] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the kept counts of these tools, or the usual ones.
+        """Return the kept counts of these tools, or the usual ones; None if nothing is locked.
 
-        Keep them while one is unreadable.
+        While an approval is unreadable, the usual ones are kept.
         """
         names = frozenset(facts.tool.key for facts, _ in tools)
         if any(_is_lost(facts) for facts, _ in tools):

@@ -163,7 +163,10 @@ def _counted_as(
     view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-        """Return the usual counts, with statuses of locked tools by the changed facts."""
+        """Return the usual counts, with statuses of locked tools by the changed facts.
+
+        None if nothing is locked.
+        """
         return std.counts(
             [(facts, status and std.classify(view(facts))) for facts, status in tools]
         )

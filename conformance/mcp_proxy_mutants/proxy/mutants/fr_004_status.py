@@ -95,7 +95,10 @@ def _pending_before_quarantine(facts: Facts) -> Status | None:
 
 
 def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Return a server's counts, with a tool that config and user lock under both statuses."""
+    """Return a server's counts, with a tool that config and user lock under both statuses.
+
+    None if nothing is locked.
+    """
     block = std.counts(tools)
     twice = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
     if block is None or not twice:

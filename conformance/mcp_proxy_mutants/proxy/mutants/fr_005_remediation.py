@@ -143,7 +143,7 @@ def _each(facts: Facts, status: Status, withheld: bool) -> Json:
 def _user_text_for_both(document: Json, request: Request) -> Json:
     """Give the user-lock text for config locks if a listed denied tool has both locks.
 
-    Unchanged if the store cannot be read.
+    The answer is changed in place and returned; unchanged if the store cannot be read.
     """
     try:
         records = request.store.records()
@@ -157,7 +157,10 @@ def _user_text_for_both(document: Json, request: Request) -> Json:
 
 
 def _user_text_beside_user(document: Json, _request: Request) -> Json:
-    """Return the answer with the user-lock text for config locks if it lists user locks too."""
+    """Return the answer with the user-lock text for config locks if it lists user locks too.
+
+    It is changed in place.
+    """
     remediation = document.get("remediation", {})
     if CONFIG in remediation and USER in remediation:
         remediation[CONFIG] = TEXTS[USER]

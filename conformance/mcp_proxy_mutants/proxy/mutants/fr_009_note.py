@@ -32,19 +32,28 @@ def _mute(document: Json) -> Json:
 
 
 def _servers_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note with the number of servers in place of that of locked tools."""
+    """Return the note with the number of servers in place of that of locked tools.
+
+    None if none is due.
+    """
     servers = {facts.tool.server: facts for facts in locked}
     return std.note(flag, callables, list(servers.values()))
 
 
 def _config_first(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note, counting only denied tools if any match, else all locked ones."""
+    """Return the note, counting only denied tools if any match, else all locked ones.
+
+    None if none is due.
+    """
     denied = [facts for facts in locked if facts.denied]
     return std.note(flag, callables, denied or locked)
 
 
 def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note, counting each tool that both config and user lock twice."""
+    """Return the note, counting each tool that both config and user lock twice.
+
+    None if none is due.
+    """
     twice = [facts for facts in locked if facts.denied and facts.disabled_by_user]
     return std.note(flag, callables, [*locked, *twice])
 
@@ -52,7 +61,7 @@ def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str
 def _each_pass_counts(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     """Return the note, counting a tool that is user-locked and unapproved twice.
 
-    Tools that config denies are counted once.
+    Tools that config denies are counted once. None if no note is due.
     """
     users = [facts for facts in locked if facts.disabled_by_user and not facts.denied]
     waiting = [facts for facts in locked if facts.approval != "approved" and not facts.denied]
@@ -64,7 +73,7 @@ def _quarantine_counts_anew(gateway: Gateway) -> None:
     """Count in the note, too, each quarantined tool named like a match that config or user lock."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the note on the locked matches and these namesakes."""
+        """Return the note on the locked matches and these namesakes; None if none is due."""
         names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
         known = [facts for tools in gateway.known().values() for facts in tools]
         held = [facts for facts in known if facts.quarantined and facts.tool.name in names]
@@ -137,7 +146,10 @@ def _of_freed(gateway: Gateway) -> None:
 
 
 def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note; if the tools have several statuses, with a second line that lists these."""
+    """Return the note; if the tools have several statuses, with a second line that lists these.
+
+    None if none is due.
+    """
     kinds = {std.classify(facts): facts for facts in locked}
     due = std.note(flag, callables, locked)
     if not due or len(kinds) == 1:
@@ -253,13 +265,16 @@ def _without_note(document: Json, request: Request) -> Json:
 
 
 def _names_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note, counting tools of one name on several servers once."""
+    """Return the note, counting tools of one name on several servers once.
+
+    None if none is due.
+    """
     names = {facts.tool.name: facts for facts in locked}
     return std.note(flag, callables, list(names.values()))
 
 
 def _in_tens(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note with a number above ten rounded up to the next ten."""
+    """Return the note with a number above ten rounded up to the next ten; None if none is due."""
     more = -len(locked) % std.LOCKED_CAP if len(locked) > std.LOCKED_CAP else 0
     return std.note(flag, callables, [*locked, *locked[:more]])
 
@@ -268,7 +283,10 @@ def _all_when_full(gateway: Gateway) -> None:
     """If more than ten locked tools match, count in the note every locked tool of the proxy."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the note on the matches, or on every locked tool if they are more than ten."""
+        """Return the note on the matches, or on every locked tool if they are more than ten.
+
+        None if none is due.
+        """
         known = [facts for tools in gateway.known().values() for facts in tools]
         every = [facts for facts in known if not std.may_call(facts, "note")]
         return std.note(flag, callables, every if len(locked) > std.LOCKED_CAP else locked)

@@ -162,7 +162,10 @@ def _by_the_longest_list() -> Callable[[Tally], Json | None]:
     most: dict[str, int] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the counts, `callable` raised by the tools missing since the longest list."""
+        """Return the counts, `callable` raised by the tools missing since the longest list.
+
+        None if nothing is locked.
+        """
         block = std.counts(tools)
         if block is None:
             return None
@@ -174,7 +177,10 @@ def _by_the_longest_list() -> Callable[[Tally], Json | None]:
 
 
 def _five_words(tools: Tally) -> Json | None:
-    """Return a server's counts with quarantined tools counted as callable."""
+    """Return a server's counts with quarantined tools counted as callable.
+
+    None if nothing is locked.
+    """
     block = std.counts(tools)
     free = block.pop("server_quarantined", 0) if block else 0
     return block | {"callable": block["callable"] + free} if block else block
@@ -292,13 +298,19 @@ def _own_reasons_too(block: Json, tools: Tally) -> Json:
 
 
 def _approval_in_quarantine(facts: Facts, status: Status | None) -> Status | None:
-    """Return the tool's status, but pending for unapproved tools in quarantine."""
+    """Return the tool's status, but pending for unapproved tools in quarantine.
+
+    None is a callable tool.
+    """
     waits = facts.quarantined and facts.approval in {"pending", "changed"}
     return PENDING if waits else status
 
 
 def _servers_off_in_words(tools: Tally) -> Json | None:
-    """Return a server's counts; the number of a switched-off server is a text, `all N`."""
+    """Return a server's counts; the number of a switched-off server is a text, `all N`.
+
+    None if nothing is locked.
+    """
     block = std.counts(tools)
     off = block.get("server_disabled") if block else None
     return block if not off or block is None else block | {"server_disabled": f"all {off}"}

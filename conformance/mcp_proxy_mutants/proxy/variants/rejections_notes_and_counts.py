@@ -128,12 +128,18 @@ def within_limit(document: Json, request: Request) -> Json:
 
 
 def shown_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note with a number of at most ten, as many as the flag would list."""
+    """Return the note with a number of at most ten, as many as the flag would list.
+
+    None if none is due.
+    """
     return note(flag, callables, locked[:10])
 
 
 def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return a note with two numbers: all locked matches, and those that the flag would list."""
+    """Return a note with two numbers: all locked matches, and those that the flag would list.
+
+    None if no note is due.
+    """
     if flag or callables or not locked:
         return None
     return (
@@ -143,7 +149,7 @@ def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | N
 
 
 def under_flag(_flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note with the flag as well as without."""
+    """Return the note with the flag as well as without; None if none is due."""
     return note(False, callables, locked)
 
 
@@ -182,12 +188,15 @@ def inspected_with_more(document: Json) -> str:
 
 
 def no_counts_while_off(tools: Tallied) -> Json | None:
-    """Return a server's counts; None for a server that is off."""
+    """Return a server's counts; None for a server that is off, or if nothing is locked."""
     return counts([pair for pair in tools if pair[0].enabled])
 
 
 def counted_by_tool(tools: Tallied) -> Json | None:
-    """Return a server's counts; while it is off, its tools count by their own locks, if any."""
+    """Return a server's counts; while it is off, its tools count by their own locks, if any.
+
+    None if nothing is locked.
+    """
 
     def own(facts: Facts, status: Status | None) -> Status | None:
         """Return the status of a tool of a server that is off as if it were on; others as they are.
@@ -201,7 +210,10 @@ def counted_by_tool(tools: Tallied) -> Json | None:
 
 
 def counts_as_numbers(tools: Tallied) -> Json | None:
-    """Return a server's counts as JSON numbers with a fraction, such as 3.0, names descending."""
+    """Return a server's counts as JSON numbers with a fraction, such as 3.0, names descending.
+
+    None if nothing is locked.
+    """
     block = counts(tools)
     return block and {name: float(block[name]) for name in sorted(block, reverse=True)}
 

@@ -71,7 +71,10 @@ def known_approvals_only(facts: Facts) -> Status | None:
 
 
 def approvals_remembered(facts: Facts) -> Status | None:
-    """Return a withheld tool's status; pending while its approval cannot be read."""
+    """Return a withheld tool's status; pending while its approval cannot be read.
+
+    None is a tool that is not listed.
+    """
     status = withheld_status(facts)
     return "pending_approval" if status == "disabled_unknown" else status
 
@@ -93,7 +96,10 @@ def of_either_pass(facts: Facts) -> Status | None:
 
 
 def user_first(facts: Facts) -> Status | None:
-    """Return a withheld tool's status, with the user's lock before quarantine and approval."""
+    """Return a withheld tool's status, with the user's lock before quarantine and approval.
+
+    None is a tool that is not listed.
+    """
     status = withheld_status(facts)
     return "disabled_by_user" if status and facts.disabled_by_user else status
 
@@ -122,7 +128,10 @@ def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Return a server's counts; None for a server that is off or in quarantine."""
+    """Return a server's counts; None for a server that is off or in quarantine.
+
+    None, too, if nothing is locked.
+    """
     return counts([pair for pair in tools if pair[0].enabled and not pair[0].quarantined])
 
 
