@@ -105,7 +105,10 @@ _LOCK = threading.Lock()
 
 @contextmanager
 def during(wait: Wait) -> Iterator[None]:
-    """Register, during the block, that this thread waits for something; such blocks may nest."""
+    """Register, during the block, that this thread waits for something; such blocks may nest.
+
+    `waiting_in` tells it to other threads; nothing is waited for or limited here.
+    """
     thread, waiting = threading.get_ident(), Waiting(wait=wait, since=time.monotonic())
     with _LOCK:
         _WAITS.setdefault(thread, []).append(waiting)

@@ -29,7 +29,10 @@ LISTINGS = tuple(request for request in requests() if "list" in request)
 @requirement("SC-001.baseline")
 @on(UNLOCKED, fresh=True, needs=("baseline",))
 def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench) -> None:
-    """Before and after locks, every recorded query gets the recorded bytes, except the note."""
+    """Before and after locks, every recorded query gets the recorded bytes, except the note.
+
+    Members that move are left out, and so are agents' queries if the target has no agents.
+    """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, QUERIES)
 

@@ -96,7 +96,7 @@ def _lifted(
 def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
     """Lift the locks of that kind from one server's tools; return those for which it was accepted.
 
-    Only locks by the user are lifted one by one, and may be refused.
+    Only locks by the user are lifted one by one, and may be refused. [] for no tools.
     """
     if not tools:
         return []

@@ -83,7 +83,8 @@ def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
 def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
     """Servers that fail at the same time are not tried again at the same time.
 
-    Their last pauses differ by more than a millisecond.
+    The longest and the shortest of their last pauses differ by more than a millisecond.
+    Inconclusive if a server is tried fewer than three times.
     """
     lasts = [own[-1] for own in _pauses(bench.load(RETRIED)).values()]
 

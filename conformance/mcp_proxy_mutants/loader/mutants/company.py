@@ -168,7 +168,10 @@ def _few_places() -> Any:
     places = asyncio.Semaphore(4)
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual once there is room; else fail as a timeout, without any request."""
+        """Attempt as usual once there is room; else fail as a timeout, without any request.
+
+        It waits for room at most half of the server's timeout.
+        """
         try:
             async with asyncio.timeout(connection.timeout / 2):
                 await places.acquire()

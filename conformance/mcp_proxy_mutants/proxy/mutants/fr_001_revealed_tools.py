@@ -34,7 +34,10 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, but drop the locked ones that `hidden` selects."""
+        """Split the hits as usual, but drop the locked ones that `hidden` selects.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
 
@@ -310,7 +313,10 @@ def _status_of_namesake(document: Json, _request: Request) -> Json:
 
 
 def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
-    """Split the hits as usual, but keep only the last of several locked ones that share a name."""
+    """Split the hits as usual, but keep only the last of several locked ones that share a name.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     return callables, list({hit.facts.tool.name: hit for hit in rest}.values())
 

@@ -108,7 +108,10 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
         leaked: list[str] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
-            """Split the hits as usual, and keep the texts of the locked ones for the answer."""
+            """Split the hits as usual, and keep the texts of the locked ones for the answer.
+
+            Return the callable ones, up to the limit, and the locked ones.
+            """
             callables, rest = std.window(hits, limit)
             leaked[:] = [text for hit in rest if (text := pick(hit))]
             return callables, rest
@@ -131,7 +134,10 @@ def _user_locked_name(hit: Match) -> str | None:
 
 
 def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
-    """Split the hits as usual, but add callable ones beyond the limit to the locked ones."""
+    """Split the hits as usual, but add callable ones beyond the limit to the locked ones.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     cut = [hit for hit in hits if hit.may_call][limit:]
     return callables, [*rest, *cut]
@@ -141,9 +147,9 @@ def _neighbours(gateway: Gateway) -> None:
     """With the flag, list also the denied tools of a hit's server that the query did not find."""
 
     def wide(matches: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual.
+        """Split the hits as usual, but add their servers' unfound denied tools to the locked ones.
 
-        Add to the locked ones the unfound denied tools of their servers.
+        Return the callable ones, up to the limit, and the locked ones.
         """
         callables, rest = std.window(matches, limit)
         hits = {hit.facts.tool.key for hit in matches}
@@ -222,7 +228,10 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
         locked: list[Match] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
-            """Split the hits as usual, and keep the locked ones for the answer."""
+            """Split the hits as usual, and keep the locked ones for the answer.
+
+            Return the callable ones, up to the limit, and the locked ones.
+            """
             callables, rest = std.window(hits, limit)
             locked[:] = rest
             return callables, rest
@@ -243,7 +252,10 @@ def _entries_marked(document: Json, _locked: int) -> Json:
 
 
 def _turned_by_locked(hits: Sequence[Match], limit: int) -> Windows:
-    """Split the hits as usual, but reverse the callable ones if any hit is locked."""
+    """Split the hits as usual, but reverse the callable ones if any hit is locked.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     return (callables[::-1] if rest else callables), rest
 

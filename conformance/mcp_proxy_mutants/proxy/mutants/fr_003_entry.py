@@ -101,7 +101,10 @@ def _parameters_in_usage(gateway: Gateway) -> None:
     servers: set[str] = set()
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, and keep the names of their servers for the answer."""
+        """Split the hits as usual, and keep the names of their servers for the answer.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         servers.clear()
         servers.update(hit.facts.tool.server for hit in hits)
         return std.window(hits, limit)

@@ -132,7 +132,10 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
     locked: set[str] = set()
 
     def lingering(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, but callable ones that were once denied count as locked."""
+        """Split the hits as usual, but callable ones that were once denied count as locked.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables, rest = std.window(hits, limit)
         stale = [hit for hit in callables if hit.facts.tool.key in locked]
         locked.update(hit.facts.tool.key for hit in rest if hit.facts.denied)
@@ -298,7 +301,10 @@ def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]
 
 
 def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but add a tool that config and user lock once more, not denied."""
+    """Split the hits as usual, but add a tool that config and user lock once more, not denied.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     again = [
         replace(hit, facts=replace(hit.facts, denied=False))
@@ -309,7 +315,10 @@ def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match]
 
 
 def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but drop locked ones whose approval cannot be read."""
+    """Split the hits as usual, but drop locked ones whose approval cannot be read.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     return callables, [hit for hit in rest if hit.facts.approval is not None]
 
@@ -317,7 +326,10 @@ def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], 
 def _callable_and_locked(
     hits: Sequence[Match], limit: int
 ) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but put user-locked ones among the callable ones too."""
+    """Split the hits as usual, but put user-locked ones among the callable ones too.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     users = [hit for hit in hits if std.classify(hit.facts) == USER and not hit.may_call]
     return [*callables, *users][:limit], rest
@@ -484,7 +496,10 @@ def _back_twice(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, and add the locked ones that came back once more."""
+        """Split the hits as usual, and add the locked ones that came back once more.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables, rest = std.window(hits, limit)
         return callables, [*rest, *(hit for hit in rest if hit.facts.tool.key in back)]
 

@@ -68,7 +68,10 @@ def _not_what_was_refused(gateway: Gateway) -> None:
         return std.rejection(facts, gateway.policy.remediation if texts else {})
 
     def without(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual without the noted tools, which are then forgotten."""
+        """Split the hits as usual without the noted tools, which are then forgotten.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables, rest = std.window(hits, limit)
         kept = [hit for hit in rest if hit.facts.tool.key not in refused]
         refused.difference_update(hit.facts.tool.key for hit in rest)

@@ -76,9 +76,9 @@ def _capped_by(kind: Callable[[Match], str]) -> Window:
     """Return a `window` decision that applies the cap to each `kind` of locked hits by itself."""
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual.
+        """Split the hits as usual; of the locked ones of each kind, keep the first up to the cap.
 
-        Of the locked ones of each kind, keep the first up to the cap.
+        Return the callable ones, up to the limit, and the locked ones.
         """
         callables, rest = std.window(hits, limit)
         counts: Counter[str] = Counter()
@@ -149,7 +149,10 @@ def _without_servers_with_locks(document: Json, _request: Request) -> Json:
 
 
 def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, with locked ones capped; withheld tools come on top of these."""
+    """Split the hits as usual, with locked ones capped; withheld tools come on top of these.
+
+    Return the callable ones, up to the limit, and the locked ones.
+    """
     callables, rest = std.window(hits, limit)
     return callables, rest[: std.cap(limit)]
 

@@ -131,7 +131,10 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
             class Both:
                 def find(self, query: str) -> list[tuple[str, float]]:
-                    """Return the hits in scope; note the first ten locked hits of all servers."""
+                    """Return (key, score) of the hits in scope.
+
+                    The first ten locked hits of all servers are noted.
+                    """
                     hits = [(by_key[key], score) for key, score in whole.find(query)]
                     locked = [
                         Match(facts=facts, score=score, may_call=False)
@@ -145,7 +148,10 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
             return Both()
 
         def within(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-            """Split the hits as usual, but keep only the locked ones among the ten noted."""
+            """Split the hits as usual, but keep only the locked ones among the ten noted.
+
+            Return the callable ones, up to the limit, and the locked ones.
+            """
             callables, rest = std.window(hits, limit)
             return callables, [hit for hit in rest if hit.facts.tool.key in ten[0]]
 

@@ -110,7 +110,10 @@ def _beside_few(gateway: Gateway) -> None:
     locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, and keep the facts of the locked ones for the answer."""
+        """Split the hits as usual, and keep the facts of the locked ones for the answer.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables, rest = std.window(hits, limit)
         locked_facts[:] = [hit.facts for hit in rest]
         return callables, rest

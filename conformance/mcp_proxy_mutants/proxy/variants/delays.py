@@ -81,7 +81,10 @@ def index_on_refresh(gateway: Gateway) -> None:
         gone.difference_update({key for key in gone if key[0] == name})
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, but drop callable ones that are left out."""
+        """Split the hits as usual, but drop callable ones that are left out.
+
+        Return the callable ones, up to the limit, and the locked ones.
+        """
         callables = [hit for hit in hits if hit.may_call]
         kept = [
             hit for hit in callables if (hit.facts.tool.server, hit.facts.tool.name) not in gone

@@ -25,7 +25,10 @@ class Substring:
         self._texts = sorted((tool.key, f"{tool.key} {tool.description}".lower()) for tool in tools)
 
     def find(self, query: str) -> Hits:
-        """Return every tool whose address or description contains the query, each with score 1."""
+        """Return (key, 1.0) of every tool whose address or description contains the query.
+
+        None for a blank query.
+        """
         wanted = query.strip().lower()
         return [(key, 1.0) for key, text in self._texts if wanted and wanted in text]
 
@@ -38,7 +41,10 @@ class EveryWord:
         self._texts = [(tool.key, terms(f"{tool.name} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
-        """Return the tools that have all words of the query, with scores, shortest text first."""
+        """Return (key, score) of the tools that have all words of the query, shortest text first.
+
+        None for a query without a word.
+        """
         wanted = set(terms(query))
         hits = [(key, 1 / len(text)) for key, text in self._texts if wanted and wanted <= {*text}]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
@@ -52,7 +58,7 @@ class Nearest:
         self._grams = [(tool.key, _grams(f"{tool.key} {tool.description}")) for tool in tools]
 
     def find(self, query: str) -> Hits:
-        """Return all tools, the most similar first, with their similarity from 0 to 1."""
+        """Return (key, similarity from 0 to 1) of all tools, the most similar first."""
         wanted = _grams(query)
         near = [
             (key, len(wanted & grams) / len(wanted | grams) * 1.0) for key, grams in self._grams
