@@ -114,7 +114,8 @@ class Front:
     async def _mcp(self, request: Request) -> Reply:
         """Answer a request at an MCP endpoint: a message (POST) or a session's end (DELETE).
 
-        405 for another method, 415 for another content type than JSON, 400 for an invalid message.
+        The reply to another method has status 405, that to an invalid message 400; HttpError 415
+        for another content type than JSON, and as `_agent` and `_message` raise.
         """
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":

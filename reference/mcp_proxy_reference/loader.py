@@ -107,7 +107,7 @@ Connect = Callable[[Connection], Awaitable[Session]]
 
 
 def by_status(code: int, body: bytes) -> Signal:
-    """Return the signal of an HTTP status that is no success.
+    """Return the signal of an HTTP status that is no success; `body` is in lower case.
 
     Of bodies, only those of 403 are read. With words of a slow authorization service, such a 403 is
     a timeout of that.
@@ -261,8 +261,8 @@ async def load(
 ) -> tuple[Outcome, Session | None]:
     """Load one server's tools, retrying while transient; return the outcome and the open session.
 
-    The session is None unless the server is available; the caller closes it. An unusable connection
-    has no attempt; there is a pause before each further one.
+    The session is None unless the server is available; the caller closes it. Failures are outcomes,
+    and not raised. An unusable connection has no attempt; there is a pause before each further one.
     """
     policy = policy or LoadPolicy()
     name, signal, attempts = connection.server_id, Signal("configuration"), 0

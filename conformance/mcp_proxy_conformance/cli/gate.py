@@ -94,7 +94,8 @@ def gate(*, out: Path, **values: str) -> None:
 def _judged(inputs: Inputs, out: Path, job: Job) -> int:
     """Run what the inputs describe, after removing old files; return the exit code.
 
-    It is 2 for unusable inputs, and never 0 if there is no report.
+    It is 2 for unusable inputs, and never 0 if there is no report. Raises OSError if an old file
+    cannot be removed.
     """
     cleared(out)
     try:

@@ -39,7 +39,8 @@ JUDGING_S = 8
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks by these options, print the outcome, and return the exit code.
 
-    The folder of the report is locked meanwhile, and stray processes are killed after it.
+    Options are complete, as `merged` returns them. The folder of the report is locked meanwhile,
+    and stray processes are killed after it.
     """
     out = options["out"].resolve()
     try:

@@ -332,7 +332,8 @@ class CommandAdapter:
     def _break(self, complaint: str) -> AdapterError:
         """End the program, which is out of step; return the error to raise, with the log's end.
 
-        It is a TargetNotStarted for the first request, and is raised again for later requests.
+        It is a TargetNotStarted for the first request, else an AdapterError. Later requests raise
+        an AdapterError of the same text.
         """
         assert self._program is not None
         self._program.end()

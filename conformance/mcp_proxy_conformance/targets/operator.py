@@ -279,7 +279,8 @@ class OperatorAdapter:
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
         """Replace the approvals store by an empty folder while the program runs, or put it back.
 
-        Server and tools are ignored; raises Unsupported for a program without such a store.
+        Server and tools are ignored, and None is returned: access does not change. Raises
+        Unsupported for a program without such a store.
         """
         del server, tools
         if self._launch.breakable_store is None:

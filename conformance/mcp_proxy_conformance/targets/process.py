@@ -30,7 +30,7 @@ class Process:
     def __init__(self, pid: int, log: Path, printed: Sequence[Printed] = ()) -> None:
         """Watch the program of that process id.
 
-        Without `printed` it writes `log` and output itself.
+        Without `printed`, the program itself writes `log` and the file of its output.
         """
         self.pid = pid
         self._printed = printed

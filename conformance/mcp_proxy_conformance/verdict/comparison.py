@@ -92,7 +92,7 @@ class Comparison:
         self.observed.update(set(clauses if shows is None else shows))
 
     def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
-        """Record clauses as open because a text was not recognised.
+        """Record clauses as open because a text was not recognised; nothing is raised.
 
         The reason asks to pin it: to say in the target file which lock the text is about.
         """

@@ -63,9 +63,10 @@ class Redactor:
         return self._without_fragments(self._found.sub(REDACTED, text))
 
     def _without_fragments(self, text: str) -> str:
-        """Redact parts of secrets, of 12 characters or more: a shown text may have been cut.
+        """Return the text with parts of secrets, of 12 characters or more, redacted.
 
-        Each contains six characters at a multiple of six in the text; only those are looked up.
+        A shown text may have been cut. Each part contains six characters at a multiple of six in
+        the text; only those are looked up.
         """
         kept, done, at = list[str](), 0, 0
         while at <= len(text) - GRAM:
@@ -104,7 +105,10 @@ def _words(value: Any) -> bool:
 
 
 def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:
-    """Return begin and end of the longest fragment that holds the six characters at `at`."""
+    """Return begin and end, in the text, of the longest fragment with the six characters at `at`.
+
+    `places` are secrets that have these six, each with where they begin in it.
+    """
     spans = []
     for form, place in places:
         before = after = 0

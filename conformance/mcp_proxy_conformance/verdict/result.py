@@ -200,7 +200,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.check}[{self.case}]" if self.case else self.check
 
     def of(self, clause: str) -> Verdict | None:
-        """Return this result's verdict on a clause; None if it has none."""
+        """Return this result's verdict on a clause; None if it has none.
+
+        That is its own on a clause that it is about, and `pass` on another one that it observed.
+        """
         if clause in self.clauses:
             return self.verdict
         return "pass" if clause in self.observed else None

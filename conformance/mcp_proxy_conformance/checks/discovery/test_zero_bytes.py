@@ -103,7 +103,10 @@ def _has_block(bench: Bench, name: str) -> bool:
 
 
 def _entry(bench: Bench, name: str) -> Exact:
-    """Return the exact bytes of a server's entry in the listing's decoded document."""
+    """Return the exact bytes of a server's entry in the listing's decoded document.
+
+    Inconclusive if it is not listed.
+    """
     members = bench.surface.members
     listed = spans.parse(bench.list().reply.document).get(members.servers)
     items = listed.items if listed else ()

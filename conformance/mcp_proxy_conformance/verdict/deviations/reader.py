@@ -53,9 +53,9 @@ class EntryLines:
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """Return the deviations of the file that hold on that day; for None of the default file.
+    """Return the deviations of a file that hold on that day, by default today in UTC.
 
-    () if that does not exist. Raises BadDeviations.
+    None is the default file in the working folder, () if that does not exist. Raises BadDeviations.
     """
     if file is None and not Path(FILE).exists():
         return ()

@@ -96,7 +96,10 @@ class WholeIndex:
     keys: set[str]
 
     def find(self, query: str) -> Hits:
-        """Return the tools of this view among the first `most` hits of all searchable tools."""
+        """Return (key, score) of this view's tools among the first `most` hits.
+
+        These are hits of all searchable tools.
+        """
         known = self._gateway.known().values()
         everything = tuple(
             facts.tool for server in known for facts in server if self._gateway.searchable(facts)
