@@ -17,9 +17,9 @@ from mcp_proxy_conformance.discovery.remediation import (
     names_server,
     tells_user_act,
 )
-from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME, is_english
+from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Unread
+from mcp_proxy_conformance.verdict.result import MASKED_NAME, Unread
 
 CONFIG_WORD = "disabled_by_config"
 USERS_WORDS = ("disabled_by_user", "pending_approval")

@@ -8,9 +8,8 @@ from functools import cache, lru_cache, partial
 import msgspec
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.verdict.result import MASKED_NAME
 
-MASKED_NAME = "masked_name"
-"""The replacement of tool and server names in `mask`."""
 UNREAD = "~"
 """Prefix of a word of the canonical form that is not in the word lists."""
 TEXTS_KEPT = 500

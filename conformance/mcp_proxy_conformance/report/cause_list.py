@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mcp_proxy_conformance.report.colour import Line, command
 from mcp_proxy_conformance.report.difference import differences
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.phrases import again, consequences
+from mcp_proxy_conformance.report.phrases import again, consequences, counted, verdicts
 from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.result import Result
 
@@ -79,49 +79,49 @@ def _fitted(
 
 
 def _head(known: Sequence[RootCause]) -> str:
-    """Return the number of causes, and of the clauses they break and leave open, in words."""
-    broken = {clause for cause in known for clause in cause.breaks}
-    still = {clause for cause in known for clause in cause.leaves_open} - broken
-    pairs = ((len(broken), "broken"), (len(still), "open"))
-    counts = " and ".join(f"{number} {word}" for number, word in pairs if number)
-    clauses = "clause" if len(broken) + len(still) == 1 else "clauses"
-    noun = "cause" if len(known) == 1 else "causes"
-    return f"{len(known)} {noun}{f' of {counts} {clauses}' if counts else ''}"
+    """Return the number of causes, and how many clauses fail or are inconclusive by them."""
+    failing = {clause for cause in known for clause in cause.breaks}
+    still = {clause for cause in known for clause in cause.leaves_open} - failing
+    causes = counted(len(known), "cause", "causes")
+    return ": ".join(filter(None, (causes, verdicts("clause", len(failing), len(still)))))
 
 
 def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int) -> Forms:
-    """Return a cause in one line; with what follows from it; and with all that is known of it.
+    """Return a cause in one line; with how to see and mend it; and with all that is known of it.
 
-    The last has the first observation, why it is one cause, what to mend first, and a check that
-    shows it.
+    The second has its first observation, what to mend and a check that shows it; the last what
+    follows from it as well, and why it is one cause.
     """
     head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results
     first = results.get(names[0]) if names else None
     sentence = _wrapped(f"{head}{_first_line(cause.sentence, cause.id)}", width, "  ")
     sentence = [Line(sentence[0].text, cause.verdict), *sentence[1:]]
-    follows = ": ".join(filter(None, (cause.clause, consequences(cause))))
-    texts = [
-        _evidence(first, cause.clause) if cause.results and first else "",
-        follows,
-        "" if cause.rule in EVIDENT else f"Why one cause: {cause.why}",
-        f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else "",
-    ]
-    whole = [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
-    if first:
-        whole += command("  See --check ", shlex.quote(first.name), width)
+    observed = _evidence(first, cause.clause) if cause.results and first else ""
+    mend = f"{'Mend' if cause.results else 'To settle it'}: {cause.mend}" if cause.mend else ""
+    why = "" if cause.rule in EVIDENT else f"Why one cause: {cause.why}"
+    check = command("  See --check ", shlex.quote(first.name), width) if first else []
     return (
         _brief(head, cause, width),
-        [*sentence, *_wrapped(f"  {follows}", width, "    "), Line()],
-        [*sentence, *whole, Line()],
+        [*sentence, *_indented((observed, mend), width), *check, Line()],
+        [*sentence, *_indented((observed, consequences(cause), why, mend), width), *check, Line()],
     )
 
 
+def _indented(texts: Sequence[str], width: int) -> list[Line]:
+    """Return the texts that are not empty, each as up to three lines below a cause's sentence."""
+    return [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
+
+
 def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
-    """Return a cause in one line, cut to the width: head, its sentence's first line, its clause."""
+    """Return a cause in one line: head, its sentence's first line, and its clause where it fits.
+
+    Cut to the width.
+    """
     sentence = _first_line(cause.sentence, cause.id)
+    room = max(20, width - len(head))
     text = f"{sentence} ({cause.clause})" if cause.clause else sentence
-    rest = textwrap.shorten(text, max(20, width - len(head)), placeholder=" ...")
+    rest = textwrap.shorten(text if len(text) <= room else sentence, room, placeholder=" ...")
     return [Line(f"{head}{rest}", cause.verdict)]
 
 

@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
-from mcp_proxy_conformance.verdict.result import Finding
+from mcp_proxy_conformance.verdict.result import MASKED_NAME, Finding
 
 MOST, WIDTH = 12, 240
+NOT_LISTED = "not listed"
 _NAME = re.compile(r"[A-Za-z](?:[\w.:-]{0,78}[\w-])?")
 
 
@@ -80,11 +81,20 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
     phrase.
     """
     observed, allowed = _plain(finding.observed), _plain(finding.allowed)
+    if finding.about:
+        observed, allowed = _placed(observed), _placed(allowed)
     if finding.described and isinstance(allowed, str):
         shown = "nothing" if observed is None else _short(observed)
         yield Difference(finding.path, shown, _cut(allowed), _texts(observed))
     else:
         yield from _differences(finding.path, observed, allowed)
+
+
+def _placed(value: Any) -> Any:
+    """Return a plain value on the places of tools, `absent` in it or its items as words."""
+    if isinstance(value, list):
+        return [_placed(inner) for inner in value]
+    return NOT_LISTED if value == "absent" else value
 
 
 def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]:
@@ -192,9 +202,9 @@ def _plain(value: Any) -> Any:
 def _short(value: Any) -> str:
     """Return the value as a reader sees it: a name as it is, other text as JSON, long ones cut.
 
-    None is "nothing", an empty list or dict "none".
+    None is "nothing", an empty list or dict "none", a masked name "<name>".
     """
-    if isinstance(value, str) and _NAME.fullmatch(value):
+    if isinstance(value, str) and (value == NOT_LISTED or _NAME.fullmatch(value)):
         return value
     if value is None:
         return "nothing"
@@ -206,7 +216,7 @@ def _short(value: Any) -> str:
         )
     if isinstance(value, str) and len(value) > WIDTH:
         return f"{_short(value[:WIDTH])}... ({len(value)} characters)"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace(MASKED_NAME, "<name>")
 
 
 def _cut(text: str) -> str:

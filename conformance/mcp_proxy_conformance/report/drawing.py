@@ -21,23 +21,23 @@ SIGNS: dict[CellVerdict, str] = {
 """The sign for each verdict on a page, where its colour alone would not do."""
 MEANINGS: dict[CellVerdict, str] = {
     "pass": "holds",
-    "fail": "does not hold",
+    "fail": "fails",
     "error": "broke before it could be seen",
-    "inconclusive": "could not be seen",
-    "waived": "does not hold: known",
+    "inconclusive": "inconclusive",
+    "waived": "fails, as is known",
     "not_applicable": "does not apply",
     "not_asked": "not asked for",
 }
-PLAIN = ("pass", "fail", "inconclusive")
+PLAIN = ("pass", "fail")
 """Verdicts whose words in a terminal need no legend."""
 NARROW = 4
 """Characters of a column where the terminal is too narrow for its name."""
 
 
 def lines(shown: Picture, columns: int) -> list[Line]:
-    """Return the picture as lines for a terminal: grid, cells beside it, legend of rare words.
+    """Return the picture as lines for a terminal: title, grid, cells beside it, legend of words.
 
-    Names of columns are cut to four characters if the grid is too wide; no rows, no grid.
+    Names of columns are cut to four characters if the grid is too wide; no rows, no title or grid.
     """
     head = max((len(row.name) for row in shown.rows), default=0)
     widths = [max(len(column.name), NARROW) for column in shown.columns]
@@ -56,7 +56,8 @@ def lines(shown: Picture, columns: int) -> list[Line]:
             text += f" {word:>{width}}"
             spans += [Span(len(text) - len(word), len(text), cell.verdict)] if cell else []
         grid.append(Line(text, spans=tuple(spans)))
-    return [*grid, *_beside(shown.beside, columns), *_legend(shown, columns)]
+    title = [Line(f"{shown.title}:")] if shown.rows else []
+    return [*title, *grid, *_beside(shown.beside, columns), *_legend(shown, columns)]
 
 
 def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
@@ -75,7 +76,7 @@ def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
 
 
 def _legend(shown: Picture, columns: int) -> list[Line]:
-    """Return the meaning of each word but ok, FAIL and open, wrapped; [] if no other occurs."""
+    """Return the meaning of each word but ok and FAIL, wrapped; [] if no other occurs."""
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
     text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
     return [Line(line) for line in textwrap.wrap(f"({text})", columns - 1)] if text else []

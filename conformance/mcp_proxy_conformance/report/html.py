@@ -33,6 +33,7 @@ from mcp_proxy_conformance.report.phrases import (
     profile_of,
     request,
     sentence,
+    verdicts,
     waived_by,
 )
 from mcp_proxy_conformance.report.picture import Cell, picture
@@ -237,6 +238,7 @@ def render(report: Report) -> str:
         homeless=entries[None],
         waivers=report.waivers,
         sentence=sentence,
+        verdicts=verdicts,
     )
 
 
@@ -260,7 +262,7 @@ def colour_of(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    """Return how the run ended: numbers of required clauses if conformant, broken or open.
+    """Return how the run ended: numbers of required clauses that pass, or fail or are open.
 
     In any other case it is the report's own reason.
     """
@@ -272,9 +274,7 @@ def _summary(report: Report) -> str:
         return f"{counts['pass']} of {len(firm)} required clauses were proven{others}."
     open_ = counts["inconclusive"] + counts["error"]
     if report.exit == VIOLATED or (report.exit == INCOMPLETE and open_):
-        broken = [f"{counts['fail']} do not hold"] if counts["fail"] else []
-        unsettled = [f"{open_} could not be settled"] if open_ else []
-        return f"Of {len(firm)} required clauses, {' and '.join([*broken, *unsettled])}."
+        return f"Of {len(firm)} required clauses, {verdicts('', counts['fail'], open_)}."
     return report.why
 
 

@@ -154,22 +154,27 @@ def causes_of(result: Result, report: Report) -> list[RootCause]:
 
 
 def consequences(cause: RootCause) -> str:
-    """Return a phrase: numbers of checks failing and open; further clauses broken and open.
+    """Return a phrase: how many checks fail or are inconclusive by it, and the clauses of each."""
+    until = "inconclusive until then" if cause.breaks else "inconclusive"
+    clauses = (("fail", cause.breaks), (until, cause.leaves_open))
+    lists = (f"{word}: {', '.join(names)}" for word, names in clauses if names)
+    return "; ".join((verdicts("check", len(cause.results), len(cause.open_results)), *lists))
 
-    The cause's own clause is not among them; "" if there are none.
+
+def verdicts(noun: str, failed: int, still: int) -> str:
+    """Return how many fail and are inconclusive, like "2 checks fail and 1 is inconclusive".
+
+    A count of zero is left out; an empty noun too.
     """
-    broken = [clause for clause in cause.breaks if clause != cause.clause]
-    still = [clause for clause in cause.leaves_open if clause != cause.clause]
-    failed, left = len(cause.results), len(cause.open_results)
-    counts = [_number(failed, "check fails", "checks fail") if failed else "",
-              _number(left, "check is open", "checks are open") if left else ""]  # fmt: skip
-    parts = [" and ".join(filter(None, counts))]
-    parts += [f"also broken: {', '.join(broken)}"] if broken else []
-    parts += [f"open until then: {', '.join(still)}"] if still else []
-    return "; ".join(parts)
+    one, many = (f"{noun} ", f"{noun}s ") if noun else ("", "")
+    parts = [counted(failed, f"{one}fails", f"{many}fail")] if failed else []
+    if still:
+        one, many = ("", "") if failed else (one, many)
+        parts.append(counted(still, f"{one}is inconclusive", f"{many}are inconclusive"))
+    return " and ".join(parts)
 
 
-def _number(number: int, one: str, many: str) -> str:
+def counted(number: int, one: str, many: str) -> str:
     """Return the number with the noun in singular or plural."""
     return f"{number} {one if number == 1 else many}"
 

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.grid import Basis, Grid, Heading, grid_of
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import final
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.verdict.causes import LOCK_OF
 from mcp_proxy_conformance.verdict.result import WORST_FIRST as VERDICTS
 from mcp_proxy_conformance.verdict.result import Result, Verdict
 
@@ -189,12 +190,16 @@ class _Evidence:
         """Return the rows that a result tells on a clause, of those in which the clause stands.
 
         They are those of the tools or servers that its findings are about, else, if one does not
-        tell, of those that its case is about; empty if that is not known either.
+        tell, of those that its case is about: of an inconclusive one, those of them that are under
+        the lock that was to be revealed first. Empty if that is not known either.
         """
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}
         known = states if states and told else _states_of_case(result.case or "")
+        if result.verdict == "inconclusive":
+            hidden = {(LOCK_OF[need],) for need in result.needs if need in LOCK_OF}
+            known = known & hidden or known
         rows = {row for state in known for row in self._grid.rows_of(state)}
         return frozenset(rows).intersection(self._grid.rows_with(clause))
 

@@ -56,9 +56,9 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
     counts, aside = _counts(report, "required"), _counts(report, "advisory")
     left = sum(map(is_left_out, report.clauses))
     rows = [
-        ("judged", f"{target_of(report)}, by {profile_of(report)}"),
+        ("judged", f"{target_of(report)}, by profile {profile_of(report)}"),
         ("clauses", f"{counts or 'none judged'}{f'; left out: {left}' if left else ''}"),
-        ("advisory", f"{aside}; they never count" if aside else ""),
+        ("advisory", f"{aside}; they do not decide" if aside else ""),
         ("", f"{_some(advisory)} fail; {why}" if advisory and is_listed else ""),
         ("checks", _checks(report)),
         *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
@@ -151,7 +151,7 @@ def _not_judged(report: Report, *, whole: bool) -> list[str]:
             reasons.setdefault(short(clause.reason.split("\n")[0], REASON), []).append(clause.id)
     if report.exit and len(reasons) > FEW and not whole:
         number = sum(map(len, reasons.values()))
-        return [f"{number} clauses, for {len(reasons)} reasons; --verbose lists them"]
+        return [f"{number} clauses do not apply, for {len(reasons)} reasons; --verbose lists them"]
     return [f"{_some(ids)}: {reason}" for reason, ids in reasons.items()]
 
 
@@ -198,13 +198,14 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
     reason = " ".join(report.why.split())
     if report.headline == "violated" and broken:
-        reason = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
+        verb = "fails" if len(broken) == 1 else "fail"
+        reason = f"{len(broken)} of {len(firm)} clauses {verb} ({_some(broken)})"
         unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
         reason += f", {unseen} not looked at" if unseen else ""
         reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if reason == f"not settled: {', '.join(open_)}":
-        reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
+        reason = f"{len(open_)} of {len(firm)} clauses inconclusive ({_some(open_)})"
     reason = short(f"{report.headline}: {reason}", LAST)
     text = f"{reason}; {ending(report, code)}; report: {path}"
     parts = [text]

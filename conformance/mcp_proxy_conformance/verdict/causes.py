@@ -189,13 +189,14 @@ def never_revealed(
         own, rest = _parted(rest, partial(_is_of_hidden, lock=lock, clause=clause))
         if own:
             tools = {matter.name for item in own for matter in item.finding.about}
-            number = f", {len(tools)} of them," if len(tools) > 1 else ""
+            number = f" None of {len(tools)} was ever revealed." if len(tools) > 1 else ""
             groups.append(_Group(
                 id=f"{lock}-never-revealed", rule="never_revealed", items=own, first=clause,
                 lock=lock,
                 sentence=f"A tool {LOCKED_BY[lock]} is never revealed by {FLAG}.",
-                why=f"Each looks for tools {LOCKED_BY[lock]}{number} and none was ever revealed.",
-                mend=f"Reveal tools {LOCKED_BY[lock]} first; the rest follows or can then be seen.",
+                why=f"All of these need a tool {LOCKED_BY[lock]} in an answer.{number}",
+                mend=f"First reveal tools {LOCKED_BY[lock]}, then run again: the rest follows"
+                " from it, or can then be seen.",
             ))  # fmt: skip
     return groups, rest
 
@@ -254,8 +255,8 @@ def taken_for(
             groups[pair] = _Group(
                 id=f"{named}-before-{due}", rule="taken_for", items=[],
                 sentence=f"A tool that is {STATUS_OF[due]} is presented as {STATUS_OF[named]}.",
-                why=f"Each shows {named} where {due} is due.",
-                mend=f"Decide on {due} before {named}, wherever a lock is named.",
+                why=f"All of these show {named} where {due} is due.",
+                mend=f"Give {due}, not {named}, as the reason: in entries, refusals and counts.",
             )  # fmt: skip
         groups[pair].items.append(item)
     for group in groups.values():

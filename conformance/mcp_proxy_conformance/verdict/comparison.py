@@ -96,7 +96,8 @@ class Comparison:
 
         The reason asks to pin it: to say in the target file which lock the text is about.
         """
-        reason = f"{path}: this text is not recognised; pin it under its lock: {text!r}"
+        why = "which lock this text is about is not known; pin it in the target file"
+        reason = f"{path}: {why}: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:

@@ -63,6 +63,10 @@ class Inconclusive(Exception):
         super().__init__(reason)
 
 
+MASKED_NAME = "masked_name"
+"""What stands for each name in a text whose names are masked."""
+
+
 class LockText(msgspec.Struct, frozen=True, kw_only=True):
     """A text of the target, names in it masked, and the status that it was given for."""
 
@@ -76,7 +80,8 @@ class Unread(Inconclusive):
     def __init__(self, text: str) -> None:
         """Make the reason of the text, with the cause `unread_text`."""
         super().__init__(
-            f"this text is not recognised; pin it under its lock: {text!r}", cause="unread_text"
+            f"which lock this text is about is not known; pin it in the target file: {text!r}",
+            cause="unread_text",
         )
 
 

@@ -88,7 +88,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
 
     last_line = done.stdout.splitlines()[-1]
     assert (done.exit_code, report["headline"]) == (1, "violated")
-    assert "clauses broken (T4.declared), " in last_line
+    assert "clauses fails (T4.declared), " in last_line
     assert "not looked at; exit 1" in last_line
     assert (
         f"Reproduce with: mcp-proxy-conformance run loader {NEVER[0]} '{NEVER[1]}'" in done.stdout

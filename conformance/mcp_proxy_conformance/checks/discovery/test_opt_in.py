@@ -299,9 +299,9 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """Wherever the tool is offered, its own description contains the flag's name."""
     tools = offered_anywhere(bench)
 
-    observed = {place: _describes_flag(tool) for place, tool in tools.items()}
+    observed = {f"tools/list at {place}": _describes_flag(t) for place, t in tools.items()}
 
-    assert observed == dict.fromkeys(tools, True)
+    assert observed == dict.fromkeys(observed, True)
 
 
 @requirement("FR-014.described")
@@ -318,7 +318,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
         """Record, by place, viewer and moment, whether the tool's description names the flag."""
         for name, view in views.items():
             for place, entry in offered_anywhere(view).items():
-                observed[f"{place}{name}, {moment}"] = _describes_flag(entry)
+                observed[f"tools/list at {place}{name}, {moment}"] = _describes_flag(entry)
 
     look("before the first lock")
     bench.operator.lock(USER, "forge", ["mobel_drop"])
