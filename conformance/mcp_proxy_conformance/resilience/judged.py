@@ -317,7 +317,8 @@ def _attempts(
     """Add to `compared` a server's own count of contacts beside the case's bounds of attempts.
 
     More than the bound of the load breaks O5.bounded. Nothing is compared where that cannot be
-    counted or the source does not determine it.
+    counted, the source does not determine it, or a server is said to be available that was never
+    contacted.
     """
     name, most = server.server_id, load.case.given.max_attempts
     attempts = load.attempts.get(name)
@@ -327,6 +328,8 @@ def _attempts(
     holds = low <= attempts <= high
     outcome = load.loaded.outcome(name)
     status = str(outcome.status) if outcome is not None else ""
+    if holds and not attempts and status == "available":
+        return  # nobody tried it
     if attempts > most:
         breaks = ["O5.bounded"]
     elif holds:

@@ -94,7 +94,7 @@ def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
     page.locator(".beside").get_by_role("link", name="cap").click()
     expect(failure).to_be_in_viewport()
     opened = failure.locator("> details").evaluate("(one) => one.open")
-    page.get_by_role("link", name="user, counts: does not apply").click()
+    page.get_by_role("link", name="by the user, counts: does not apply").click()
 
     assert opened
     expect(section.locator("h3")).to_be_in_viewport()
@@ -142,7 +142,7 @@ def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> N
         names.append(page.evaluate(focused).partition(",")[0])
     page.keyboard.press("Enter")
 
-    assert names == ["user", "pending", "user", "user"]
+    assert names == ["by the user", "unapproved", "by the user", "by the user"]
     assert page.url.endswith("#clause-FR-010.inspect")
 
 
@@ -187,10 +187,10 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
     all_places = shown(page)
 
     page.get_by_label("pass").uncheck()
-    page.get_by_label("not_applicable").uncheck()
+    page.get_by_label("not applicable").uncheck()
     few = shown(page)
     page.get_by_label("pass").check()
-    page.get_by_label("not_applicable").check()
+    page.get_by_label("not applicable").check()
 
     assert all_places == {"clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-010.inspect"}
     assert few == {"clause-FR-006.cap"}
@@ -210,9 +210,9 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
     assert places[:6] == [
         "To the clauses",
         "show-pass", "show-fail", "show-not_applicable",
-        "test_cap[11]", "What follows from it: 1 broken clause",
+        "test_cap[11]", "1 clause fails by it",
     ]  # fmt: skip
-    assert places[6].startswith("config, counts")
+    assert places[6].startswith("by config, counts")
     assert places[7:-2] == [
         "✓ the flag", "✗ cap",
         "What the rows and columns are",

@@ -62,7 +62,7 @@ def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, det
     lines = render(typed(MANY), PATH, detail=detail, columns=columns).splitlines()
 
     first = next(line for line in lines if line.startswith("FAIL"))
-    assert lines[0].startswith(f"{len(profile('discovery').clauses)} causes of ")
+    assert lines[0].startswith(f"{len(profile('discovery').clauses)} causes: ")
     assert first.startswith("FAIL  1. A tool that the user disabled is never revealed")
     assert sum(max(1, -(-len(line) // (columns or 80))) for line in lines) <= 60
     assert any(line.startswith("... and ") for line in lines)
@@ -71,12 +71,12 @@ def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, det
 def test_verbose_lists_the_causes_and_every_failure() -> None:
     """With --verbose the causes precede the failures by clause.
 
-    A cause names the clauses that are open until then.
+    A cause names the clauses that are inconclusive until then.
     """
     output = render(typed(THREE), PATH, detail="verbose", columns=80)
 
     assert output.index(f"FAIL  1. {SENTENCE}") < output.index(f"FAIL  {ROOT}  (")
-    assert "open until then: FR-009.note" in " ".join(output.split())
+    assert "inconclusive until then: FR-009.note" in " ".join(output.split())
 
 
 def test_markdown_has_the_causes_before_the_clauses() -> None:
@@ -89,14 +89,17 @@ def test_markdown_has_the_causes_before_the_clauses() -> None:
 def test_a_job_has_one_annotation_for_a_cause() -> None:
     """Three results of one cause are one error of a GitHub job.
 
-    Its title is the clause to look at first; its text names what else is broken, and what is open
+    Its title is the clause to look at first; its text names what fails, and what is inconclusive
     until then.
     """
     [(level, properties, text)] = commands(github.render(typed(THREE)))
 
     assert (level, properties["title"]) == ("error", ROOT)
     assert SENTENCE in text
-    assert "also broken: FR-001.by-description; open until then: FR-009.note" in text
+    assert (
+        "fail: FR-001.reveals-user, FR-001.by-description; inconclusive until then: FR-009.note"
+        in text
+    )
 
 
 def test_junit_has_the_causes_as_properties_and_in_each_failure() -> None:

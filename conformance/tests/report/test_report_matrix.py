@@ -101,7 +101,7 @@ def test_markdown_is_a_table_and_its_reasons() -> None:
         "\n"
         "| picture | 1 | 2 |\n"
         "|---|---|---|\n"
-        "| cap | holds | does not hold |\n"
+        "| cap | holds | fails |\n"
         "\n"
         "| clause | 1 | 2 | |\n"
         "|---|---|---|---|\n"

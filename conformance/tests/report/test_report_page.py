@@ -238,8 +238,7 @@ def test_the_page_names_target_date_duration_and_command() -> None:
 
     head = words[words.index("Report of mcp-proxy-conformance 0") :]
     assert head.startswith(
-        "Report of mcp-proxy-conformance 0 violated command plain"
-        " Of 3 required clauses, 1 do not hold."
+        "Report of mcp-proxy-conformance 0 violated command plain Of 3 required clauses, 1 fails."
     )
     assert "run2026-01-31 09:30:00 UTC, 3 min 20 s; exit 1 commandsuite run" in words
     assert "UTC" not in old

@@ -155,7 +155,8 @@ def policy(look: Look, findings: Findings) -> None:
 def unlike_users(look: Look, findings: Findings) -> None:
     """Law: the refusal of a denied tool asks for no act of the user, whatever else locks it.
 
-    Judged are tools that have a second lock which may be named first; unrecognised texts are not.
+    Judged are tools that have a second lock which may be named first; unrecognised texts are not,
+    and where that is a server's lock, only if the world shows the target's text for it alone.
     """
     bench = look.bench
     states = {key: bench.states[key] for key in look.keys}
@@ -166,6 +167,8 @@ def unlike_users(look: Look, findings: Findings) -> None:
         users = {masked(bench, bench.refusal(key), key) for key in pure}
         servers, pins = texts_of_server(bench), bench.started.target.pins
         for key in denied:
+            if not _is_of_known_server(bench, states[key]):
+                continue
             text = masked(bench, bench.refusal(key), key)
             wrong = remedy_of_users(text, states[key], users=users, servers=servers, pins=pins)
             if wrong is not None:
@@ -173,6 +176,12 @@ def unlike_users(look: Look, findings: Findings) -> None:
                                wanted="no act of the user on the tool", topic="text")  # fmt: skip
     except Inconclusive:
         return
+
+
+def _is_of_known_server(bench: Bench, state: ToolState) -> bool:
+    """Whether each lock of the tool's server, if any, stands alone on some other tool."""
+    quarantined = not state.quarantined or bool(bench.locked(quarantined=True))
+    return quarantined and (not state.server_off or bool(bench.locked(server_off=True)))
 
 
 def distinct(look: Look, findings: Findings) -> None:
