@@ -1,0 +1,69 @@
+"""The command line: an upstream's URL, or its command line after `--`, and the port to serve at."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+
+import click
+import uvicorn
+
+from mcp_relay_reference.front import Front
+from mcp_relay_reference.remote import Remote
+
+
+@click.command()
+@click.option("--port", default=0, help="Port on 127.0.0.1; 0 is a free one.")
+@click.option("--upstream-url", help="The upstream's MCP endpoint.")
+@click.option("--upstream-header", multiple=True, help="'NAME: VALUE' that the upstream gets.")
+@click.argument("command", nargs=-1)
+def main(
+    port: int, upstream_url: str | None, upstream_header: tuple[str, ...], command: tuple[str, ...]
+) -> None:
+    """Relay one upstream MCP server at http://127.0.0.1:PORT/mcp, until SIGTERM or SIGINT.
+
+    The upstream is a URL, or a COMMAND whose standard streams speak MCP.
+    """
+    if (upstream_url is None) == (not command):
+        raise click.UsageError("name one upstream: --upstream-url URL, or -- COMMAND")
+    headers = {}
+    for line in upstream_header:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise click.UsageError("write --upstream-header as 'NAME: VALUE'")
+        headers[name.strip().lower()] = value.strip()
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    asyncio.run(_serve(Front(Remote(upstream_url, headers) if upstream_url else command), port))
+
+
+async def _serve(front: Front, port: int) -> None:
+    """Serve until a signal; the URL and the process id are printed first, as one line of JSON."""
+    settings = uvicorn.Config(
+        front, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off",
+        log_config=None, access_log=False, proxy_headers=False, server_header=False,
+        timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    settings.load()
+    server = uvicorn.Server(settings)
+    server.lifespan = settings.lifespan_class(settings)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+    await server.startup()
+    if server.should_exit:
+        sys.exit(2)
+    bound = server.servers[0].sockets[0].getsockname()[1]
+    sys.stdout.write(
+        json.dumps({"url": f"http://127.0.0.1:{bound}/mcp", "pid": os.getpid()}) + "\n"
+    )
+    sys.stdout.flush()
+    await server.main_loop()
+    await front.close()
+    await server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""HTTP front: one MCP endpoint, at which each client has sessions of its own."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx2
+
+from mcp_relay_reference import message
+from mcp_relay_reference.child import Child, Stream
+from mcp_relay_reference.message import BadMessage, Message
+from mcp_relay_reference.remote import SESSION, Remote, Unreachable
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+EVENTS = "text/event-stream"
+KEPT_S = 15.0
+NO_SESSION = 404
+
+
+class Refused(Exception):
+    """The relay's own refusal of an HTTP request: status and sentence."""
+
+    def __init__(self, status: int, text: str) -> None:
+        """Keep the status; the text is the exception's."""
+        super().__init__(text)
+        self.status = status
+
+
+class Request(NamedTuple):
+    """An HTTP request, whole; header names are lower case."""
+
+    method: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Front:
+    """ASGI application; what the upstream is, a program or a URL, decides how it relays."""
+
+    def __init__(self, upstream: Sequence[str] | Remote) -> None:
+        """Keep the upstream: the words of a command line, or a Remote; nothing is started yet."""
+        self._upstream = upstream
+        self._children: dict[str, Child] = {}
+        self._remote_ids: dict[str, str] = {}
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Relay one HTTP request of ASGI; a refusal of the relay is a JSON-RPC error."""
+        own_id = None
+        try:
+            request = await _whole(scope, receive)
+            sent = message.read(request.body) if request.method == "POST" else None
+            own_id = sent.id if sent is not None and sent.is_request else None
+            if isinstance(self._upstream, Remote):
+                await self._by_http(self._upstream, request, receive, send)
+            else:
+                await self._by_child(request, sent, receive, send)
+        except BadMessage as error:
+            await _reply(send, 400, message.failure(None, message.PARSE, str(error)))
+        except Refused as error:
+            await _reply(send, error.status, message.failure(own_id, message.INVALID, str(error)))
+        except Unreachable as error:
+            await _reply(send, 502, message.failure(own_id, message.LOST, str(error)))
+
+    async def close(self) -> None:
+        """End every session."""
+        await asyncio.gather(*(child.close() for child in self._children.values()))
+        if isinstance(self._upstream, Remote):
+            await self._upstream.close()
+
+    async def _by_http(
+        self, upstream: Remote, request: Request, receive: Receive, send: Send
+    ) -> None:
+        """Send a request on and its answer back; session ids of the upstream stay here."""
+        own = request.headers.get(SESSION)
+        if own is not None and own not in self._remote_ids:
+            raise Refused(404, "There is no such session.")
+        theirs = self._remote_ids.get(own or "")
+        asked = upstream.exchange(request.method, request.headers, theirs, request.body)
+        async with asked as reply:
+            headers = dict(reply.headers)
+            if reply.session is not None:
+                name = own if reply.session == theirs and own else secrets.token_hex(16)
+                self._remote_ids[name] = reply.session
+                headers[SESSION] = name
+            if own is not None and (request.method == "DELETE" or reply.status == NO_SESSION):
+                self._remote_ids.pop(own, None)
+            await _begin(send, reply.status, headers)
+            gone = asyncio.create_task(_disconnected(receive))
+            with contextlib.suppress(httpx2.HTTPError):  # the upstream broke off: so does this
+                await _until(gone, _pass_on(send, reply.body))
+
+    async def _by_child(
+        self, request: Request, sent: Message | None, receive: Receive, send: Send
+    ) -> None:
+        """Hand a message to the process of its session, and stream what comes back for it."""
+        if sent is not None and sent.method == "initialize":
+            name, child = await self._open()
+        else:
+            name = request.headers.get(SESSION, "")
+            child = self._child(name)
+        if request.method == "DELETE":
+            del self._children[name]
+            await child.close()
+            await _reply(send, 204, b"")
+        elif request.method == "GET":
+            if EVENTS not in request.headers.get("accept", ""):
+                raise Refused(406, "A listening client must accept text/event-stream.")
+            stream = child.listen()
+            try:
+                await _events(send, receive, stream, {SESSION: name})
+            finally:
+                child.unlisten(stream)
+        else:
+            assert sent is not None
+            answers = await child.send(sent)
+            if answers is None:
+                await _reply(send, 202, b"", {SESSION: name})
+            elif EVENTS in request.headers.get("accept", ""):
+                await _events(send, receive, answers, {SESSION: name})
+            else:
+                await _reply(send, 200, await _last(answers), {SESSION: name})
+
+    async def _open(self) -> tuple[str, Child]:
+        """Start the upstream's program for a new session; return its id and the process."""
+        assert not isinstance(self._upstream, Remote)
+        try:
+            child = await Child.start(self._upstream)
+        except OSError:
+            raise Unreachable("The upstream server cannot be started.") from None
+        name = secrets.token_hex(16)
+        self._children[name] = child
+        return name, child
+
+    def _child(self, name: str) -> Child:
+        """Return the process of a session; Refused if there is none, or it has ended."""
+        child = self._children.get(name)
+        if child is None or child.is_over:
+            self._children.pop(name, None)
+            raise Refused(404 if name else 400, "There is no such session.")
+        return child
+
+
+async def _whole(scope: Mapping[str, Any], receive: Receive) -> Request:
+    """Read a whole request; Refused for another path, method, origin or form, or if too long."""
+    headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).hostname not in LOOPBACK:
+        raise Refused(403, "This origin is not allowed.")
+    if scope["path"] != "/mcp":
+        raise Refused(404, "The endpoint is /mcp.")
+    if scope["method"] not in ("POST", "GET", "DELETE"):
+        raise Refused(405, "POST, GET and DELETE are understood.")
+    body, more = b"", True
+    while more:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise Refused(400, "The request ended early.")
+        body += event.get("body", b"")
+        more = event.get("more_body", False)
+        if len(body) > message.MOST_BYTES:
+            raise Refused(413, "The message is too long.")
+    return Request(scope["method"], headers, body)
+
+
+async def _events(send: Send, receive: Receive, stream: Stream, headers: Mapping[str, str]) -> None:
+    """Send each message of a stream as an event until it ends or the client is gone."""
+    await _begin(send, 200, {"content-type": EVENTS, "cache-control": "no-cache", **headers})
+
+    async def relay() -> None:
+        """Send events, and a comment from time to time, which keeps the connection open."""
+        while True:
+            try:
+                came = await asyncio.wait_for(stream.get(), KEPT_S)
+            except TimeoutError:
+                await _more(send, b": \n\n")
+                continue
+            if came is None:
+                break
+            await _more(send, b"event: message\ndata: " + came.line.strip() + b"\n\n")
+        await _more(send, b"", last=True)
+
+    await _until(asyncio.create_task(_disconnected(receive)), relay())
+
+
+async def _last(stream: Stream) -> bytes:
+    """Return the answer at the end of a request's stream; a client of JSON gets nothing before."""
+    line = b""
+    while (came := await stream.get()) is not None:
+        line = came.line
+    return line
+
+
+async def _until(gone: asyncio.Task[None], work: Any) -> None:
+    """Do the work until it is done or the client is gone."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([gone, task], return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+    finally:
+        for each in (gone, task):
+            each.cancel()
+        await asyncio.gather(gone, task, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _pass_on(send: Send, body: AsyncIterator[bytes]) -> None:
+    """Send the parts of a body as they come."""
+    async for part in body:
+        await _more(send, part)
+    await _more(send, b"", last=True)
+
+
+async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
+    """Send the head of an answer."""
+    head = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+
+
+async def _more(send: Send, part: bytes, *, last: bool = False) -> None:
+    """Send a part of the body."""
+    await send({"type": "http.response.body", "body": part, "more_body": not last})
+
+
+async def _reply(send: Send, status: int, body: bytes, headers: Mapping[str, str] = {}) -> None:
+    """Send a whole answer, as JSON if it has a body."""
+    kind = {"content-type": "application/json"} if body else {}
+    await _begin(send, status, {**kind, "content-length": str(len(body)), **headers})
+    await _more(send, body, last=True)
