@@ -137,7 +137,7 @@ BESIDE = "+"
 OF_PROXIES = "discovery+robustness"
 """Profile by which a proxy that the suite drives is judged."""
 OF_ONES_OWN = "For a check of your own, without a clause of the suite, leave @requirement out."
-FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
+FOLDERS = {"discovery-live": "live", "integrity": "fidelity", "resilience-basic": "resilience"}
 """Folders of checks whose name is not the id of their profile."""
 
 

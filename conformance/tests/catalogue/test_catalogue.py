@@ -31,7 +31,8 @@ DISCOVERY = toml("requirements/discovery.toml")["requirement"]
 RESILIENCE = toml("requirements/resilience.toml")["requirement"]
 ROBUSTNESS = toml("requirements/robustness.toml")["requirement"]
 ROWS = requirement.catalogue().requirements
-CLAUSES = clauses(DISCOVERY) + clauses(RESILIENCE) + clauses(ROBUSTNESS)
+FIDELITY = toml("requirements/fidelity.toml")["requirement"]
+CLAUSES = [*clauses(DISCOVERY), *clauses(RESILIENCE), *clauses(ROBUSTNESS), *clauses(FIDELITY)]
 REGISTER = toml("interpretations.toml")["interpretation"]
 
 
@@ -77,7 +78,7 @@ def test_every_pointer_leads_to_a_place_in_a_source() -> None:
     """Each source of a requirement, clause or interpretation names a place in the texts."""
     pointers = [
         row["source"]
-        for row in (*DISCOVERY, *RESILIENCE, *ROBUSTNESS, *CLAUSES, *REGISTER)
+        for row in (*DISCOVERY, *RESILIENCE, *ROBUSTNESS, *FIDELITY, *CLAUSES, *REGISTER)
         if "source" in row
     ]
 
@@ -164,6 +165,16 @@ def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
     weak = [row.id for row in rows if row.level != "required" or row.id not in pinned.clauses]
 
     assert (beyond, weak) == ([], [])
+
+
+def test_fidelity_and_integrity_share_no_clause() -> None:
+    """Each clause of relays is in one of both profiles at most, in the order of the catalogue."""
+    clause_ids = [clause["id"] for clause in clauses(FIDELITY)]
+
+    listed = [toml(f"profiles/{name}.toml")["clauses"] for name in ("fidelity", "integrity")]
+
+    assert listed == [[name for name in clause_ids if name in own] for own in listed]
+    assert set(listed[0]).isdisjoint(listed[1])
 
 
 def test_a_clause_without_a_pointer_has_that_of_its_requirement() -> None:
