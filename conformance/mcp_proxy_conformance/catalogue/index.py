@@ -10,12 +10,13 @@ from functools import cache
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 
 __all__ = ["Check", "cases", "checks", "names", "names_like"]
 
-_GIVING = ("each_case", "each_load")
-_Areas = Mapping[str, Sequence[Case | LoadCase]]
+_GIVING = ("each_case", "each_load", "each_relay_case")
+_Areas = Mapping[str, Sequence[Case | LoadCase | RelayCase]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,11 @@ def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Che
 
     The lint of fixtures uses it: its cases may be others than those of the installed package.
     """
-    areas: _Areas = {"each_case": discovery, "each_load": loads}
+    areas: _Areas = {
+        "each_case": discovery,
+        "each_load": loads,
+        "each_relay_case": relay_cases(),
+    }
     return tuple(_check(module, function, areas) for module, function in _functions())
 
 
@@ -91,9 +96,10 @@ def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
 
 @cache
 def cited_by_case() -> dict[str, tuple[str, ...]]:
-    """Map each case's id to the clauses that it cites, cases of proxies before those of loaders."""
+    """Map each case's id to the clauses that it cites, in order of proxies, loaders, relays."""
     cited = {case.id: case.clauses for case in cases()}
-    return cited | {load.id: load.clauses for load in load_cases()}
+    cited |= {load.id: load.clauses for load in load_cases()}
+    return cited | {case.id: case.clauses for case in relay_cases()}
 
 
 def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:

@@ -136,6 +136,8 @@ BESIDE = "+"
 """Separator between the ids of profiles that are judged together."""
 OF_PROXIES = "discovery+robustness"
 """Profile by which a proxy that the suite drives is judged."""
+OF_RELAYS = "fidelity+integrity"
+"""Profile by which a relay is judged."""
 OF_ONES_OWN = "For a check of your own, without a clause of the suite, leave @requirement out."
 FOLDERS = {"discovery-live": "live", "integrity": "fidelity", "resilience-basic": "resilience"}
 """Folders of checks whose name is not the id of their profile."""

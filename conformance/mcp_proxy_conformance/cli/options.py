@@ -141,7 +141,7 @@ _OF_A_RUN = (
         shell_complete=profile_ids,
         help="Profile (set of clauses) to judge by: discovery, or discovery@1 for that version."
         "  [default by kind: discovery+robustness for the reference and adapters, resilience or"
-        " resilience-basic for loaders, else discovery]",
+        " resilience-basic for loaders, fidelity+integrity for relays, else discovery]",
     ),
     *_OF_ANY_RUN,
     click.option(

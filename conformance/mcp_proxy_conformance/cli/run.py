@@ -70,6 +70,27 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
 
 @run.command(
     epilog=examples(
+        "run relay",
+        "run relay -- my-relay --port {port} {upstream_url}",
+        "run relay -- mcp-proxy --port {port} -- {upstream}",
+    )
+)
+@run_options
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def relay(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) -> None:
+    """Judge a relay of one MCP server; without a command, the bundled one.
+
+    In the command, {port} is the port to serve at (its endpoint is then /mcp), {upstream_url} the
+    server's URL, {upstream} its command line; without {port} the relay speaks over stdio. What it
+    changes on purpose is declared in the table [relay] of a target file.
+    """
+    options["command"] = command or None
+    sys.exit(judge("relay", merged(outer, options)))
+
+
+@run.command(
+    epilog=examples(
         "run loader", "run loader --command 'python my_loader.py'", "run loader --builtin mcp-sdk"
     )
 )

@@ -23,6 +23,8 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 PROCESSES = "MCP_PROXY_CONFORMANCE_PROCESSES"
 """The environment's variable for the default of -n."""
+UNDIVIDED = ("loader", "relay")
+"""Kinds of target whose run has one process, and no quick part."""
 MOST = 8
 """Workers of a run by default, at most: more of them make a busy machine's targets slow."""
 
@@ -90,8 +92,8 @@ def alone_in(out: Path) -> Iterator[None]:
 
 def expect_part(run: Mapping[str, Any], kind: str) -> None:
     """Raise BadTarget if the run is to be a quick part and this kind of target has none."""
-    if run["quick"] and kind == "loader":
-        raise BadTarget("--quick is a part of a proxy's run; choose a loader's with --only")
+    if run["quick"] and kind in UNDIVIDED:
+        raise BadTarget(f"--quick is a part of a proxy's run; choose a {kind}'s with --only")
 
 
 def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
@@ -99,14 +101,14 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
 
     It is that of -n or of the environment. By default a whole run has one for each processor, and
     twice as many for other targets than the reference, which are mostly waited for; a run of chosen
-    checks, a loader and an endpoint have none. The default is at most eight, and 1 is None.
+    checks, a loader, a relay and an endpoint have none. The default is at most eight, and 1 is None.
 
     Raises:
         BadTarget: That of the environment is neither a number from 1 to 9999 nor `auto`.
     """
     number: str | None = run["processes"]
     chosen = any(run[name] for name in ("check", "case", "only", "quick"))
-    if number is None and kind != "loader" and not chosen:
+    if number is None and kind not in UNDIVIDED and not chosen:
         number = os.environ.get(PROCESSES) or AUTO
         if number != AUTO and not NUMBER.fullmatch(number):
             raise BadTarget(f"{PROCESSES} is {number[:SHOWN]!r}; set a number from 1 to 9999")

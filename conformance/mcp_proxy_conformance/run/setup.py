@@ -16,6 +16,7 @@ from mcp_proxy_conformance.catalogue.load_case import BadLoadCase
 from mcp_proxy_conformance.catalogue.load_case import read_own as read_load_case
 from mcp_proxy_conformance.catalogue.requirement import (
     OF_PROXIES,
+    OF_RELAYS,
     Profile,
     UnknownClause,
     catalogue,
@@ -34,9 +35,12 @@ from mcp_proxy_conformance.run.subject import Subject
 from mcp_proxy_conformance.run.subjects.endpoint import LIVE, RunningEndpoint
 from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
+from mcp_proxy_conformance.run.subjects.relay import DrivenRelay
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget, Description
 from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.relay import EXAMPLES as VALUES
+from mcp_proxy_conformance.targets.relay import RelayTarget, relay_target
 from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.targets.waits import Probe, during
@@ -44,11 +48,17 @@ from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.record import RunState
 
 PROFILE = "discovery"
-PROFILES = {"reference": OF_PROXIES, "command": OF_PROXIES, "endpoint": LIVE}
+PROFILES = {
+    "reference": OF_PROXIES,
+    "command": OF_PROXIES,
+    "endpoint": LIVE,
+    "relay": OF_RELAYS,
+}
 """Default profiles by kind of target; PROFILE for other kinds."""
 OF_LOADER, BASIC = "resilience", "resilience-basic"
 """The default profile of loaders, and of those that lack a capability that it requires."""
-LOADERS = ("resilience",)
+LOADERS, RELAYS = ("resilience",), ("fidelity",)
+"""The folders of the checks of these kinds of target alone."""
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 SCRATCH = "scratch"
 
@@ -81,7 +91,10 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
     chosen = profile(request.profile or _default_profile(target))
     only = _only(request, chosen)
     shard = shard_of(request.shard) if request.shard is not None else None
-    if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
+    if any(
+        isinstance(target, of) != (chosen.folders == folders)
+        for of, folders in ((LoaderTarget, LOADERS), (RelayTarget, RELAYS))
+    ):
         raise pytest.UsageError(
             f"the profile {chosen.id} does not judge kind {kind!r}; name another"
         )
@@ -130,18 +143,33 @@ def _target(request: RunRequest, scratch: Path) -> Target | None:
         return None
     target = request.subject
     if isinstance(target, Description):
-        is_loader = target.kind == "loader"
-        target = _loader(target, request, scratch) if is_loader else target_of(target)
+        if target.kind == "loader":
+            target = _loader(target, request, scratch)
+        elif target.kind == "relay":
+            target = _relay(target)
+        else:
+            target = target_of(target)
     target = replace(target, file=written(request.file) if request.file else target.file)
     if isinstance(target, LoaderTarget):
         examples = EXAMPLES if request.examples is None else request.examples
         case = read_load_case(request.case) if request.case else None
         return replace(target, examples=examples, seed=request.seed, case=case)
+    if isinstance(target, RelayTarget):
+        values = VALUES if request.examples is None else request.examples
+        return replace(target, examples=values, seed=request.seed)
     target = replace(target, soak_s=request.soak_s or target.soak_s)
     if request.baseline is None:
         return target
     read(request.baseline, stage=STAGE)
     return replace(target, baseline=request.baseline.resolve())
+
+
+def _relay(described: Description) -> RelayTarget:
+    """Return the described relay as a target; without a command, the bundled reference's."""
+    ready = {} if described.ready_s is None else {"ready_s": described.ready_s}
+    return relay_target(
+        described.command, described.relay, name=described.name, version=described.version, **ready
+    )
 
 
 def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
@@ -179,7 +207,7 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
-    """Return the subject of the run: an endpoint if there is no target, a loader, or a proxy.
+    """Return the subject of the run: an endpoint if there is no target, a loader, a relay, or a proxy.
 
     A proxy gets the case of the request, which is read here.
     """
@@ -188,6 +216,9 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
         return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")
     if isinstance(target, LoaderTarget):
         return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
+    if isinstance(target, RelayTarget):
+        confirm, keep = request.confirm, request.keep
+        return DrivenRelay(target, request.out, scratch, confirm=confirm, keep=keep)
     return DrivenProxy(
         target,
         request.out,

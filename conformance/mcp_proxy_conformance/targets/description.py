@@ -15,12 +15,13 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
+from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, RelayFacts
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
-Kind = Literal["reference", "mcpproxy", "command", "loader"]
+Kind = Literal["reference", "mcpproxy", "command", "loader", "relay"]
 POLICY = "disabled_by_config"
 LEAST = ("config", "user")
 """Capabilities of a target of kind `command` that declares none."""
@@ -40,7 +41,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The content of a target file; times in seconds, as in `Target`.
 
     `name` and `version` are those of the implementation, for reports. `tool_prefix` and
-    `timeout_signatures` are of loaders, as in `LoaderTarget`.
+    `timeout_signatures` are of loaders, as in `LoaderTarget`; `relay` is of relays.
     """
 
     kind: Kind = "command"
@@ -58,6 +59,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     pins: dict[str, tuple[str, ...]] = {}
     tool_prefix: str = ""
     timeout_signatures: tuple[str, ...] = ()
+    relay: RelayFacts | None = None
 
 
 def describe(
@@ -298,8 +300,24 @@ def _check(described: Description, place: str) -> None:
         )
     if described.kind == "mcpproxy" and not described.binary:
         raise BadTarget(f"{place}: kind 'mcpproxy' needs the program; give --binary PATH")
+    _check_relay(described, place)
     _check_loader(described, place)
     _check_surface(described, place)
+
+
+def _check_relay(described: Description, place: str) -> None:
+    """Raise BadTarget for a relay whose command names no upstream, or `relay` in another kind."""
+    if described.kind != "relay":
+        if described.relay is not None:
+            raise BadTarget(f'{place}: relay is for relays only; set kind = "relay"')
+        return
+    if described.command and not any(
+        name in word for word in described.command for name in PLACEHOLDERS
+    ):
+        raise BadTarget(
+            f"{place}: the relay's command names no upstream; put {{upstream_url}} where it takes"
+            " a URL, or {upstream} where it takes a command line"
+        )
 
 
 def _check_loader(described: Description, place: str) -> None:

@@ -1,0 +1,72 @@
+"""Relay cases: a call, and what the upstream answers to it, as JSON text that keeps every token."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.case import BadCase
+from mcp_proxy_conformance.catalogue.resources import case_files
+
+EMPTY = msgspec.Raw(b"{}")
+NOTHING = msgspec.Raw(b"")
+
+
+class RelayCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fixture about one call, named for what it finds.
+
+    Area `arguments` compares the arguments that the upstream gets, area `result` what the client
+    gets, `at` that path in a document of two members: `kind` (result, tool error, error) and the
+    member `result` or `error`. `arguments`, `result` and `error` are kept as texts of JSON; arguments that
+    many readers refuse are written as a string that has the text. `by` says when
+    two values are equal: of equal value, or of the same tokens. It is `refusable` if a relay may
+    refuse the call instead, with an error.
+    """
+
+    id: str
+    area: Literal["arguments", "result"]
+    title: str
+    clauses: tuple[str, ...]
+    interpretations: tuple[str, ...] = ()
+    tool: str = "echo"
+    arguments: msgspec.Raw = EMPTY
+    result: msgspec.Raw = NOTHING
+    error: msgspec.Raw = NOTHING
+    at: tuple[str | int, ...] = ()
+    by: Literal["value", "tokens"] = "value"
+    refusable: bool = False
+
+
+@cache
+def relay_cases() -> tuple[RelayCase, ...]:
+    """Return every shipped relay case, in order of file name, read once.
+
+    BadCase for one that does not fit.
+    """
+    return tuple(
+        decoded(path.name, path.read_bytes()) for path in case_files("fidelity")
+    )
+
+
+def decoded(name: str, content: bytes) -> RelayCase:
+    """Return the relay case in the bytes of a file of that name; BadCase if it does not fit."""
+    try:
+        case = msgspec.json.decode(content, type=RelayCase)
+    except msgspec.MsgspecError as error:
+        raise BadCase(f"{name}: {error}; see schemas/relay-case.schema.json") from None
+    return msgspec.structs.replace(
+        case,
+        arguments=_as_text(case.arguments),
+        result=case.result.copy(),
+        error=case.error.copy(),
+    )
+
+
+def _as_text(arguments: msgspec.Raw) -> msgspec.Raw:
+    """Return arguments as the text to send: of a string its content, else their own text."""
+    own = bytes(arguments)
+    if own[:1] != b'"':
+        return arguments.copy()
+    return msgspec.Raw(msgspec.json.decode(own, type=str).encode())

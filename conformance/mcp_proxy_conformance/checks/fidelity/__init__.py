@@ -1,0 +1,1 @@
+"""Checks of relays: each act directly and through the relay, compared."""

@@ -1,0 +1,19 @@
+"""Calls of tools, one after the other: arguments on the way up, results and errors on the way down."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.relay_case import RelayCase
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.run.subjects.relay import each_relay_case
+
+
+@each_relay_case("arguments")
+def test_arguments_reach_the_upstream_as_they_were_sent(bench: RelayBench, case: RelayCase) -> None:
+    """The upstream gets the arguments that the client sent, value by value."""
+    bench.judged(case).conclude()
+
+
+@each_relay_case("result")
+def test_a_result_reaches_the_client_as_it_was_given(bench: RelayBench, case: RelayCase) -> None:
+    """The client gets the result or error that it gets of the upstream directly."""
+    bench.judged(case).conclude()

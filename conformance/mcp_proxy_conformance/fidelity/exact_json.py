@@ -1,0 +1,130 @@
+"""JSON values without loss: numbers as their tokens, members in order, and what differs in two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+ABSENT = "absent"
+"""What a difference shows in the place of a value that is not there."""
+
+
+class Number(str):
+    """A number, as the text of its token."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both tokens have one value: 1.0 is 1, but -0 is not 0, nor 1e400 another."""
+        return isinstance(other, Number) and _value(self) == _value(other)
+
+    def __hash__(self) -> int:
+        """Hash by value."""
+        return hash(_value(self))
+
+
+class Pairs(tuple[tuple[str, Any], ...]):
+    """The members of an object, in order, with those of the same name."""
+
+    __slots__ = ()
+
+    def last(self) -> dict[str, Any]:
+        """Return the members by name; of those of the same name the last one."""
+        return dict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One place where two values differ: its path, and both sides."""
+
+    path: str
+    allowed: Any
+    observed: Any
+
+
+def read(raw: bytes) -> Any:
+    """Return a JSON document as Number, Pairs, list, str, bool and None.
+
+    Raises ValueError if it is not JSON, RecursionError if it is nested too deeply.
+    """
+    return json.loads(
+        raw, parse_int=Number, parse_float=Number, object_pairs_hook=Pairs,
+        parse_constant=_not_json,
+    )  # fmt: skip
+
+
+def at(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Return the value at a path of names and indexes; ABSENT if any step is missing."""
+    for step in path:
+        if isinstance(value, Pairs) and isinstance(step, str):
+            value = value.last().get(step, ABSENT)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return ABSENT
+    return value
+
+
+def differences(
+    allowed: Any, observed: Any, path: str = "", *, additions: bool = False
+) -> Iterator[Difference]:
+    """Yield where an observed value differs from the allowed one, numbers by value.
+
+    With `additions`, members that only the observed one has are no difference.
+    """
+    if isinstance(allowed, Pairs) and isinstance(observed, Pairs):
+        left, right = allowed.last(), observed.last()
+        names = left if additions else {**left, **right}
+        for name in names:
+            yield from differences(
+                left.get(name, ABSENT), right.get(name, ABSENT), f"{path}.{name}".lstrip("."),
+                additions=additions,
+            )  # fmt: skip
+    elif isinstance(allowed, list) and isinstance(observed, list):
+        if len(allowed) != len(observed):
+            yield Difference(path=path, allowed=plain(allowed), observed=plain(observed))
+            return
+        for number, (one, other) in enumerate(zip(allowed, observed, strict=True)):
+            yield from differences(one, other, f"{path}[{number}]", additions=additions)
+    elif type(allowed) is not type(observed) or allowed != observed:
+        yield Difference(path=path, allowed=plain(allowed), observed=plain(observed))
+
+
+def same_tokens(allowed: Any, observed: Any) -> bool:
+    """Whether two values have the same tokens in the same order: numbers as texts, all members."""
+    return _tokens(allowed) == _tokens(observed)
+
+
+def plain(value: Any) -> Any:
+    """Return the value for a report: numbers as their tokens, objects as dicts."""
+    if isinstance(value, Pairs):
+        return {name: plain(inner) for name, inner in value}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return str(value) if isinstance(value, Number) else value
+
+
+def _tokens(value: Any) -> Any:
+    """Return the value with its numbers as marked texts, and members as pairs."""
+    if isinstance(value, Pairs):
+        return ("object", *((name, _tokens(inner)) for name, inner in value))
+    if isinstance(value, list):
+        return ("array", *map(_tokens, value))
+    return ("number", str(value)) if isinstance(value, Number) else (type(value).__name__, value)
+
+
+def _value(token: str) -> tuple[bool, Decimal | str]:
+    """Return a number's value, and whether it is a negative zero; the token if it is too large."""
+    try:
+        number = Decimal(token)
+    except InvalidOperation:
+        return False, str(token)
+    return number.is_zero() and number.is_signed(), number
+
+
+def _not_json(word: str) -> Any:
+    """Raise ValueError for NaN and infinities, which Python reads and JSON does not have."""
+    raise ValueError(f"{word} is not JSON")

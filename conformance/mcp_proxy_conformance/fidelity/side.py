@@ -1,0 +1,132 @@
+"""One of the two ways to a scripted server, direct or through a relay, and what acts show on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
+from mcp_proxy_conformance.upstream.relayed import RelayedServer
+from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.reply import Reply
+
+Kind = Literal["result", "tool error", "error"]
+Connect = Callable[[Mapping[str, str]], Conversation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a request: its kind, and the result or error object, exactly."""
+
+    kind: Kind
+    value: Any
+
+    @property
+    def document(self) -> Pairs:
+        """The outcome as the document that paths of cases point into."""
+        member = "error" if self.kind == "error" else "result"
+        return Pairs((("kind", self.kind), (member, self.value)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The tools of all pages, in order, and the cursors that led to the pages after the first."""
+
+    tools: tuple[Pairs, ...]
+    cursors: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools, in order."""
+        return tuple(str(tool.last().get("name")) for tool in self.tools)
+
+
+class Side:
+    """One way to one server: clients, their calls, and the server's journal."""
+
+    def __init__(self, server: RelayedServer, connect: Connect, prefix: str = "") -> None:
+        """Connect to nothing yet; `prefix` stands before each tool's name on this way."""
+        self.server = server
+        self._connect = connect
+        self._prefix = prefix
+        self._clients: list[Conversation] = []
+        self._main: Conversation | None = None
+        self._listing: Listing | None = None
+
+    @property
+    def main(self) -> Conversation:
+        """The client that checks share, in one session."""
+        if self._main is None:
+            self._main = self.client()
+        return self._main
+
+    def client(self, headers: Mapping[str, str] | None = None) -> Conversation:
+        """Return a new client with a session of its own, which `close` ends."""
+        client = self._connect(headers or {})
+        self._clients.append(client)
+        return client
+
+    def name_of(self, tool: str) -> str:
+        """Return the name under which this way lists a tool of the server."""
+        return f"{self._prefix}{tool}"
+
+    def bare(self, name: str) -> str:
+        """Return the server's own name of a tool that this way lists."""
+        return name.removeprefix(self._prefix)
+
+    def call(
+        self, tool: str, arguments: bytes = b"{}", *, client: Conversation | None = None,
+        meta: bytes = b"", timeout: float | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Call a tool of the server, arguments and any `_meta` to the byte, and return the outcome.
+
+        Raises Unreachable without an answer, ProtocolFault for an invalid one.
+        """
+        members = [b'"name":' + dumps(self.name_of(tool)), b'"arguments":' + arguments]
+        members += [b'"_meta":' + meta] if meta else []
+        params = b"{" + b",".join(members) + b"}"
+        who = client or self.main
+        return outcome(who.request("tools/call", raw_params=params, timeout=timeout))
+
+    def listing(self) -> Listing:
+        """Return the tools that this way lists, all pages of them, asked for once.
+
+        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle.
+        """
+        if self._listing is None:
+            self._listing = self.list_anew()
+        return self._listing
+
+    def list_anew(self, client: Conversation | None = None) -> Listing:
+        """Return the tools that this way lists now; errors as `listing`."""
+        pages = [exact_json.read(page.result) for page in (client or self.main).tool_pages()]
+        tools = [tool for page in pages for tool in page.last().get("tools", [])]
+        cursors = [page.last()["nextCursor"] for page in pages if "nextCursor" in page.last()]
+        entries = tuple(tool for tool in tools if isinstance(tool, Pairs))
+        return Listing(tools=entries, cursors=tuple(filter(None, cursors)))
+
+    def tool(self, name: str) -> Any:
+        """Return the entry of one of the server's tools, with its own name; ABSENT if unlisted."""
+        listed = self.name_of(name)
+        for entry in self.listing().tools:
+            if entry.last().get("name") == listed:
+                return entry
+        return ABSENT
+
+    def close(self) -> None:
+        """End every client."""
+        for client in self._clients:
+            client.close()
+
+
+def outcome(reply: Reply) -> Outcome:
+    """Return the outcome of a reply; ValueError if its bytes are not JSON."""
+    members = exact_json.read(reply.raw).last()
+    if reply.error is not None:
+        return Outcome(kind="error", value=members["error"])
+    result = members["result"]
+    failed = result.last().get("isError") is True
+    return Outcome(kind="tool error" if failed else "result", value=result)

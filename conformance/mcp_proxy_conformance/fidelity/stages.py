@@ -1,0 +1,128 @@
+"""Stages of relays: worlds by id, each with the data that its scripted server answers by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.relay_case import relay_cases
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, paged
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+ANY: dict[str, Any] = {"type": "object"}
+RELAYED = World(servers=(), id="relayed")
+"""Tools for every kind of call, on one page."""
+PAGED = World(servers=(), id="paged")
+"""Seven tools on three pages, whose cursors have characters that need escaping somewhere."""
+DESCRIBED = World(servers=(), id="described")
+"""Tools with every member that a tool can have, and with schemas of many forms."""
+GENERATED = World(servers=(), id="generated values")
+"""The tools of `relayed`, for values that are generated."""
+CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==")
+ICON = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR4nGNgAAIAAAUAAXpeqz8="
+
+
+def tool(name: str, *, schema: Mapping[str, Any] = ANY, **members: Any) -> bytes:
+    """Return the entry of a tool, as JSON text."""
+    entry = {"name": name, "description": f"The tool {name}.", "inputSchema": dict(schema)}
+    return dumps(entry | members)
+
+
+def given_at(world: World) -> Relayed:
+    """Return the data of the server of that world; KeyError for one that is not of relays."""
+    return _stages()[world.id]
+
+
+@cache
+def _stages() -> Mapping[str, Relayed]:
+    """Return the data of every stage by its id."""
+    answers = {
+        case.id: Answer(result=bytes(case.result), error=bytes(case.error))
+        for case in relay_cases()
+        if case.result or case.error
+    }
+    calls = (tool("echo"), tool("give"), tool("give_structured", outputSchema=ANY), tool("count"))
+    relayed = Relayed(pages=paged(calls), answers=answers)
+    seven = [tool(f"page_{number}") for number in range(1, 8)]
+    return {
+        RELAYED.id: relayed,
+        GENERATED.id: relayed,
+        PAGED.id: Relayed(pages=paged(seven, CURSORS)),
+        DESCRIBED.id: Relayed(pages=paged(_described())),
+    }
+
+
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "bounds": {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 1, "maximum": 9},
+            "word": {"type": "string", "minLength": 2, "pattern": "^[a-z]+$"},
+            "list": {"type": "array", "items": {"type": "number"}, "maxItems": 3},
+        },
+        "required": ["n"],
+        "additionalProperties": False,
+    },
+    "choices": {
+        "type": "object",
+        "properties": {
+            "mode": {"enum": ["fast", "slow", None]},
+            "level": {"anyOf": [{"type": "integer"}, {"const": "max"}]},
+            "flag": {"type": "boolean", "default": True},
+        },
+    },
+    "references": {
+        "type": "object",
+        "$defs": {
+            "node": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                },
+                "required": ["name"],
+            }
+        },
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "required": ["tree"],
+    },
+    "composed": {
+        "type": "object",
+        "allOf": [
+            {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+            {"properties": {"b": {"type": "integer"}}},
+        ],
+        "if": {"properties": {"a": {"const": "both"}}},
+        "then": {"required": ["b"]},
+    },
+    "open": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "nothing": {"type": "object", "properties": {}, "additionalProperties": False},
+}
+"""Input schemas of the stage `described`, by the names of its tools."""
+MEMBERS: Mapping[str, Any] = {
+    "title": "A title: “Größe”",
+    "description": "Line one.\n\n\tLine two with “quotes”, <tags> & {braces}.",
+    "outputSchema": {
+        "type": "object",
+        "properties": {"total": {"type": "integer", "minimum": 0}},
+        "required": ["total"],
+    },
+    "annotations": {
+        "title": "An annotation",
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": False,
+        "openWorldHint": False,
+    },
+    "icons": [{"src": ICON, "mimeType": "image/png", "sizes": ["1x1"]}],
+    "_meta": {"example.org/kind": {"deep": [1, 2, {"x": None}]}},
+}
+"""Members of the tool `members` of that stage."""
+
+
+def _described() -> list[bytes]:
+    """Return the entries of the stage `described`."""
+    entries = [tool(name, schema=schema) for name, schema in SCHEMAS.items()]
+    return [*entries, tool("members", **MEMBERS)]

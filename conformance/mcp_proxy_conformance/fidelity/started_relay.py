@@ -1,0 +1,123 @@
+"""A started relay between a client and a scripted server, and beside it the direct way."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.targets.process import Spawned
+from mcp_proxy_conformance.targets.relay import RelayTarget, environment, launched
+from mcp_proxy_conformance.upstream.hub import Upstreams
+from mcp_proxy_conformance.upstream.relayed import Relayed, RelayedServer
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.stdio import StdioClient
+from mcp_proxy_conformance.wire.transcript import Transcript
+
+PAUSE_S = 0.05
+TIMEOUT_S = 10.0
+UPSTREAM_TOKEN = "canary-of-the-upstream-4f1c9e"  # noqa: S105 - a canary, not a secret
+UPSTREAM_KEY = "canary-in-the-url-81ab03"
+IN_ENVIRONMENT = "canary-in-the-environment-7d20aa"
+VARIABLE = "UPSTREAM_API_KEY"
+"""Credentials of the upstream that the relay is given: a header's, its URL's, the environment's."""
+
+
+class StartedRelay:
+    """A relay in front of one server, and a second server with equal data for the direct way."""
+
+    def __init__(self, target: RelayTarget, given: Relayed, folder: Path) -> None:
+        """Start servers and relay, its output in `folder`, and wait until it opens a session.
+
+        Raises:
+            TargetNotStarted: It cannot be started, ends, or opens no session in time.
+        """
+        began = time.monotonic()
+        self.target, self.transcript = target, Transcript()
+        self.hub = Upstreams(self.transcript).start()
+        self._process: Spawned | None = None
+        try:
+            beside = self.hub.add(RelayedServer("direct", given))
+            behind = self.hub.add(RelayedServer("upstream", given))
+            self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
+            self.launched = launched(
+                target,
+                upstream=behind.command,
+                upstream_url=f"{behind.url}?api_key={UPSTREAM_KEY}",
+                upstream_token=UPSTREAM_TOKEN,
+            )
+            self._env = environment({VARIABLE: IN_ENVIRONMENT})
+            self.through = Side(behind, self._to_relay, target.facts.prefix)
+            self._start(folder)
+        except BaseException:
+            self.close()
+            raise
+        self.seconds = time.monotonic() - began
+
+    @property
+    def wire(self) -> str:
+        """The wire on which the relay speaks to its client."""
+        return str(getattr(self.through.main, "wire", ""))
+
+    def log(self) -> str:
+        """Return the end of what the relay printed; empty over stdio."""
+        return "" if self._process is None else self._process.tail()
+
+    def alive(self) -> bool:
+        """Whether the relay's process runs; over stdio it runs as long as its client's session."""
+        return self._process is None or self._process.alive()
+
+    def close(self) -> None:
+        """End the clients, the relay and the servers."""
+        for side in (getattr(self, "through", None), getattr(self, "direct", None)):
+            if side is not None:
+                side.close()
+        if self._process is not None:
+            self._process.end()
+        self.hub.close()
+
+    def _start(self, folder: Path) -> None:
+        """Start the relay's process, if it serves HTTP, and open the first session in time."""
+        deadline = time.monotonic() + self.target.ready_s
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.launched.url:
+            self._process = Spawned(
+                self.launched.command, env=self._env, log=folder / "relay.log"
+            )
+        why = "opened no session"
+        while True:
+            try:
+                self.through.main.open()
+            except (Unreachable, ProtocolFault) as error:
+                why = f"opened no session ({error})"
+            else:
+                return
+            if self._process is not None:
+                self._process.check(deadline, why)
+            elif time.monotonic() > deadline:
+                raise TargetNotStarted(f"the target {why} in time")
+            time.sleep(PAUSE_S)
+
+    def _to_relay(self, headers: Mapping[str, str]) -> Conversation:
+        """Return a client of the relay; one over stdio has a relay of its own, and no headers."""
+        if self.launched.url:
+            return self._client(self.launched.url, headers)
+        return StdioClient(
+            self.launched.command, env=self._env, transcript=self.transcript, timeout=TIMEOUT_S
+        )
+
+    def _client(self, url: str, headers: Mapping[str, str]) -> Conversation:
+        """Return a client of an endpoint, with a handshake, and with these headers."""
+        return Client(
+            url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire="handshake"
+        )
+
+    def stop_upstream(self) -> None:
+        """End the server behind the relay; its ports refuse connections from then on."""
+        with contextlib.suppress(ValueError):
+            self.hub.remove(self.through.server)

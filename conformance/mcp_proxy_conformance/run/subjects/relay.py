@@ -1,0 +1,153 @@
+"""A relay as subject of a run: one started relay a stage, failures confirmed on a second one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.case import parameter
+from mcp_proxy_conformance.catalogue.relay_case import relay_cases
+from mcp_proxy_conformance.catalogue.resources import LOGS
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.stages import RELAYED, given_at
+from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
+from mcp_proxy_conformance.run.collection import Place
+from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
+from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.relay import RelayTarget
+from mcp_proxy_conformance.targets.state_folder import keep_log, remove
+from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
+from mcp_proxy_conformance.verdict.outcome import broke
+
+SECOND = "#second"
+PASS_EXCERPT, EXCERPT = 4, 40
+UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
+
+
+class DrivenRelay(Subject):
+    """A relay that the run starts in front of scripted servers.
+
+    `confirm`: a failure on a shared relay counts if it is seen on a second one too; `keep`: the
+    folders of its output are kept.
+    """
+
+    indivisible = "one relay serves all checks of a stage; leave -n out"
+    target: RelayTarget
+
+    def __init__(
+        self, target: RelayTarget, out: Path, scratch: Path, *, confirm: bool = True,
+        keep: bool = False,
+    ) -> None:  # fmt: skip
+        """Keep the settings; start nothing yet."""
+        self.target = target
+        self._out, self._scratch = out, scratch
+        self._confirm, self._keep = confirm, keep
+        self._started: dict[str, StartedRelay] = {}
+        self._cited: list[CitedStage] = []
+        self._uses = Counter[str]()
+        self._marks: dict[str, int] = {}
+
+    def probe(self) -> Probed:
+        """Start the relay of the first stage, which checks go on with; note server and wire."""
+        try:
+            relay = self._relay(RELAYED.id, Place(RELAYED.id, RELAYED, fresh=False, needs=()))
+        except AdapterError as error:
+            return Probed(stopped=broke(str(error)))
+        self.wire = relay.wire
+        self.server = relay.through.main.server
+        return Probed()
+
+    def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
+        """Count the checks of each place, after the last of which its relay ends."""
+        del partial_run
+        self.count(self.applicable(places))
+
+    def count(self, places: Sequence[Place]) -> None:
+        """Set how many checks use each place, forgetting earlier counts."""
+        self._uses = Counter(place.name for place in places)
+
+    def open(self, place: Place) -> Any:
+        """Return a bench on the place's relay, started if needed; AdapterError if it is not."""
+        relay = self._relay(place.name, place)
+        self._marks[place.name] = relay.transcript.mark()
+        return RelayBench(relay)
+
+    def judge(self, check: Check, bench: Any, place: Place) -> Ending:
+        """Call a check; a failure on a shared relay is confirmed on a second, newly started one."""
+        ending = attempt(partial(check, bench))
+        if ending.verdict != "fail" or place.fresh or not self._confirm or ending.final:
+            return ending
+        second = RelayBench(self._relay(place.name + SECOND, place))
+        return confirmed(ending, attempt(partial(check, second)), "the relay")
+
+    def rests(self, place: Place, ending: Ending) -> Rests:
+        """Return the ending with the messages of the check; of a pass the last four only."""
+        relay = self._started.get(place.name)
+        if relay is None:
+            return Rests(ending=ending)
+        excerpt = relay.transcript.since(self._marks.get(place.name, 0))
+        excerpt = excerpt[-PASS_EXCERPT:] if ending.verdict == "pass" else excerpt[:EXCERPT]
+        if ending.blame == "network" and not relay.alive():
+            log = relay.log().strip()
+            why = f"{ending.reason}; the target has ended, and its log ends with: {log}"
+            ending = replace(ending, reason=why)
+        messages = {f"{place.name}/{message.id}": message.cited() for message in excerpt}
+        return Rests(ending=ending, messages=messages)
+
+    def stage(self, name: str) -> CitedStage | None:
+        """Return the record of the relay in use at that place; None if there is none."""
+        return next((each for each in reversed(self._cited) if each.name == name), None)
+
+    @property
+    def stages(self) -> Sequence[CitedStage]:
+        """The records of all started relays."""
+        return self._cited
+
+    def done_with(self, place: Place) -> None:
+        """Count down a place's checks; after the last one end its relays."""
+        self._uses[place.name] -= 1
+        if self._uses[place.name] <= 0:
+            for name in (place.name, place.name + SECOND):
+                if (relay := self._started.pop(name, None)) is not None:
+                    relay.close()
+
+    def close(self) -> None:
+        """End every relay, and keep their logs beside the report."""
+        for relay in self._started.values():
+            relay.close()
+        self._started.clear()
+        for log in sorted(self._scratch.rglob("relay.*")):
+            keep_log(log, self._out / LOGS / log.parent.name)
+        if not self._keep:
+            remove(self._scratch)
+
+    def _relay(self, name: str, place: Place) -> StartedRelay:
+        """Return the relay of that name, started if needed for the place's world."""
+        if name not in self._started:
+            began = time.monotonic()
+            folder = self._scratch / f"relay-{len(self._cited) + 1}"
+            relay = StartedRelay(self.target, given_at(place.world), folder)
+            number = sum(cited.name == place.name for cited in self._cited) + 1
+            self._cited.append(
+                CitedStage(
+                    place=place.name if number == 1 else f"{place.name} {number}",
+                    name=place.name, stage=place.world.id, armed=UNLOCKED,
+                    seconds=round(time.monotonic() - began, 4),
+                )
+            )  # fmt: skip
+            self._started[name] = relay
+        return self._started[name]
+
+
+def each_relay_case(area: str) -> pytest.MarkDecorator:
+    """Return a decorator that parametrises a check's `case` with all relay cases of an area."""
+    cells = [parameter(case, RELAYED) for case in relay_cases() if case.area == area]
+    return pytest.mark.parametrize("case", cells)

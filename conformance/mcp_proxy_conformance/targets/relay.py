@@ -1,0 +1,126 @@
+"""A relay as a target: its command line with placeholders, and what it declares to change."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+
+PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
+UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
+OWN_RELAY = (
+    sys.executable, "-m", "mcp_relay_reference", "--port", PORT, "--upstream-url", UPSTREAM_URL,
+    "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN}",
+)  # fmt: skip
+"""The bundled reference relay, over HTTP on both sides."""
+READY_S, EXAMPLES = 20.0, 60
+PLACEHOLDERS = (UPSTREAM, UPSTREAM_URL)
+"""One of them has to be in the command line of a relay."""
+
+
+class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a relay declares of itself, the table `relay` of a target file.
+
+    `url` is its endpoint, in which `{port}` is its port. The rest are deliberate differences:
+    `prefix` stands before each tool's name, `pages_joined` listings come as one page, `filters` are
+    tools that it leaves out, `forwards` the client's headers that it sends on; no request or no
+    notification of the upstream reaches its client; and it keeps no sessions (`stateless`).
+    """
+
+    url: str = "http://127.0.0.1:{port}/mcp"
+    prefix: str = ""
+    pages_joined: bool = False
+    filters: tuple[str, ...] = ()
+    forwards: tuple[str, ...] = ()
+    no_server_requests: bool = False
+    no_notifications: bool = False
+    stateless: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayTarget(Target):
+    """A relay as a target: a command line, with placeholders, that starts it in front of a server.
+
+    `facts` are its declarations; `examples` and `seed` are those of generated values.
+    """
+
+    facts: RelayFacts = field(default_factory=RelayFacts)
+    examples: int = EXAMPLES
+    seed: int = 0
+
+    @property
+    def over_stdio(self) -> bool:
+        """Whether its client speaks to it over its standard streams: no word has a port."""
+        return not any(PORT in word for word in self.command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """The command line of one relay, with its placeholders filled in, and its URL if it has one."""
+
+    command: tuple[str, ...]
+    url: str = ""
+
+
+def relay_target(
+    command: Sequence[str], facts: RelayFacts | None = None, **members: Any
+) -> RelayTarget:
+    """Return the target of a relay's command line; an empty one is that of the reference."""
+
+    def none() -> Any:
+        """Raise AdapterError, as a relay cannot be started on a stage."""
+        raise AdapterError("a relay has no stages")
+
+    return RelayTarget(
+        kind="relay", make=none, command=tuple(command) or OWN_RELAY, capabilities=frozenset(),
+        facts=facts or RelayFacts(), **({"ready_s": READY_S} | members),
+    )  # fmt: skip
+
+
+def launched(
+    target: RelayTarget, *, upstream: Sequence[str], upstream_url: str, upstream_token: str
+) -> Launched:
+    """Fill in the placeholders of a relay's command line, with a free loopback port if it has one.
+
+    A word that is `{upstream}` becomes the words of that command line; within a word, it becomes
+    one text, quoted as for a shell.
+    """
+    port = "" if target.over_stdio else str(free_port())
+    values = {
+        PORT: port,
+        UPSTREAM: shlex.join(upstream),
+        UPSTREAM_URL: upstream_url,
+        UPSTREAM_TOKEN: upstream_token,
+    }
+    words: list[str] = []
+    for word in target.command:
+        words += upstream if word == UPSTREAM else [_filled(word, values)]
+    url = "" if target.over_stdio else _filled(target.facts.url, values)
+    return Launched(command=tuple(words), url=url)
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return this process's environment with some more variables."""
+    return {**os.environ, **extra}
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    """Return a word with each placeholder in it replaced."""
+    for placeholder, value in values.items():
+        word = word.replace(placeholder, value)
+    return word

@@ -1,0 +1,66 @@
+"""Journal of a scripted server: every message that arrived, with its session and its headers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_proxy_conformance.verdict.cited import Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """One message that reached the server: its exact bytes, and where it came from.
+
+    `session` is the id that the server issued, or the number of a stdio connection; empty before
+    one is issued. `line` is the request line of HTTP, empty over stdio.
+    """
+
+    session: str
+    method: str
+    raw: bytes
+    headers: Headers = ()
+    line: str = ""
+
+    def params(self) -> dict[str, Any]:
+        """Return the params as Python data; empty if there are none, or they are not an object."""
+        try:
+            params = json.loads(self.raw).get("params")
+        except (ValueError, RecursionError, AttributeError):
+            return {}
+        return params if isinstance(params, dict) else {}
+
+
+class Journal:
+    """An append-only list of arrivals, which any thread may read."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._lock = threading.Lock()
+        self._arrivals: list[Arrival] = []
+
+    def add(self, arrival: Arrival) -> None:
+        """Append one arrival."""
+        with self._lock:
+            self._arrivals.append(arrival)
+
+    def mark(self) -> int:
+        """Return the number of arrivals so far, to pass to `since`."""
+        with self._lock:
+            return len(self._arrivals)
+
+    def since(self, mark: int = 0, method: str | None = None) -> Sequence[Arrival]:
+        """Return the arrivals after `mark`, of one method or of all, oldest first."""
+        with self._lock:
+            later = self._arrivals[mark:]
+        return [arrival for arrival in later if method in (None, arrival.method)]
+
+    def calls(self, mark: int = 0, tool: str | None = None) -> Sequence[Arrival]:
+        """Return the calls of a tool, or of all, after `mark`, oldest first."""
+        called = self.since(mark, "tools/call")
+        return [each for each in called if tool in (None, each.params().get("name"))]

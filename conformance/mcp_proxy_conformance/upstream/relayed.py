@@ -1,0 +1,330 @@
+"""A scripted server to be relayed: it answers by data, over HTTP and stdio, and keeps a journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp_proxy_conformance.upstream.http import (
+    MOST_BODY,
+    Listener,
+    read_request,
+    render_response,
+)
+from mcp_proxy_conformance.upstream.journal import Arrival, Journal
+from mcp_proxy_conformance.upstream.script import shim
+from mcp_proxy_conformance.wire import revisions
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_proxy_conformance.upstream.http import HttpRequest
+    from mcp_proxy_conformance.verdict.cited import Direction, Headers
+    from mcp_proxy_conformance.wire.transcript import Transcript
+
+PATH = "/mcp"
+SESSION_ID = "Mcp-Session-Id"
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+Act = Literal["answer", "drop", "hang"]
+"""What happens once a call is executed: it is answered, its connection is cut, or neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a call, as JSON text: a `result` or an `error` object, after `delay_s`."""
+
+    result: bytes = b""
+    error: bytes = b""
+    act: Act = "answer"
+    delay_s: float = 0.0
+
+
+OK = Answer(result=b'{"content":[{"type":"text","text":"ok"}]}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing: the entries, each as JSON text, and the cursor of the next page."""
+
+    entries: tuple[bytes, ...]
+    following: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relayed:
+    """The data that a server answers by.
+
+    `pages` are the pages of its tools by cursor, None for the first. A call is answered by the
+    value of its argument `case` in `answers`, else by its tool's name there, else with `OK`.
+    `capabilities` and `instructions` are those of its handshake.
+    """
+
+    pages: Mapping[str | None, Page]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    capabilities: bytes = b'{"tools":{}}'
+    instructions: str = ""
+
+    @property
+    def entries(self) -> tuple[bytes, ...]:
+        """The entries of all pages, in order, as JSON text."""
+        return tuple(entry for page in self.pages.values() for entry in page.entries)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools, in the order of their listing."""
+        return tuple(json.loads(entry)["name"] for entry in self.entries)
+
+
+def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | None, Page]:
+    """Return the pages that these cursors divide the entries into, as equally as possible."""
+    size = -(-len(entries) // (len(cursors) + 1))
+    keys: list[str | None] = [None, *cursors]
+    return {
+        key: Page(
+            entries=tuple(entries[at * size : (at + 1) * size]),
+            following=keys[at + 1] if at + 1 < len(keys) else None,
+        )
+        for at, key in enumerate(keys)
+    }
+
+
+class _Refusal(Exception):
+    """A JSON-RPC error of the server itself."""
+
+    def __init__(self, code: int, message: str) -> None:
+        """Keep the code; the message is the exception's."""
+        super().__init__(message)
+        self.code = code
+
+
+class _Dropped(Exception):
+    """The connection is to be cut without an answer."""
+
+
+class RelayedServer:
+    """One server of the handshake era, strict about sessions; it answers once it is in a hub.
+
+    Attributes:
+        journal: Every message that arrived.
+        answers: The answers by case or tool; a caller may add to them.
+    """
+
+    def __init__(self, name: str, given: Relayed) -> None:
+        """Make a server of this data, which listens nowhere yet."""
+        self.name = name
+        self.given = given
+        self.journal = Journal()
+        self.answers = dict(given.answers)
+        self._sessions: set[str] = set()
+        self._connections = 0
+        self._transcript: Transcript | None = None
+        self._host = ""
+        self._http = Listener(self._serve_http)
+        self._lines = Listener(self._serve_lines, MOST_BODY)
+
+    @property
+    def url(self) -> str:
+        """The URL of its streamable HTTP, once it is in a hub."""
+        return f"http://{self._host}:{self._http.port}{PATH}"
+
+    @property
+    def command(self) -> list[str]:
+        """The command line that reaches it over stdio, once it is in a hub."""
+        return shim(self._lines.port)
+
+    async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
+        """Listen for HTTP and for stdio sessions, at the earlier ports if it was open before."""
+        self._transcript, self._host = transcript, advertised_host
+        await self._http.open(host, self._http.port)
+        await self._lines.open("127.0.0.1", self._lines.port)
+
+    async def close(self) -> None:
+        """Stop listening and end every connection; called on the hub's loop."""
+        await self._http.close()
+        await self._lines.close()
+
+    def forget_sessions(self) -> None:
+        """Lose every session of HTTP, as a restarted server does; requests in them get 404."""
+        self._sessions.clear()
+
+    async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until one asks to close it, or is dropped."""
+        with contextlib.suppress(_Dropped):
+            keeps = True
+            while keeps:
+                request = await read_request(reader)
+                status, body, headers = await self._respond(request)
+                line = f"{request.method} {request.path}"
+                self._record("sent", body, f"{line} {status}", headers)
+                writer.write(render_response(status, body, headers))
+                await writer.drain()
+                keeps = request.keeps
+
+    async def _respond(self, request: HttpRequest) -> tuple[int, bytes, Headers]:
+        """Return (status, body, headers) of the answer to one HTTP request, which is journaled."""
+        line = f"{request.method} {request.path}"
+        session = request.header(SESSION_ID.lower()) or ""
+        message = _decoded(request.body)
+        method = _method(message)
+        self._record("received", request.body, f"{line} {method}".rstrip(), request.headers)
+        self.journal.add(
+            Arrival(session=session, method=method or request.method, raw=request.body,
+                    headers=request.headers, line=line)
+        )  # fmt: skip
+        if request.path.partition("?")[0] != PATH:
+            return 404, b"", ()
+        if request.method not in ("POST", "DELETE"):
+            return 405, b"", (("Allow", "POST, DELETE"),)
+        opens = method == "initialize"
+        if not opens and session not in self._sessions:
+            text = "Session not found" if session else "No valid session ID"
+            refused = _refused(message, _Refusal(INVALID_REQUEST, text))
+            return (404 if session else 400), refused, (("Content-Type", "application/json"),)
+        if request.method == "DELETE":
+            self._sessions.discard(session)
+            return 200, b"", ()
+        body = await self._answered(message)
+        if not body:
+            return 202, b"", ()
+        headers: Headers = (("Content-Type", "application/json"),)
+        if opens:
+            session = secrets.token_hex(16)
+            self._sessions.add(session)
+            headers = (*headers, (SESSION_ID, session))
+        return (400 if message is None else 200), body, headers
+
+    async def _serve_lines(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer the lines of one stdio session until it ends, several at a time."""
+        self._connections += 1
+        session, tasks = f"stdio-{self._connections}", set[asyncio.Task[None]]()
+        try:
+            while line := await reader.readline():
+                if not line.strip():
+                    continue
+                line, message = line.rstrip(b"\r\n"), _decoded(line)
+                method = _method(message)
+                self._record("received", line, f"stdio {method}".rstrip())
+                self.journal.add(Arrival(session=session, method=method, raw=line))
+                task = asyncio.create_task(self._answer_line(message, writer))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _answer_line(self, message: Any, writer: asyncio.StreamWriter) -> None:
+        """Write the answer to one message of a stdio session, if one is due."""
+        try:
+            body = await self._answered(message)
+        except _Dropped:
+            writer.transport.abort()
+            return
+        if body:
+            self._record("sent", body, "stdio")
+            writer.write(body + b"\n")
+            await writer.drain()
+
+    async def _answered(self, message: Any) -> bytes:
+        """Return the answer to a message, empty if none is due; _Dropped if it gets none at all."""
+        if not isinstance(message, dict):
+            code = PARSE_ERROR if message is None else INVALID_REQUEST
+            return _refused(message, _Refusal(code, "Not a JSON-RPC message"))
+        if not isinstance(message.get("method"), str) or "id" not in message:
+            return b""
+        params = message.get("params")
+        try:
+            member = await self._member(message["method"], params if isinstance(params, dict) else {})
+        except _Refusal as refusal:
+            return _refused(message, refusal)
+        return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
+
+    async def _member(self, method: str, params: dict[str, Any]) -> bytes:
+        """Return the member `result` or `error` of the answer to a request, as JSON text.
+
+        _Refusal for an unknown method, cursor or tool.
+        """
+        match method:
+            case "initialize":
+                return b'"result":' + self._initialized(params)
+            case "ping":
+                return b'"result":{}'
+            case "tools/list":
+                return b'"result":' + self._listed(params.get("cursor"))
+            case "tools/call":
+                return await self._called(params)
+        raise _Refusal(revisions.METHOD_NOT_FOUND, "Method not found")
+
+    def _initialized(self, params: dict[str, Any]) -> bytes:
+        """Return the result of a handshake, in the requested revision or the latest one."""
+        requested = params.get("protocolVersion")
+        known = revisions.HANDSHAKE_REVISIONS
+        granted = requested if requested in known else revisions.LATEST_HANDSHAKE
+        members = [
+            b'"protocolVersion":' + dumps(granted),
+            b'"capabilities":' + self.given.capabilities,
+            b'"serverInfo":{"name":' + dumps(self.name) + b',"version":"1"}',
+        ]
+        if self.given.instructions:
+            members.append(b'"instructions":' + dumps(self.given.instructions))
+        return b"{" + b",".join(members) + b"}"
+
+    def _listed(self, cursor: Any) -> bytes:
+        """Return the result with the page of that cursor; _Refusal if there is none."""
+        page = self.given.pages.get(cursor) if isinstance(cursor, str | None) else None
+        if page is None:
+            raise _Refusal(revisions.INVALID_PARAMS, "Unknown cursor")
+        following = b"" if page.following is None else b',"nextCursor":' + dumps(page.following)
+        return b'{"tools":[' + b",".join(page.entries) + b"]" + following + b"}"
+
+    async def _called(self, params: dict[str, Any]) -> bytes:
+        """Return the result or error of a call, once it is due; _Refusal for an unknown tool."""
+        name, arguments = params.get("name"), params.get("arguments")
+        if name not in self.given.names:
+            raise _Refusal(revisions.INVALID_PARAMS, f"Unknown tool: {name}")
+        case = arguments.get("case") if isinstance(arguments, dict) else None
+        keys = [key for key in (case, name) if isinstance(key, str) and key in self.answers]
+        answer = self.answers[keys[0]] if keys else OK
+        await asyncio.sleep(answer.delay_s)
+        if answer.act == "drop":
+            raise _Dropped
+        if answer.act == "hang":
+            await asyncio.Event().wait()
+        return b'"error":' + answer.error if answer.error else b'"result":' + answer.result
+
+    def _record(
+        self, direction: Direction, raw: bytes, note: str, headers: Headers = ()
+    ) -> None:
+        """Record a message on the upstream edge of the transcript, if there is one yet."""
+        if self._transcript is not None:
+            self._transcript.record(
+                edge="upstream", direction=direction, peer=self.name, raw=raw, note=note,
+                headers=headers,
+            )  # fmt: skip
+
+
+def _decoded(raw: bytes) -> Any:
+    """Return the JSON value of some bytes; None if they are not JSON."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _method(message: Any) -> str:
+    """Return the method of a message; "" if it has none."""
+    method = message.get("method") if isinstance(message, dict) else None
+    return method if isinstance(method, str) else ""
+
+
+def _refused(message: Any, refusal: _Refusal) -> bytes:
+    """Return the answer with a refusal as JSON-RPC error, under the message's id if it has one."""
+    request_id = message.get("id") if isinstance(message, dict) else None
+    error = {"code": refusal.code, "message": str(refusal)}
+    return dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
