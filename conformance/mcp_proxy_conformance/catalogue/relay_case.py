@@ -19,10 +19,11 @@ class RelayCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Area `arguments` compares the arguments that the upstream gets, area `result` what the client
     gets, `at` that path in a document of two members: `kind` (result, tool error, error) and the
-    member `result` or `error`. `arguments`, `result` and `error` are kept as texts of JSON; arguments that
-    many readers refuse are written as a string that has the text. `by` says when
-    two values are equal: of equal value, or of the same tokens. It is `refusable` if a relay may
-    refuse the call instead, with an error.
+    member `result` or `error`. All of these are kept as texts of JSON; arguments that many
+    readers refuse are written as a string that has the text. `by` says what holds: an equal
+    value, the same tokens, a text that contains the other, or (of a kind) anything but success. It
+    is `refusable` if a relay may refuse the call instead, with an error; with `optional`, what does
+    not arrive at all is not judged.
     """
 
     id: str
@@ -35,8 +36,9 @@ class RelayCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     result: msgspec.Raw = NOTHING
     error: msgspec.Raw = NOTHING
     at: tuple[str | int, ...] = ()
-    by: Literal["value", "tokens"] = "value"
+    by: Literal["value", "tokens", "contains", "loud"] = "value"
     refusable: bool = False
+    optional: bool = False
 
 
 @cache
@@ -45,9 +47,7 @@ def relay_cases() -> tuple[RelayCase, ...]:
 
     BadCase for one that does not fit.
     """
-    return tuple(
-        decoded(path.name, path.read_bytes()) for path in case_files("fidelity")
-    )
+    return tuple(decoded(path.name, path.read_bytes()) for path in case_files("fidelity"))
 
 
 def decoded(name: str, content: bytes) -> RelayCase:

@@ -101,7 +101,7 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
 
     It is that of -n or of the environment. By default a whole run has one for each processor, and
     twice as many for other targets than the reference, which are mostly waited for; a run of chosen
-    checks, a loader, a relay and an endpoint have none. The default is at most eight, and 1 is None.
+    checks, a loader, a relay and an endpoint have none. The default is at most eight; 1 is None.
 
     Raises:
         BadTarget: That of the environment is neither a number from 1 to 9999 nor `auto`.

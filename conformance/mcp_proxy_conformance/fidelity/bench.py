@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
+TIMES, PAUSE_S = 5, 0.1
 LISTED = "RLY.tools.complete.listed"
 KINDS: Mapping[str, str] = {
     "tool error": "RLY.down.error-kind.tool-error",
@@ -58,6 +61,13 @@ class RelayBench:
                 needs=(LISTED,),
             )
 
+    def serves(self) -> bool:
+        """Whether the relay still answers the client that checks share."""
+        try:
+            return self.relay.alive() and bool(self.through.list_anew().names)
+        except (Unreachable, ProtocolFault):
+            return False
+
     def both(self, act: Callable[[Side], Any]) -> tuple[Any, Any]:
         """Return what an act shows on the direct way, and through the relay."""
         return act(self.direct), act(self.through)
@@ -89,50 +99,79 @@ class RelayBench:
         if len(direct) != 1 or not exact_json.same_tokens(direct[0], exact_json.read(arguments)):
             raise Inconclusive(f"the direct way does not show the arguments of {case.id}")
         if not through:
-            holds = case.refusable and shown.kind != "result"
+            holds = case.refusable and shown.kind in ("error", "tool error")
             comparison.truth(
                 f"{case.id}: calls at the upstream", _shown(shown), holds=holds,
                 allowed="one, with these arguments", breaks=case.clauses,
             )  # fmt: skip
+            self._expect_serving(comparison, case)
             return comparison
-        self._compare(comparison, case, direct[0], through[0], "arguments", additions=False)
+        self._compare(comparison, case, direct[0], through[0], f"{case.id}: arguments")
         return comparison
 
     def same_outcome(self, case: RelayCase, arguments: bytes) -> Comparison:
         """Call the case's tool, and compare the outcome at the case's path.
 
-        Of an outcome of another kind the case leaves its clauses open, unless it is about kinds.
+        An error that arrives as one of the other kind has nothing at that path, which is not
+        judged; one that arrives as a success leaves the case's clauses open.
         """
         comparison = Comparison()
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
-        allowed = exact_json.at(direct.document, case.at)
-        if allowed is ABSENT and case.result and b"structuredContent" in bytes(case.result):
+        if direct.kind == "none":
             raise Inconclusive(f"the direct way does not show what {case.id} is about")
-        if direct.kind != through.kind and case.at != ("kind",) and direct.kind != "result":
-            why = f"{case.id}: the answer is of kind {through.kind!r} instead of {direct.kind!r}"
-            return comparison.leaving_open(case.clauses, why, needs=(KINDS[direct.kind],))
+        allowed = exact_json.at(direct.document, case.at)
         observed = exact_json.at(through.document, case.at)
-        if direct.kind != through.kind and observed is ABSENT:
-            observed = _shown(through)
-        place = ".".join(map(str, case.at))
-        additions = case.at[1:2] == ("content",)
-        self._compare(comparison, case, allowed, observed, place, additions=additions)
+        place = f"{case.id}: {'.'.join(map(str, case.at))}"
+        if case.by == "loud":
+            comparison.truth(place, observed, holds=observed != "result", breaks=case.clauses,
+                             allowed="anything but a success")  # fmt: skip
+        elif case.at == ("kind",) or through.kind in (direct.kind, "none"):
+            if observed is ABSENT and case.optional and through.kind != "none":
+                comparison.truth(place, None, holds=True, allowed=None, breaks=(), shows=())
+                return comparison
+            shown = _shown(through) if through.kind == "none" else observed
+            self._compare(comparison, case, allowed, shown, place)
+        elif direct.kind == "result" and through.kind != "result":
+            comparison.truth(place, _shown(through), holds=False, breaks=case.clauses,
+                             allowed=exact_json.plain(allowed), described=False)  # fmt: skip
+        elif through.kind == "result":
+            why = f"{case.id}: the answer is a success, and not of kind {direct.kind!r}"
+            comparison.leaving_open(case.clauses, why, needs=(KINDS[direct.kind],))
+        else:
+            comparison.truth(place, None, holds=True, allowed=None, breaks=(), shows=())
         return comparison
 
+    def _expect_serving(self, comparison: Comparison, case: RelayCase) -> None:
+        """Record a finding if the relay no longer serves, which no call may bring about.
+
+        It is asked several times within half a second, since it may end a little later.
+        """
+        for _ in range(TIMES):
+            shown = self.through.call("echo")
+            if shown.kind != "result" or not self.relay.alive():
+                comparison.truth(
+                    f"{case.id}: another call after it", _shown(shown), holds=False,
+                    allowed="an answer", breaks=case.clauses,
+                )  # fmt: skip
+                return
+            time.sleep(PAUSE_S)
+
     def _compare(
-        self, comparison: Comparison, case: RelayCase, allowed: Any, observed: Any, place: str, *,
-        additions: bool,
-    ) -> None:  # fmt: skip
+        self, comparison: Comparison, case: RelayCase, allowed: Any, observed: Any, path: str
+    ) -> None:
         """Record each difference of two values as breaking the case's clauses, else none."""
-        path = f"{case.id}: {place}"
-        if case.by == "tokens":
-            comparison.truth(
-                path, exact_json.plain(observed), allowed=exact_json.plain(allowed),
-                holds=exact_json.same_tokens(allowed, observed), breaks=case.clauses,
-                described=False,
-            )  # fmt: skip
+        if case.by == "value":
+            additions = case.at[1:2] == ("content",)
+            record(comparison, path, allowed, observed, case.clauses, additions=additions)
             return
-        record(comparison, path, allowed, observed, case.clauses, additions=additions)
+        if case.by == "tokens":
+            holds = exact_json.same_tokens(allowed, observed)
+        else:
+            holds = isinstance(observed, str) and str(allowed) in observed
+        comparison.truth(
+            path, exact_json.plain(observed), allowed=exact_json.plain(allowed), holds=holds,
+            breaks=case.clauses, described=False,
+        )  # fmt: skip
 
 
 def record(
@@ -166,5 +205,3 @@ def _shown(outcome: Outcome) -> Any:
     """Return an outcome for a finding: its kind, and its value."""
     value = exact_json.plain(outcome.value)
     return {"kind": outcome.kind, **(value if isinstance(value, dict) else {"value": value})}
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -18,12 +19,19 @@ class Number(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        """Whether both tokens have one value: 1.0 is 1, but -0 is not 0, nor 1e400 another."""
-        return isinstance(other, Number) and _value(self) == _value(other)
+        """Whether both tokens have one value: 1.0 is 1, and -0 is 0.
 
-    def __hash__(self) -> int:
-        """Hash by value."""
-        return hash(_value(self))
+        Decimal fractions of more digits than a double has are equal to those of the same double.
+        """
+        if not isinstance(other, Number):
+            return False
+        return bool(_exact(self) == _exact(other)) or _same_double(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        """Whether they have not; a text would compare its characters."""
+        return not self == other
+
+    __hash__ = str.__hash__
 
 
 class Pairs(tuple[tuple[str, Any], ...]):
@@ -95,7 +103,7 @@ def differences(
 
 def same_tokens(allowed: Any, observed: Any) -> bool:
     """Whether two values have the same tokens in the same order: numbers as texts, all members."""
-    return _tokens(allowed) == _tokens(observed)
+    return bool(_tokens(allowed) == _tokens(observed))
 
 
 def plain(value: Any) -> Any:
@@ -116,13 +124,19 @@ def _tokens(value: Any) -> Any:
     return ("number", str(value)) if isinstance(value, Number) else (type(value).__name__, value)
 
 
-def _value(token: str) -> tuple[bool, Decimal | str]:
-    """Return a number's value, and whether it is a negative zero; the token if it is too large."""
+def _exact(token: str) -> Decimal | str:
+    """Return a number's value; the token if it is beyond all bounds."""
     try:
-        number = Decimal(token)
+        return Decimal(str(token))
     except InvalidOperation:
-        return False, str(token)
-    return number.is_zero() and number.is_signed(), number
+        return str(token)
+
+
+def _same_double(one: str, other: str) -> bool:
+    """Whether the first is no integer, and both are one double within bounds."""
+    is_fraction = not str(one).lstrip("-").isdigit()
+    double = float(one)
+    return is_fraction and math.isfinite(double) and double == float(other)
 
 
 def _not_json(word: str) -> Any:

@@ -10,16 +10,18 @@ from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 from mcp_proxy_conformance.wire.reply import Reply
 
-Kind = Literal["result", "tool error", "error"]
+Kind = Literal["result", "tool error", "error", "none"]
+"""`none`: there is no answer, or none that the protocol allows."""
 Connect = Callable[[Mapping[str, str]], Conversation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a request: its kind, and the result or error object, exactly."""
+    """The outcome of a request: its kind, and the result or error object, exactly, or why none."""
 
     kind: Kind
     value: Any
@@ -27,6 +29,8 @@ class Outcome:
     @property
     def document(self) -> Pairs:
         """The outcome as the document that paths of cases point into."""
+        if self.kind == "none":
+            return Pairs((("kind", self.kind),))
         member = "error" if self.kind == "error" else "result"
         return Pairs((("kind", self.kind), (member, self.value)))
 
@@ -81,15 +85,15 @@ class Side:
         self, tool: str, arguments: bytes = b"{}", *, client: Conversation | None = None,
         meta: bytes = b"", timeout: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Call a tool of the server, arguments and any `_meta` to the byte, and return the outcome.
-
-        Raises Unreachable without an answer, ProtocolFault for an invalid one.
-        """
+        """Call a tool of the server, arguments and any `_meta` to the byte; return the outcome."""
         members = [b'"name":' + dumps(self.name_of(tool)), b'"arguments":' + arguments]
         members += [b'"_meta":' + meta] if meta else []
         params = b"{" + b",".join(members) + b"}"
         who = client or self.main
-        return outcome(who.request("tools/call", raw_params=params, timeout=timeout))
+        try:
+            return outcome(who.request("tools/call", raw_params=params, timeout=timeout))
+        except (Unreachable, ProtocolFault) as fault:
+            return Outcome(kind="none", value=str(fault))
 
     def listing(self) -> Listing:
         """Return the tools that this way lists, all pages of them, asked for once.

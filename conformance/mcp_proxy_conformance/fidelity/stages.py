@@ -21,7 +21,7 @@ DESCRIBED = World(servers=(), id="described")
 GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
 CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==")
-ICON = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR4nGNgAAIAAAUAAXpeqz8="
+ICON = "data:image/png;base64,iVBORw0KGgo="
 
 
 def tool(name: str, *, schema: Mapping[str, Any] = ANY, **members: Any) -> bytes:
@@ -43,6 +43,7 @@ def _stages() -> Mapping[str, Relayed]:
         for case in relay_cases()
         if case.result or case.error
     }
+    answers["give_structured"] = Answer(result=b'{"content":[],"structuredContent":{}}')
     calls = (tool("echo"), tool("give"), tool("give_structured", outputSchema=ANY), tool("count"))
     relayed = Relayed(pages=paged(calls), answers=answers)
     seven = [tool(f"page_{number}") for number in range(1, 8)]

@@ -86,9 +86,7 @@ class StartedRelay:
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
         if self.launched.url:
-            self._process = Spawned(
-                self.launched.command, env=self._env, log=folder / "relay.log"
-            )
+            self._process = Spawned(self.launched.command, env=self._env, log=folder / "relay.log")
         why = "opened no session"
         while True:
             try:

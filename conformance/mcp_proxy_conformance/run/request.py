@@ -97,7 +97,8 @@ def add_options(parser: pytest.Parser) -> None:
     """Add to pytest the options of a run: target, profile, selection, seed, output and others."""
     group = parser.getgroup("mcp-proxy-conformance")
     group.addoption(
-        "--target", help="the implementation under test: reference, mcpproxy, command, loader, relay"
+        "--target",
+        help="the implementation under test: reference, mcpproxy, command, loader, relay",
     )
     group.addoption("--target-file", help="the target file, as `init` writes it")
     group.addoption(

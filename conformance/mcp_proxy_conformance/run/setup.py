@@ -207,7 +207,7 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
-    """Return the subject of the run: an endpoint if there is no target, a loader, a relay, or a proxy.
+    """Return the subject of the run: without a target an endpoint, else a loader, relay or proxy.
 
     A proxy gets the case of the request, which is read here.
     """

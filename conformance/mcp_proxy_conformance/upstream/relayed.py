@@ -239,8 +239,9 @@ class RelayedServer:
         if not isinstance(message.get("method"), str) or "id" not in message:
             return b""
         params = message.get("params")
+        params = params if isinstance(params, dict) else {}
         try:
-            member = await self._member(message["method"], params if isinstance(params, dict) else {})
+            member = await self._member(message["method"], params)
         except _Refusal as refusal:
             return _refused(message, refusal)
         return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
@@ -298,9 +299,7 @@ class RelayedServer:
             await asyncio.Event().wait()
         return b'"error":' + answer.error if answer.error else b'"result":' + answer.result
 
-    def _record(
-        self, direction: Direction, raw: bytes, note: str, headers: Headers = ()
-    ) -> None:
+    def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers = ()) -> None:
         """Record a message on the upstream edge of the transcript, if there is one yet."""
         if self._transcript is not None:
             self._transcript.record(

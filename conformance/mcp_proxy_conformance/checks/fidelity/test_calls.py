@@ -1,4 +1,4 @@
-"""Calls of tools, one after the other: arguments on the way up, results and errors on the way down."""
+"""Calls of tools: arguments on the way up, results and errors on the way down."""
 
 from __future__ import annotations
 

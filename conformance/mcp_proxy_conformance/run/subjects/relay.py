@@ -54,6 +54,7 @@ class DrivenRelay(Subject):
         self._cited: list[CitedStage] = []
         self._uses = Counter[str]()
         self._marks: dict[str, int] = {}
+        self._worn = set[str]()
 
     def probe(self) -> Probed:
         """Start the relay of the first stage, which checks go on with; note server and wire."""
@@ -76,17 +77,28 @@ class DrivenRelay(Subject):
 
     def open(self, place: Place) -> Any:
         """Return a bench on the place's relay, started if needed; AdapterError if it is not."""
+        if place.name in self._worn:
+            self._worn.discard(place.name)
+            self._end(place.name)
         relay = self._relay(place.name, place)
         self._marks[place.name] = relay.transcript.mark()
         return RelayBench(relay)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; a failure on a shared relay is confirmed on a second, newly started one."""
+        """Call a check; a failure on a shared relay is confirmed on a second, newly started one.
+
+        An error there counts as it is on the second one: the relay may be what an earlier check has
+        left. If it does not serve after anything but a pass, the next check gets a new one.
+        """
         ending = attempt(partial(check, bench))
-        if ending.verdict != "fail" or place.fresh or not self._confirm or ending.final:
+        if ending.verdict in ("pass", "not_applicable"):
             return ending
-        second = RelayBench(self._relay(place.name + SECOND, place))
-        return confirmed(ending, attempt(partial(check, second)), "the relay")
+        if not place.fresh and self._confirm and not ending.final:
+            second = attempt(partial(check, RelayBench(self._relay(place.name + SECOND, place))))
+            ending = confirmed(ending, second, "the relay") if ending.verdict == "fail" else second
+        if not bench.serves():
+            self._worn.add(place.name)
+        return ending
 
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the messages of the check; of a pass the last four only."""
@@ -115,9 +127,7 @@ class DrivenRelay(Subject):
         """Count down a place's checks; after the last one end its relays."""
         self._uses[place.name] -= 1
         if self._uses[place.name] <= 0:
-            for name in (place.name, place.name + SECOND):
-                if (relay := self._started.pop(name, None)) is not None:
-                    relay.close()
+            self._end(place.name)
 
     def close(self) -> None:
         """End every relay, and keep their logs beside the report."""
@@ -128,6 +138,12 @@ class DrivenRelay(Subject):
             keep_log(log, self._out / LOGS / log.parent.name)
         if not self._keep:
             remove(self._scratch)
+
+    def _end(self, name: str) -> None:
+        """End the relay of that name, and the second one beside it."""
+        for each in (name, name + SECOND):
+            if (relay := self._started.pop(each, None)) is not None:
+                relay.close()
 
     def _relay(self, name: str, place: Place) -> StartedRelay:
         """Return the relay of that name, started if needed for the place's world."""
