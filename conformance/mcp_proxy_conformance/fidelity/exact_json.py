@@ -142,3 +142,12 @@ def _same_double(one: str, other: str) -> bool:
 def _not_json(word: str) -> Any:
     """Raise ValueError for NaN and infinities, which Python reads and JSON does not have."""
     raise ValueError(f"{word} is not JSON")
+
+
+def python(value: Any) -> Any:
+    """Return the value as Python data: numbers as int and float, objects as dicts."""
+    if isinstance(value, Pairs):
+        return {name: python(inner) for name, inner in value}
+    if isinstance(value, list):
+        return [python(inner) for inner in value]
+    return json.loads(str(value)) if isinstance(value, Number) else value

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, paged
+from mcp_proxy_conformance.upstream.relayed import Answer, Page, Relayed, paged
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 ANY: dict[str, Any] = {"type": "object"}
 RELAYED = World(servers=(), id="relayed")
 """Tools for every kind of call, on one page."""
 PAGED = World(servers=(), id="paged")
-"""Seven tools on three pages, whose cursors have characters that need escaping somewhere."""
+"""Seven tools on four pages of unlike size, one empty; cursors that need escaping somewhere."""
 DESCRIBED = World(servers=(), id="described")
 """Tools with every member that a tool can have, and with schemas of many forms."""
 GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
-CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==")
+CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==", "p4")
 ICON = "data:image/png;base64,iVBORw0KGgo="
 
 
@@ -50,8 +50,22 @@ def _stages() -> Mapping[str, Relayed]:
     return {
         RELAYED.id: relayed,
         GENERATED.id: relayed,
-        PAGED.id: Relayed(pages=paged(seven, CURSORS)),
-        DESCRIBED.id: Relayed(pages=paged(_described())),
+        PAGED.id: Relayed(pages=_four_pages(seven)),
+        DESCRIBED.id: Relayed(
+            pages=paged(_described()),
+            answers={"members": Answer(result=b'{"content":[],"structuredContent":{"total":3}}')},
+        ),
+    }
+
+
+def _four_pages(tools: Sequence[bytes]) -> Mapping[str | None, Page]:
+    """Return seven tools as pages of three, one, none and three."""
+    second, third, fourth = CURSORS
+    return {
+        None: Page(entries=tuple(tools[:3]), following=second),
+        second: Page(entries=tuple(tools[3:4]), following=third),
+        third: Page(entries=(), following=fourth),
+        fourth: Page(entries=tuple(tools[4:])),
     }
 
 
@@ -102,6 +116,31 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {"type": "object", "properties": {}, "additionalProperties": False},
 }
 """Input schemas of the stage `described`, by the names of its tools."""
+INSTANCES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "bounds": (
+        {"n": 1}, {"n": 0}, {"n": 9}, {"n": 10}, {"n": 1.5}, {"n": "1"}, {}, {"n": 2, "x": 1},
+        {"n": 2, "word": "ab"}, {"n": 2, "word": "a"}, {"n": 2, "word": "AB"},
+        {"n": 2, "list": [1, 2.5, 3]}, {"n": 2, "list": [1, 2, 3, 4]}, {"n": 2, "list": ["1"]},
+        {"n": None},
+    ),
+    "choices": (
+        {}, {"mode": "fast"}, {"mode": "other"}, {"mode": None}, {"level": 3}, {"level": "max"},
+        {"level": "min"}, {"level": 2.5}, {"flag": True}, {"flag": "true"}, {"flag": None},
+        {"more": 1},
+    ),
+    "references": (
+        {}, {"tree": {"name": "a"}}, {"tree": {}}, {"tree": {"name": "a", "children": []}},
+        {"tree": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}},
+        {"tree": {"name": "a", "children": [{"name": "b", "children": [{"name": 1}]}]}},
+        {"tree": {"name": "a", "children": [{}]}}, {"tree": "a"},
+    ),
+    "composed": (
+        {"a": "x"}, {}, {"a": 1}, {"a": "both"}, {"a": "both", "b": 1}, {"a": "x", "b": "1"},
+    ),
+    "open": ({}, {"a": 1}, {"a": "1"}, {"a": 1, "b": 2.5}),
+    "nothing": ({}, {"a": 1}),
+}  # fmt: skip
+"""Arguments that these schemas accept, and such that they refuse."""
 MEMBERS: Mapping[str, Any] = {
     "title": "A title: “Größe”",
     "description": "Line one.\n\n\tLine two with “quotes”, <tags> & {braces}.",

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
@@ -21,9 +22,9 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 PAUSE_S = 0.05
 TIMEOUT_S = 10.0
-UPSTREAM_TOKEN = "canary-of-the-upstream-4f1c9e"  # noqa: S105 - a canary, not a secret
-UPSTREAM_KEY = "canary-in-the-url-81ab03"
-IN_ENVIRONMENT = "canary-in-the-environment-7d20aa"
+UPSTREAM_TOKEN = "canary/of+the-upstream-4f1c9e="  # noqa: S105 - a canary, not a secret
+UPSTREAM_KEY = "canary+in/the-url-81ab03"
+IN_ENVIRONMENT = "canary/in+the-environment-7d20aa"
 VARIABLE = "UPSTREAM_API_KEY"
 """Credentials of the upstream that the relay is given: a header's, its URL's, the environment's."""
 
@@ -45,15 +46,14 @@ class StartedRelay:
             beside = self.hub.add(RelayedServer("direct", given))
             behind = self.hub.add(RelayedServer("upstream", given))
             self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
-            self.launched = launched(
-                target,
-                upstream=behind.command,
-                upstream_url=f"{behind.url}?api_key={UPSTREAM_KEY}",
-                upstream_token=UPSTREAM_TOKEN,
-            )
             self._env = environment({VARIABLE: IN_ENVIRONMENT})
             self.through = Side(behind, self._to_relay, target.facts.prefix)
-            self._start(folder)
+            try:
+                self._start(behind, folder)
+            except TargetNotStarted:
+                if self.alive():
+                    raise
+                self._start(behind, folder)  # somebody else may have taken its port
         except BaseException:
             self.close()
             raise
@@ -81,8 +81,14 @@ class StartedRelay:
             self._process.end()
         self.hub.close()
 
-    def _start(self, folder: Path) -> None:
+    def _start(self, behind: RelayedServer, folder: Path) -> None:
         """Start the relay's process, if it serves HTTP, and open the first session in time."""
+        self.launched = launched(
+            self.target,
+            upstream=behind.command,
+            upstream_url=f"{behind.url}?api_key={quote(UPSTREAM_KEY, safe='')}",
+            upstream_token=UPSTREAM_TOKEN,
+        )
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
         if self.launched.url:

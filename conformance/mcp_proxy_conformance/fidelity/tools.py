@@ -1,14 +1,39 @@
-"""Comparisons of listed tools: which there are, whether they can be called, what they say."""
+"""Comparisons of listed tools: which there are, on which pages, and what their entries say."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.discovery.input_schema import Applied, applied
+from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
+from mcp_proxy_conformance.fidelity.stages import INSTANCES, MEMBERS
 from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 LISTED, ONCE = "RLY.tools.complete.listed", "RLY.tools.complete.once"
 CALLABLE = "RLY.tools.complete.callable"
+BEYOND, ENDS = "RLY.tools.paging.beyond-first", "RLY.tools.paging.ends"
+EXACT, BAD = "RLY.tools.paging.cursor-exact", "RLY.tools.paging.bad-cursor"
+SAME, VALID = "RLY.tools.schema.same-instances", "RLY.tools.schema.valid"
+DESCRIPTION = "RLY.tools.members.description"
+ANNOTATIONS = "RLY.tools.members.annotations"
+OUTPUT, KEPT = "RLY.tools.members.output-schema", "RLY.tools.members.kept"
+CONFORMS = "RLY.down.structured.conforms"
+TOTALS: Sequence[Mapping[str, Any]] = (
+    {"total": 0},
+    {"total": -1},
+    {"total": 1.5},
+    {},
+    {"total": 2, "more": 1},
+    {"total": "2"},
+)
+"""Results that the output schema of the stage `described` accepts or refuses."""
 
 
 def wanted(bench: RelayBench) -> list[str]:
@@ -16,13 +41,13 @@ def wanted(bench: RelayBench) -> list[str]:
     return [name for name in bench.direct.listing().names if name not in bench.facts.filters]
 
 
-def listed_tools(bench: RelayBench) -> Comparison:
+def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
     """Compare the names that the relay lists with those of the server, over all pages."""
     comparison = Comparison()
     names = [bench.through.bare(name) for name in bench.through.listing().names]
     missing = [name for name in wanted(bench) if name not in names]
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
-    comparison.one_of("tools of the upstream that are not listed", missing, [[]], breaks=[LISTED])
+    comparison.one_of("tools of the upstream that are not listed", missing, [[]], breaks=[clause])
     comparison.one_of("tools that are listed more than once", twice, [[]], breaks=[ONCE])
     return comparison
 
@@ -43,3 +68,135 @@ def callable_tools(bench: RelayBench) -> Comparison:
         )  # fmt: skip
         comparison.one_of(f"outcome of {name}", outcome.kind, ["result"], breaks=[CALLABLE])
     return comparison
+
+
+def walked_pages(bench: RelayBench) -> Comparison:
+    """Walk along the relay's cursors; the walk must end, and no cursor come twice."""
+    comparison = Comparison()
+    try:
+        cursors = list(bench.through.list_anew().cursors)
+        observed: Any = cursors
+    except ProtocolFault as fault:
+        cursors, observed = [], str(fault)
+    comparison.truth(
+        "the walk along the cursors", observed, holds=isinstance(observed, list),
+        allowed="an end, and each cursor once", breaks=[ENDS],
+    )  # fmt: skip
+    return comparison
+
+
+def cursors_upstream(bench: RelayBench) -> Comparison:
+    """Compare the cursors that the server gets with those that it gave.
+
+    Raises Inconclusive if it gets none.
+    """
+    comparison = Comparison()
+    bench.through.list_anew()
+    given = {page.following for page in bench.through.server.given.pages.values()} - {None}
+    lists = bench.through.server.journal.since(0, "tools/list")
+    asked = [arrival.params()["cursor"] for arrival in lists if "cursor" in arrival.params()]
+    if not asked:
+        raise Inconclusive("the relay asks the upstream for its first page only", needs=(BEYOND,))
+    strange = sorted({quoted(cursor) for cursor in asked if cursor not in given})
+    comparison.one_of("cursors that the upstream did not give", strange, [[]], breaks=[EXACT])
+    return comparison
+
+
+def invented_cursor(bench: RelayBench) -> Comparison:
+    """Ask for a page under a cursor that nobody gave; a page is a breach."""
+    comparison = Comparison()
+    reply = bench.through.main.request("tools/list", {"cursor": "a cursor that nobody gave"})
+    comparison.truth(
+        "a page under an invented cursor", exact_json.plain(exact_json.read(reply.raw)),
+        holds=reply.error is not None, allowed="an error", breaks=[BAD],
+    )  # fmt: skip
+    return comparison
+
+
+def input_schemas(bench: RelayBench) -> Comparison:
+    """Apply the listed input schemas and the server's own to equal arguments."""
+    comparison = Comparison()
+    for name, instances in INSTANCES.items():
+        bench.needs_tool(name)
+        schema = exact_json.python(exact_json.at(bench.through.tool(name), ("inputSchema",)))
+        own = exact_json.python(exact_json.at(bench.direct.tool(name), ("inputSchema",)))
+        forms = [dict(instance) for instance in instances]
+        _compare_schemas(comparison, f"inputSchema of {name}", (own, schema), forms, SAME)
+    return comparison
+
+
+def listed_members(bench: RelayBench) -> Comparison:
+    """Compare description, annotations and output schema of a tool, where the relay lists them."""
+    comparison = Comparison()
+    bench.needs_tool("members")
+    tool, own = bench.through.tool("members"), bench.direct.tool("members")
+    record(
+        comparison, "members: description", exact_json.at(own, ("description",)),
+        exact_json.at(tool, ("description",)), (DESCRIPTION,),
+    )  # fmt: skip
+    hints = exact_json.at(tool, ("annotations",))
+    theirs = exact_json.at(own, ("annotations",)).last()
+    given = hints.last() if isinstance(hints, Pairs) else {}
+    for name, value in given.items():
+        if value is not None:
+            place = f"members: annotations.{name}"
+            record(comparison, place, theirs.get(name, ABSENT), value, (ANNOTATIONS,))
+    schema = exact_json.at(tool, ("outputSchema",))
+    if schema not in (ABSENT, None):
+        own_schema = exact_json.python(exact_json.at(own, ("outputSchema",)))
+        listed = exact_json.python(schema)
+        forms = [dict(total) for total in TOTALS]
+        _compare_schemas(comparison, "outputSchema of members", (own_schema, listed), forms, OUTPUT)
+    return comparison
+
+
+def kept_members(bench: RelayBench) -> Comparison:
+    """Compare every other member of a tool: what is lost is told."""
+    comparison = Comparison()
+    bench.needs_tool("members")
+    tool, own = bench.through.tool("members"), bench.direct.tool("members")
+    for name in MEMBERS:
+        allowed, observed = exact_json.at(own, (name,)), exact_json.at(tool, (name,))
+        if name == "outputSchema":
+            allowed, observed = "listed", ABSENT if observed is ABSENT else "listed"
+        record(comparison, f"members: {name}", allowed, observed, (KEPT,), additions=True)
+    return comparison
+
+
+def conforming_result(bench: RelayBench) -> Comparison:
+    """Call a tool that is listed with an output schema; the result has to fit it."""
+    comparison = Comparison()
+    bench.needs_tool("members")
+    schema = exact_json.python(exact_json.at(bench.through.tool("members"), ("outputSchema",)))
+    if not isinstance(schema, dict):
+        return comparison
+    outcome = bench.through.call("members")
+    content = exact_json.at(outcome.document, ("result", "structuredContent"))
+    value = exact_json.python(content)
+    refusals = applied(schema, [value]).result if isinstance(value, dict) else [["it is missing"]]
+    comparison.truth(
+        "members: structuredContent", value, holds=refusals == [[]],
+        allowed="a value that the listed outputSchema accepts", breaks=[CONFORMS],
+    )  # fmt: skip
+    return comparison
+
+
+def _compare_schemas(
+    comparison: Comparison, place: str, schemas: tuple[Any, Any], forms: list[dict[str, Any]],
+    clause: str,
+) -> None:  # fmt: skip
+    """Record each of the forms that only one of the two schemas accepts; and a schema that is none.
+
+    The latter breaks `schema.valid` as well. The schemas are the server's own and the listed one.
+    """
+    own, listed = schemas
+    allowed = applied(own, forms)
+    observed = applied(listed, forms) if isinstance(listed, dict) else Applied("none", "no object")
+    if observed.kind != "refusals":
+        breaks = [VALID, clause] if observed.kind == "none" else [clause]
+        comparison.truth(place, observed.result, holds=False, allowed="a schema", breaks=breaks)
+        return
+    comparison.truth(place, "a schema", holds=True, allowed="a schema", breaks=[VALID])
+    for form, before, after in zip(forms, allowed.result, observed.result, strict=True):
+        verdicts = ["accepted" if not refusals else "refused" for refusals in (before, after)]
+        comparison.one_of(f"{place}: {quoted(form)}", verdicts[1], [verdicts[0]], breaks=[clause])

@@ -18,7 +18,8 @@ class Arrival:
     """One message that reached the server: its exact bytes, and where it came from.
 
     `session` is the id that the server issued, or the number of a stdio connection; empty before
-    one is issued. `line` is the request line of HTTP, empty over stdio.
+    one is issued. `line` is the request line of HTTP, empty over stdio. What the
+    server refuses before it reads on, for its session or by order, is not `taken`.
     """
 
     session: str
@@ -26,6 +27,7 @@ class Arrival:
     raw: bytes
     headers: Headers = ()
     line: str = ""
+    taken: bool = True
 
     def params(self) -> dict[str, Any]:
         """Return the params as Python data; empty if there are none, or they are not an object."""
@@ -61,6 +63,7 @@ class Journal:
         return [arrival for arrival in later if method in (None, arrival.method)]
 
     def calls(self, mark: int = 0, tool: str | None = None) -> Sequence[Arrival]:
-        """Return the calls of a tool, or of all, after `mark`, oldest first."""
+        """Return the calls of a tool, or of all, that were taken after `mark`, oldest first."""
         called = self.since(mark, "tools/call")
-        return [each for each in called if tool in (None, each.params().get("name"))]
+        taken = [each for each in called if each.taken]
+        return [each for each in taken if tool in (None, each.params().get("name"))]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 SESSION_ID = "Mcp-Session-Id"
+JSON = ("Content-Type", "application/json")
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 Act = Literal["answer", "drop", "hang"]
 """What happens once a call is executed: it is answered, its connection is cut, or neither."""
@@ -93,6 +94,15 @@ def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | N
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusing:
+    """An HTTP response in the place of every answer."""
+
+    status: int
+    body: bytes = b""
+    media_type: str = "application/json"
+
+
 class _Refusal(Exception):
     """A JSON-RPC error of the server itself."""
 
@@ -112,6 +122,7 @@ class RelayedServer:
     Attributes:
         journal: Every message that arrived.
         answers: The answers by case or tool; a caller may add to them.
+        refusing: The HTTP response that every request gets instead, if any.
     """
 
     def __init__(self, name: str, given: Relayed) -> None:
@@ -120,6 +131,7 @@ class RelayedServer:
         self.given = given
         self.journal = Journal()
         self.answers = dict(given.answers)
+        self.refusing: Refusing | None = None
         self._sessions: set[str] = set()
         self._connections = 0
         self._transcript: Transcript | None = None
@@ -171,32 +183,44 @@ class RelayedServer:
         session = request.header(SESSION_ID.lower()) or ""
         message = _decoded(request.body)
         method = _method(message)
+        refused = self._refused(request, session, message)
         self._record("received", request.body, f"{line} {method}".rstrip(), request.headers)
         self.journal.add(
-            Arrival(session=session, method=method or request.method, raw=request.body,
-                    headers=request.headers, line=line)
+            Arrival(
+                session=session, method=method or request.method, raw=request.body,
+                headers=request.headers, line=line, taken=refused is None,
+            )
         )  # fmt: skip
-        if request.path.partition("?")[0] != PATH:
-            return 404, b"", ()
-        if request.method not in ("POST", "DELETE"):
-            return 405, b"", (("Allow", "POST, DELETE"),)
-        opens = method == "initialize"
-        if not opens and session not in self._sessions:
-            text = "Session not found" if session else "No valid session ID"
-            refused = _refused(message, _Refusal(INVALID_REQUEST, text))
-            return (404 if session else 400), refused, (("Content-Type", "application/json"),)
+        if refused is not None:
+            return refused
         if request.method == "DELETE":
             self._sessions.discard(session)
             return 200, b"", ()
         body = await self._answered(message)
         if not body:
             return 202, b"", ()
-        headers: Headers = (("Content-Type", "application/json"),)
-        if opens:
+        headers: Headers = (JSON,)
+        if method == "initialize":
             session = secrets.token_hex(16)
             self._sessions.add(session)
             headers = (*headers, (SESSION_ID, session))
         return (400 if message is None else 200), body, headers
+
+    def _refused(
+        self, request: HttpRequest, session: str, message: Any
+    ) -> tuple[int, bytes, Headers] | None:
+        """Return the answer to a request that is refused by order, path, method or session."""
+        if (order := self.refusing) is not None:
+            return order.status, order.body, (("Content-Type", order.media_type),)
+        if request.path.partition("?")[0] != PATH:
+            return 404, b"", ()
+        if request.method not in ("POST", "DELETE"):
+            return 405, b"", (("Allow", "POST, DELETE"),)
+        if _method(message) == "initialize" or session in self._sessions:
+            return None
+        text = "Session not found" if session else "No valid session ID"
+        body = _refused(message, _Refusal(INVALID_REQUEST, text))
+        return (404 if session else 400), body, (JSON,)
 
     async def _serve_lines(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -4,20 +4,80 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity import tools
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.stages import RELAYED
-from mcp_proxy_conformance.fidelity.tools import callable_tools, listed_tools
+from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED
 
 
 @requirement("RLY.tools.complete.listed", "RLY.tools.complete.once")
 @on(RELAYED)
 def test_every_tool_of_the_upstream_is_listed_once(bench: RelayBench) -> None:
     """The relay lists each tool of the upstream once, but for those that it declares to filter."""
-    listed_tools(bench).conclude()
+    tools.listed_tools(bench).conclude()
 
 
 @requirement("RLY.tools.complete.callable")
 @on(RELAYED)
 def test_every_listed_tool_can_be_called(bench: RelayBench) -> None:
-    """A call by the listed name reaches the upstream's tool, once, and is answered."""
-    callable_tools(bench).conclude()
+    """A call by the listed name reaches the upstream's tool, and is answered."""
+    tools.callable_tools(bench).conclude()
+
+
+@requirement("RLY.tools.paging.beyond-first", "RLY.tools.complete.once")
+@on(PAGED)
+def test_tools_of_every_page_are_listed_once(bench: RelayBench) -> None:
+    """Tools of the upstream's later pages are listed, those after an empty page too."""
+    tools.listed_tools(bench, tools.BEYOND).conclude()
+
+
+@requirement("RLY.tools.paging.ends")
+@on(PAGED)
+def test_a_walk_along_the_cursors_ends(bench: RelayBench) -> None:
+    """Following the relay's cursors ends, and no cursor comes twice."""
+    tools.walked_pages(bench).conclude()
+
+
+@requirement("RLY.tools.paging.cursor-exact")
+@on(PAGED)
+def test_the_upstream_gets_its_own_cursors(bench: RelayBench) -> None:
+    """The upstream gets no cursors but those that it gave, as it gave them."""
+    tools.cursors_upstream(bench).conclude()
+
+
+@requirement("RLY.tools.paging.bad-cursor")
+@on(PAGED)
+def test_an_invented_cursor_is_refused(bench: RelayBench) -> None:
+    """A cursor that nobody gave leads to an error, and to no page."""
+    tools.invented_cursor(bench).conclude()
+
+
+@requirement("RLY.tools.schema.same-instances", "RLY.tools.schema.valid")
+@on(DESCRIBED)
+def test_input_schemas_accept_and_refuse_the_same(bench: RelayBench) -> None:
+    """Each listed input schema accepts and refuses the arguments that the upstream's does."""
+    tools.input_schemas(bench).conclude()
+
+
+@requirement(
+    "RLY.tools.members.description",
+    "RLY.tools.members.annotations",
+    "RLY.tools.members.output-schema",
+)
+@on(DESCRIBED)
+def test_listed_members_say_what_the_upstream_says(bench: RelayBench) -> None:
+    """Description, annotations and output schema of a tool, where listed, are the upstream's."""
+    tools.listed_members(bench).conclude()
+
+
+@requirement("RLY.tools.members.kept")
+@on(DESCRIBED)
+def test_members_of_tools_are_listed(bench: RelayBench) -> None:
+    """Title, output schema, annotations, icons and _meta of a tool are listed."""
+    tools.kept_members(bench).conclude()
+
+
+@requirement("RLY.down.structured.conforms")
+@on(DESCRIBED)
+def test_a_result_fits_the_listed_output_schema(bench: RelayBench) -> None:
+    """A tool that is listed with an output schema has results that this schema accepts."""
+    tools.conforming_result(bench).conclude()

@@ -1,0 +1,178 @@
+"""Comparisons of executions: how often a call is executed, and what is told of one that was not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.side import Outcome
+from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.upstream.relayed import Answer, Refusing
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+QUIET, EQUAL = "RLY.up.once.quiet", "RLY.up.once.equal"
+SLOW, DROPPED = "RLY.up.once.slow", "RLY.up.once.dropped"
+STALE, NEW_SESSION = "RLY.up.once.stale", "RLY.up.once.new-session"
+CALL, REFUSED = "RLY.down.no-empty-success.call", "RLY.down.no-empty-success.refused"
+LIST = "RLY.down.no-empty-success.list"
+SLOW_S, PATIENCE_S = 3.0, 20.0
+SETTLE_S, PAUSE_S = 1.5, 0.1
+"""Seconds in which a second execution would arrive, and between two looks for it."""
+REFUSALS = (
+    Refusing(status=401),
+    Refusing(status=403, body=b'{"error":"forbidden"}'),
+    Refusing(status=404),
+    Refusing(status=429),
+    Refusing(status=500, body=b"<html><body>Oops</body></html>", media_type="text/html"),
+    Refusing(status=503, body=b'{"jsonrpc":"2.0","id":null,"result":{"content":[]}}'),
+)
+
+
+def one_execution(bench: RelayBench, clause: str, answer: Answer | None = None) -> Comparison:
+    """Call a tool once, answered as given, and count its executions at the upstream."""
+    comparison = Comparison()
+    bench.needs_tool("count")
+    server = bench.through.server
+    if answer is not None:
+        server.answers["count"] = answer
+    mark = server.journal.mark()
+    outcome = bench.through.call("count", b'{"step":1}', timeout=PATIENCE_S)
+    number = _settled(lambda: len(server.journal.calls(mark, "count")))
+    if number == 0:
+        raise Inconclusive(f"the call did not reach the upstream: {outcome.value!r:.200}")
+    comparison.one_of("executions of one call", number, [1], breaks=[clause])
+    if answer is not None and answer.act == "drop":
+        _expect_no_success(comparison, "a call that was cut off", outcome, CALL)
+    return comparison
+
+
+def equal_calls(bench: RelayBench) -> Comparison:
+    """Call a tool twice with equal arguments; each call is an execution of its own."""
+    comparison = Comparison()
+    bench.needs_tool("count")
+    mark = bench.through.server.journal.mark()
+    kinds = [bench.through.call("count", b'{"equal":true}').kind for _ in range(2)]
+    number = len(bench.through.server.journal.calls(mark, "count"))
+    if kinds != ["result", "result"]:
+        raise Inconclusive(f"the calls are not answered, but end as {kinds}")
+    comparison.one_of("executions of two equal calls", number, [2], breaks=[EQUAL])
+    return comparison
+
+
+def stale_session(bench: RelayBench) -> Comparison:
+    """Have the upstream forget its sessions between two calls, and look at what follows.
+
+    NotApplicable over stdio, which has no sessions to forget.
+    """
+    comparison = Comparison()
+    bench.needs_tool("count")
+    server = bench.through.server
+    _expect_http(bench)
+    bench.through.call("count", b'{"step":1}')
+    old = {arrival.session for arrival in server.journal.since() if arrival.session}
+    server.forget_sessions()
+    mark = server.journal.mark()
+    outcome = bench.through.call("count", b'{"step":2}', timeout=PATIENCE_S)
+    number = _settled(lambda: len(server.journal.calls(mark, "count")))
+    shown = f"{number} executions, and the outcome: {outcome.kind}"
+    holds = number == 1 if outcome.kind == "result" else number <= 1
+    comparison.truth(
+        "a call in a session that the upstream has ended", shown, holds=holds,
+        allowed="one execution, or a failure and none", breaks=[STALE],
+    )  # fmt: skip
+    client = bench.through.client()
+    try:
+        client.open()
+        bench.through.call("count", b'{"step":3}', client=client)
+    except (Unreachable, ProtocolFault):
+        pass  # the next session is no better: what follows is judged all the same
+    _judge_sessions(comparison, server.journal.since(mark), old)
+    return comparison
+
+
+def _judge_sessions(comparison: Comparison, later: Sequence[Arrival], old: Collection[str]) -> None:
+    """Record whether an ended session is used after its 404, and new ones begin by initialize."""
+    refused = [number for number, each in enumerate(later) if not each.taken and each.session]
+    if not refused:
+        return
+    again = [
+        each.method for each in later[refused[0] + 1 :]
+        if each.session in old and each.method not in ("DELETE", "GET")
+    ]  # fmt: skip
+    comparison.one_of(
+        "requests in the ended session, after its 404", again, [[]], breaks=[NEW_SESSION]
+    )
+
+
+def unanswered_call(bench: RelayBench) -> Comparison:
+    """End the upstream, and call a tool; nothing may come out as a success."""
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    bench.relay.stop_upstream()
+    outcome = bench.through.call("echo", b'{"x":1}', timeout=PATIENCE_S)
+    _expect_no_success(comparison, "a call of an upstream that has ended", outcome, CALL)
+    return comparison
+
+
+def refused_calls(bench: RelayBench) -> Comparison:
+    """Have the upstream refuse by HTTP, and call a tool; nothing may come out as a success.
+
+    NotApplicable over stdio.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    _expect_http(bench)
+    for refusing in REFUSALS:
+        bench.through.server.refusing = refusing
+        mark = bench.through.server.journal.mark()
+        outcome = bench.through.call("echo", b'{"x":1}', timeout=PATIENCE_S)
+        if bench.through.server.journal.mark() > mark or outcome.kind == "result":
+            place = f"a call that the upstream refuses with {refusing.status}"
+            _expect_no_success(comparison, place, outcome, REFUSED)
+    bench.through.server.refusing = None
+    return comparison
+
+
+def unanswered_list(bench: RelayBench) -> Comparison:
+    """End the upstream, and list tools in a new session; an empty list is a breach."""
+    comparison = Comparison()
+    before = len(bench.through.listing().names)
+    bench.relay.stop_upstream()
+    try:
+        after = len(bench.through.list_anew(bench.through.client()).names)
+    except (Unreachable, ProtocolFault) as fault:
+        comparison.truth("a list of an upstream that has ended", str(fault), holds=True,
+                         allowed="an error, or the tools of before", breaks=[LIST])  # fmt: skip
+        return comparison
+    comparison.truth(
+        "tools of an upstream that has ended", after, holds=after >= before,
+        allowed="an error, or the tools of before", breaks=[LIST],
+    )  # fmt: skip
+    return comparison
+
+
+def _expect_no_success(comparison: Comparison, place: str, outcome: Outcome, clause: str) -> None:
+    """Record whether an outcome is anything but a success."""
+    comparison.truth(
+        f"the outcome of {place}", outcome.kind, holds=outcome.kind != "result",
+        allowed="an error", breaks=[clause],
+    )  # fmt: skip
+
+
+def _expect_http(bench: RelayBench) -> None:
+    """Raise NotApplicable if the relay reaches the upstream over stdio."""
+    if not any(arrival.line for arrival in bench.through.server.journal.since()):
+        raise NotApplicable("the relay reaches its upstream over stdio")
+
+
+def _settled(number: Callable[[], int]) -> int:
+    """Return a number as it is once it has not grown for the time of a second execution."""
+    value, until = number(), time.monotonic() + SETTLE_S
+    while time.monotonic() < until:
+        time.sleep(PAUSE_S)
+        if (later := number()) != value:
+            value, until = later, time.monotonic() + SETTLE_S
+    return value
