@@ -1,0 +1,23 @@
+"""Credentials: the client's do not reach the upstream, the upstream's do not reach a client."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity import credentials
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.stages import RELAYED
+
+
+@requirement("RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query")
+@on(RELAYED)
+def test_credentials_of_a_client_do_not_reach_the_upstream(bench: RelayBench) -> None:
+    """The upstream gets no token, cookie, key or session id of a client, in any encoding."""
+    credentials.sent_on(bench).conclude()
+
+
+@requirement("RLY.cred.up.token")
+@on(RELAYED, fresh=True)
+def test_credentials_of_the_upstream_do_not_reach_a_client(bench: RelayBench) -> None:
+    """No answer, header or error that a client gets shows a credential that the relay holds."""
+    credentials.given_out(bench).conclude()

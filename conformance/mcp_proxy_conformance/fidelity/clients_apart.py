@@ -1,0 +1,177 @@
+"""Comparisons of two clients at once: each gets its own answers, however equal their requests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.upstream.relayed import Answer
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.http import HttpResponse
+from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
+
+ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
+ENVELOPE = "RLY.down.envelope"
+OVERLAP_S = 0.4
+"""Seconds that the upstream takes for each call, so that calls are in progress at one time."""
+CLIENTS = 3
+REQUEST_IDS: Sequence[int | str] = (1, "1", "a ü/+=", 0, 9007199254740991)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """One request of one client: its number, its id, and the case that the upstream answers by."""
+
+    number: int
+    request_id: int | str
+    case: str
+
+
+def own_answers(bench: RelayBench) -> Comparison:
+    """Have three clients call at once under equal ids, several times; one of them gets errors.
+
+    Raises NotApplicable over stdio, Inconclusive if the calls were not in progress at one time.
+    """
+    comparison = Comparison()
+    bench.needs_tool("give")
+    clients = [_http_client(bench) for _ in range(CLIENTS)]
+    server = bench.through.server
+    for request_id in REQUEST_IDS:
+        sent = [
+            _Sent(number, request_id, f"client {number} at {quoted(request_id)}")
+            for number in range(CLIENTS)
+        ]
+        for each in sent:
+            server.answers[each.case] = _answer(each)
+        mark = server.journal.mark()
+        with ThreadPoolExecutor(CLIENTS) as crew:
+            answers = list(crew.map(lambda each: _asked(bench, clients[each.number], each), sent))
+        if len(server.journal.calls(mark, "give")) < CLIENTS:
+            raise Inconclusive("not every call reached the upstream")
+        for each, answer in zip(sent, answers, strict=True):
+            others = [other.case for other in sent if other is not each]
+            crossed = [case for case in others if case in json.dumps(answer, ensure_ascii=False)]
+            comparison.one_of(
+                f"{each.case}: answers of other clients", crossed, [[]], breaks=[ANSWERS]
+            )
+            comparison.truth(
+                f"{each.case}: its own answer", answer, holds=each.case in _text(answer),
+                allowed=f"an answer that says {each.case!r}", breaks=[ANSWERS],
+            )  # fmt: skip
+    return comparison
+
+
+def request_ids(bench: RelayBench) -> Comparison:
+    """Look for an id that the relay used twice in one session with the upstream."""
+    comparison = Comparison()
+    uses = Counter[tuple[str, str]]()
+    for arrival in bench.through.server.journal.since():
+        request_id = json.loads(arrival.raw or b"{}").get("id") if arrival.raw else None
+        if request_id is not None and arrival.method != "initialize" and arrival.session:
+            uses[arrival.session, quoted(request_id)] += 1
+    if not uses:
+        raise Inconclusive("no request reached the upstream in a session")
+    twice = sorted({name for (_, name), number in uses.items() if number > 1})
+    comparison.one_of("ids used twice in one session", twice[:5], [[]], breaks=[IDS])
+    return comparison
+
+
+def envelopes(bench: RelayBench) -> Comparison:
+    """Send requests under ids of both types, and compare the envelopes of their answers."""
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    name = bench.through.name_of("echo")
+    requests = {
+        "tools/call": {"name": name, "arguments": {}},
+        "no/such/method": {},
+        "ping": {},
+    }
+    for method, params in requests.items():
+        client = _http_client(bench)  # which uses each id once
+        for request_id in REQUEST_IDS:
+            answer = _posted(client, _request(request_id, method, params))
+            place = f"{method} under {quoted(request_id)}"
+            own = answer.get("id", "no id")
+            comparison.one_of(f"{place}: id", own, [request_id], breaks=[ENVELOPE])
+            members = sorted(set(answer) & {"result", "error"})
+            comparison.one_of(
+                f"{place}: members", members, [["error"], ["result"]], breaks=[ENVELOPE]
+            )
+            if isinstance(error := answer.get("error"), dict):
+                types = [type(error.get("code")).__name__, type(error.get("message")).__name__]
+                comparison.one_of(
+                    f"{place}: types of code and message", types, [["int", "str"]],
+                    breaks=[ENVELOPE],
+                )  # fmt: skip
+    return comparison
+
+
+def _answer(each: _Sent) -> Answer:
+    """Return the upstream's answer to one client: a result, or for the last client an error."""
+    text = dumps(each.case)
+    if each.number == CLIENTS - 1:
+        return Answer(error=b'{"code":-32050,"message":' + text + b"}", delay_s=OVERLAP_S)
+    content = b'{"content":[{"type":"text","text":' + text + b"}]}"
+    return Answer(result=content, delay_s=OVERLAP_S)
+
+
+def _asked(bench: RelayBench, client: Client, each: _Sent) -> Mapping[str, Any]:
+    """Send one client's call; return the answer's members, or why there is none."""
+    params = {"name": bench.through.name_of("give"), "arguments": {"case": each.case}}
+    return _posted(client, _request(each.request_id, "tools/call", params))
+
+
+def _posted(client: Client, body: bytes) -> Mapping[str, Any]:
+    """Post a request; return the members of the message that answers it, or why there is none."""
+    try:
+        response = client.post(body, until=lambda event: _is_answer(event.data))
+    except (Unreachable, ProtocolFault) as fault:
+        return {"none": str(fault)}
+    return _message(response)
+
+
+def _message(response: HttpResponse) -> Mapping[str, Any]:
+    """Return the members of the answer in a response; empty if there is none."""
+    texts = [event.data for event in response.events] or [response.body]
+    for text in texts:
+        if _is_answer(text):
+            answer: Mapping[str, Any] = json.loads(text)
+            return answer
+    return {"none": f"HTTP {response.status}: {response.body[:200].decode(errors='replace')}"}
+
+
+def _is_answer(text: bytes) -> bool:
+    """Whether a text is a JSON-RPC answer."""
+    try:
+        message = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(message, dict) and bool({"result", "error"} & message.keys())
+
+
+def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> bytes:
+    """Return a request under that id."""
+    return dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": dict(params)})
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """Return an answer as text, its characters unescaped."""
+    text = json.dumps(answer, ensure_ascii=False)
+    return text.replace('\\"', '"')
+
+
+def _http_client(bench: RelayBench) -> Client:
+    """Return a new client with a session; NotApplicable if the relay serves over stdio."""
+    client = bench.through.client()
+    if not isinstance(client, Client):
+        raise NotApplicable("a relay over stdio has one client")
+    client.open()
+    return client

@@ -1,0 +1,123 @@
+"""Comparisons of credentials: canaries of one side that turn up on the other, in any encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.started_relay import (
+    IN_ENVIRONMENT,
+    UPSTREAM_KEY,
+    UPSTREAM_TOKEN,
+)
+from mcp_proxy_conformance.resilience.exposed_secret import shows
+from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
+UP = "RLY.cred.up.token"
+CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
+OTHERS: Mapping[str, str] = {
+    "Cookie": "canary/in+a-cookie-90ef3d",
+    "X-Api-Key": "canary/in+a-header-5b7702",
+}
+"""Other credentials of a client, by the header that has them."""
+HELD: Mapping[str, str] = {
+    "the token": UPSTREAM_TOKEN,
+    "the key in its URL": UPSTREAM_KEY,
+    "the key in the environment": IN_ENVIRONMENT,
+}
+"""Credentials of the upstream that the relay holds."""
+
+
+def sent_on(bench: RelayBench) -> Comparison:
+    """Have a client with credentials list and call, and search all that the upstream gets.
+
+    Raises NotApplicable over stdio, where a client has no headers; Inconclusive if the relay does
+    not serve that client.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    headers = {"Authorization": f"Bearer {CLIENT_TOKEN}", **OTHERS}
+    client, journal = bench.through.client(headers), bench.through.server.journal
+    if not isinstance(client, Client):
+        raise NotApplicable("a client over stdio has no headers")
+    mark = journal.mark()
+    try:
+        bench.through.list_anew(client)
+    except (Unreachable, ProtocolFault) as fault:
+        raise Inconclusive(f"the relay does not serve a client with credentials: {fault}") from None
+    bench.through.call("echo", b'{"x":1}', client=client)
+    arrivals = journal.since(mark)
+    if not arrivals:
+        raise Inconclusive("nothing of that client reached the upstream")
+    forwards = {name.lower() for name in bench.facts.forwards}
+    owned = {"Authorization": CLIENT_TOKEN, **OTHERS}
+    owned |= {"Mcp-Session-Id": client.session} if client.session else {}
+    for name, secret in owned.items():
+        if name.lower() not in forwards:
+            clause = TOKEN if name == "Authorization" else OTHER
+            comparison.one_of(
+                f"places at the upstream that show the client's {name}",
+                _places(secret, arrivals), [[]], breaks=[clause],
+            )  # fmt: skip
+    lines = [arrival.line for arrival in journal.since()]
+    tokens = [CLIENT_TOKEN, UPSTREAM_TOKEN]
+    urls = [line for line in lines if any(_shows(token, line) for token in tokens)]
+    comparison.one_of("URLs with a token", urls[:3], [[]], breaks=[QUERY])
+    return comparison
+
+
+def given_out(bench: RelayBench) -> Comparison:
+    """Make the relay answer well and badly, and search all that its clients get of it.
+
+    The upstream refuses calls and then ends, so that errors tell of it.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    relay, client = bench.relay, bench.through.client()
+    for act in ("listing", "a call", "an unknown tool", "an upstream that has ended"):
+        if act.startswith("an upstream"):
+            relay.stop_upstream()
+        tool = "no such tool" if act == "an unknown tool" else "echo"
+        if act == "listing":
+            bench.through.list_anew(client)
+        else:
+            bench.through.call(tool, b'{"x":1}', client=client)
+    received = [
+        (
+            message.note,
+            "\n".join([*map(": ".join, message.headers), message.raw.decode(errors="replace")]),
+        )
+        for message in relay.transcript.since(0)
+        if message.edge == "client"
+        and message.direction == "received"
+        and message.peer != bench.direct.server.url
+    ]
+    for name, secret in HELD.items():
+        places = sorted({note for note, text in received if _shows(secret, text)})
+        comparison.one_of(
+            f"answers to a client that show {name} of the upstream", places[:5], [[]], breaks=[UP]
+        )
+    return comparison
+
+
+def _places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
+    """Return in words where arrivals show a secret, each place once: a header, a line, a body."""
+    places: dict[str, None] = {}
+    for arrival in arrivals:
+        texts = {f"header {name}": value for name, value in arrival.headers}
+        texts |= {"request line": arrival.line, "message": arrival.raw.decode(errors="replace")}
+        for place, text in texts.items():
+            if _shows(secret, text):
+                places.setdefault(f"{place} of {arrival.method}")
+    return list(places)
+
+
+def _shows(secret: str, text: str) -> bool:
+    r"""Whether a text shows a secret in any encoding, also with the escape `\/` of JSON."""
+    return shows(secret, dumps(text.replace("\\/", "/")))
