@@ -135,10 +135,16 @@ def test_the_page_names_what_is_there() -> None:
     assert lost == []
 
 
-PACKAGES = ("mcp_proxy_reference", "mcp_proxy_mutants", "mcp_proxy_conformance")
+PACKAGES = (
+    "mcp_proxy_reference",
+    "mcp_relay_reference",
+    "mcp_proxy_mutants",
+    "mcp_proxy_conformance",
+)
 IN_FULL = {
     "mcp_proxy_reference": {"mcp_proxy_reference"},
-    "mcp_proxy_mutants": {"mcp_proxy_reference", "mcp_proxy_mutants"},
+    "mcp_relay_reference": {"mcp_relay_reference"},
+    "mcp_proxy_mutants": {"mcp_proxy_reference", "mcp_relay_reference", "mcp_proxy_mutants"},
 }
 """The packages of ours that each package may import, directly or not."""
 

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 import click
 import uvicorn
@@ -28,15 +29,26 @@ def main(
     """
     if (upstream_url is None) == (not command):
         raise click.UsageError("name one upstream: --upstream-url URL, or -- COMMAND")
+    headers = own_headers(upstream_header)
+    serve(Front(Remote(upstream_url, headers) if upstream_url else command), port)
+
+
+def own_headers(lines: Sequence[str]) -> dict[str, str]:
+    """Return the headers that lines of the form 'NAME: VALUE' hold; UsageError for other lines."""
     headers = {}
-    for line in upstream_header:
+    for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise click.UsageError("write --upstream-header as 'NAME: VALUE'")
         headers[name.strip().lower()] = value.strip()
+    return headers
+
+
+def serve(front: Front, port: int) -> None:
+    """Serve at the port until a signal, with warnings on standard error."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    asyncio.run(_serve(Front(Remote(upstream_url, headers) if upstream_url else command), port))
+    asyncio.run(_serve(front, port))
 
 
 async def _serve(front: Front, port: int) -> None:

@@ -1,0 +1,184 @@
+"""A relay's way to its upstream with a filter in it, which changes what passes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx2
+
+from mcp_proxy_mutants.relay import json_text
+from mcp_proxy_mutants.relay.json_text import Json
+from mcp_relay_reference.remote import Remote, Reply, Unreachable
+
+EVENTS = "text/event-stream"
+JSON = {"content-type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """An HTTP request on its way up: the client's headers, the upstream's session, the body.
+
+    `own` are the headers, credentials among them, that the relay adds. `extra` are headers that the
+    upstream gets beside those that it should, `query` is put after the upstream's URL.
+    """
+
+    method: str
+    headers: Mapping[str, str]
+    session: str | None
+    body: bytes
+    own: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+
+    @property
+    def message(self) -> dict[str, Json]:
+        """The message in it; empty if there is none."""
+        try:
+            value = json_text.read(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def saying(self, message: Json) -> "Sent":
+        """Return this request with another message."""
+        return replace(self, body=json_text.write(message))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Got:
+    """An HTTP answer on its way down; `events` are the messages of a stream, as they come."""
+
+    status: int
+    headers: Mapping[str, str]
+    session: str | None = None
+    body: bytes = b""
+    events: AsyncIterator[bytes] | None = None
+
+    @property
+    def message(self) -> dict[str, Json]:
+        """The message in its body; empty if there is none."""
+        try:
+            value = json_text.read(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def saying(self, message: Json) -> "Got":
+        """Return this answer with another message in its body."""
+        return replace(self, body=json_text.write(message))
+
+
+Forward = Callable[[Sent], Awaitable[Got]]
+Around = Callable[[Sent, Forward], Awaitable[Got]]
+"""A filter of whole exchanges; it may forward a request never, once or more often."""
+Up = Callable[[dict[str, Json]], Json]
+"""A filter of a client's messages; what it returns is sent in their place."""
+Down = Callable[[dict[str, Json], dict[str, Json]], Json]
+"""A filter of the upstream's messages; it gets the message and the request that is answered. None
+leaves the message out of a stream."""
+
+
+class ChangedRemote(Remote):
+    """An upstream over HTTP, with a filter between it and the relay."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], around: Around) -> None:
+        """Keep all three."""
+        super().__init__(url, headers)
+        self._plain = url, headers
+        self._around = around
+
+    @asynccontextmanager
+    async def exchange(
+        self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
+    ) -> AsyncIterator[Reply]:
+        """Send a client's request through the filter; give what comes out of it as the answer."""
+        async with AsyncExitStack() as stack:
+
+            async def forward(sent: Sent) -> Got:
+                """Send a request to the upstream; a body that is not a stream is read whole."""
+                url, own = self._plain
+                query = f"{'&' if '?' in url else '?'}{sent.query}" if sent.query else ""
+                remote = Remote(url + query, {**own, **sent.extra})
+                stack.push_async_callback(remote.close)
+                asked = remote.exchange(sent.method, sent.headers, sent.session, sent.body)
+                reply = await stack.enter_async_context(asked)
+                if EVENTS in reply.headers.get("content-type", ""):
+                    return Got(
+                        status=reply.status, headers=reply.headers, session=reply.session,
+                        events=_events(reply.body),
+                    )  # fmt: skip
+                try:
+                    whole = b"".join([part async for part in reply.body])
+                except httpx2.HTTPError:
+                    raise Unreachable("The upstream server broke off.") from None
+                return Got(
+                    status=reply.status, headers=reply.headers, session=reply.session, body=whole
+                )
+
+            sent = Sent(
+                method=method, headers=headers, session=session, body=body, own=self._plain[1]
+            )
+            got = await self._around(sent, forward)
+            parts = _one(got.body) if got.events is None else _framed(got.events)
+            yield Reply(got.status, dict(got.headers), got.session, parts)
+
+
+def by_message(up: Up | None = None, down: Down | None = None) -> Around:
+    """Return a filter that changes the messages of either direction, and forwards each once."""
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Change the request's message, then each message that comes back."""
+        asked = sent.message
+        if up is not None and asked:
+            changed = up(asked)
+            if changed is not None and changed != sent.message:
+                sent = sent.saying(changed)
+        got = await forward(sent)
+        if down is None:
+            return got
+        if got.events is not None:
+            return replace(got, events=changed_events(got.events, down, asked))
+        if not got.message:
+            return got
+        answer = down(got.message, asked)
+        return got if answer == got.message else got.saying(answer)
+
+    return around
+
+
+async def changed_events(
+    events: AsyncIterator[bytes], down: Down, asked: dict[str, Any]
+) -> AsyncIterator[bytes]:
+    """Yield the messages of a stream, changed, without those that are left out."""
+    async for event in events:
+        message = json_text.read(event)
+        changed = down(message, asked)
+        if changed is not None:
+            yield event if changed == message else json_text.write(changed)
+
+
+async def _events(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the data of each event of a stream that has any."""
+    waiting = b""
+    async for part in body:
+        waiting = (waiting + part).replace(b"\r\n", b"\n")
+        while b"\n\n" in waiting:
+            block, waiting = waiting.split(b"\n\n", 1)
+            lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]
+            if any(lines):
+                yield b"\n".join(lines)
+
+
+async def _framed(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the messages of a stream as events."""
+    yield b": \n\n"
+    async for event in events:
+        yield b"event: message\ndata: " + event + b"\n\n"
+
+
+async def _one(body: bytes) -> AsyncIterator[bytes]:
+    """Yield a body as its only part."""
+    await asyncio.sleep(0)
+    yield body

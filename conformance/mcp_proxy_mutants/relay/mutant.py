@@ -1,0 +1,74 @@
+"""`RelayMutant`, a relay that is wrong in one way, and `RelayVariant`, one that only differs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_mutants.relay.changed import Around, Down, Up, by_message
+
+Make = Callable[[], Around]
+"""Makes a filter, with any state of its own, whenever a relay is started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedRelay:
+    """The faithful relay with a filter in front of its upstream; `text` says what that does."""
+
+    id: str
+    text: str
+    make: Make
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayMutant(ChangedRelay):
+    """A wrong relay; checks must find at least one of the clauses in `breaks` broken."""
+
+    breaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayVariant(ChangedRelay):
+    """A conforming relay that no check may accuse.
+
+    `takes` are ids of interpretations, and of advisory clauses, that it reads unlike the faithful
+    relay; `facts` are what it declares in the table `relay` of a target file.
+    """
+
+    takes: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def relay_mutant(
+    name: str,
+    text: str,
+    *breaks: str,
+    up: Up | None = None,
+    down: Down | None = None,
+    make: Make | None = None,
+) -> RelayMutant:
+    """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
+
+    `up` and `down` filter messages; `make` makes a filter of whole exchanges, in their place.
+    """
+    return RelayMutant(id=name, text=text, breaks=breaks, make=make or _by(up, down))
+
+
+def relay_variant(
+    name: str,
+    text: str,
+    *takes: str,
+    up: Up | None = None,
+    down: Down | None = None,
+    make: Make | None = None,
+    **facts: Any,
+) -> RelayVariant:
+    """Return a variant: its id, its difference, and what it reads in another way.
+
+    `facts` are its declarations; the rest is as of a mutant.
+    """
+    return RelayVariant(id=name, text=text, takes=takes, make=make or _by(up, down), facts=facts)
+
+
+def _by(up: Up | None, down: Down | None) -> Make:
+    """Return a maker of the filter of these messages, which has no state."""
+    return lambda: by_message(up, down)

@@ -1,0 +1,9 @@
+"""Package of relays that are each wrong in one way, and their collection."""
+
+from mcp_proxy_mutants.members import gathered
+from mcp_proxy_mutants.relay.mutant import RelayMutant
+
+
+def relay_mutants() -> tuple[RelayMutant, ...]:
+    """Return every mutant of this package's modules, in order of module."""
+    return gathered(__name__, __path__, "MUTANTS")

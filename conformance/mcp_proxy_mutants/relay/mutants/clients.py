@@ -1,0 +1,326 @@
+"""Mutants that mix up clients: answers, cancellations, caches, notifications, sessions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+from mcp_proxy_mutants.relay import json_text
+from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent, Up
+from mcp_proxy_mutants.relay.json_text import Json, Number, write
+from mcp_proxy_mutants.relay.mutant import relay_mutant
+from mcp_proxy_mutants.relay.mutants.exchanges import is_call
+from mcp_proxy_mutants.relay.places import without
+
+BEYOND = 1000
+WAIT_S = 0.5
+
+
+def _answered_by_id() -> Around:
+    """Answer requests that are in progress under one id as the first of them is answered."""
+    running: dict[bytes, asyncio.Future[Got]] = {}
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a call, and answer as the first one in progress under its id."""
+        if not is_call(sent):
+            return await forward(sent)
+        key = write(sent.message["id"])
+        if key in running:
+            await forward(sent)
+            return replace(await asyncio.shield(running[key]), session=sent.session)
+        running[key] = asyncio.get_running_loop().create_future()
+        try:
+            got = await forward(sent)
+            running[key].set_result(got)
+            return got
+        finally:
+            running[key].cancel()
+            del running[key]
+
+    return around
+
+
+def _swapped() -> Around:
+    """Exchange the answers of two calls of different clients that are in progress at once."""
+    waiting: list[tuple[Sent, asyncio.Future[Got]]] = []
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a call, and give its answer to another client's that waits for one."""
+        if not is_call(sent):
+            return await forward(sent)
+        mine: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
+        waiting.append((sent, mine))
+        got = await forward(sent)
+        others = [each for each in waiting if each[0].session != sent.session]
+        waiting[:] = [each for each in waiting if each[1] is not mine]
+        if not others or not got.message:
+            return mine.result() if mine.done() else got
+        other, theirs = others[0]
+        if not theirs.done():
+            theirs.set_result(
+                replace(
+                    got.saying(got.message | {"id": other.message["id"]}), session=other.session
+                )
+            )
+        await asyncio.wait([mine], timeout=WAIT_S)
+        return mine.result() if mine.done() else got
+
+    return around
+
+
+def _cancels(change: Callable[[Json], Json]) -> Up:
+    """Return a filter of the ids of requests that are cancelled."""
+
+    def up(message: dict[str, Json]) -> Json:
+        """Change the id, if the message is a cancellation."""
+        params = message.get("params") or {}
+        if message.get("method") != "notifications/cancelled" or "requestId" not in params:
+            return message
+        return message | {"params": params | {"requestId": change(params["requestId"])}}
+
+    return up
+
+
+def _another(request_id: Json) -> Json:
+    """Return an id of the same type that is not this one."""
+    if isinstance(request_id, Number):
+        return Number(str(int(request_id) + BEYOND))
+    return f"{request_id}-relay"
+
+
+def _other_type(request_id: Json) -> Json:
+    """Return a number as a text, and a text in quotes."""
+    return str(request_id) if isinstance(request_id, Number) else f'"{request_id}"'
+
+
+def _cancelling_all(*, by_end: bool) -> Around:
+    """Cancel the calls of all clients when one cancels, or, by its end, when one goes."""
+    running: dict[int, asyncio.Task[Got]] = {}
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a call as a task, or end all such tasks."""
+        method = sent.message.get("method")
+        ends = sent.method == "DELETE" if by_end else method == "notifications/cancelled"
+        if ends:
+            for task in running.values():
+                task.cancel()
+        if not is_call(sent):
+            return await forward(sent)
+        task = asyncio.ensure_future(forward(sent))
+        running[id(task)] = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            error = {"code": Number("-32800"), "message": "The request was cancelled."}
+            body = write({"jsonrpc": "2.0", "id": sent.message["id"], "error": error})
+            return Got(
+                status=200, headers={"content-type": "application/json"}, session=sent.session,
+                body=body,
+            )  # fmt: skip
+        finally:
+            del running[id(task)]
+
+    return around
+
+
+def _shared_answers(methods: tuple[str, ...]) -> Around:
+    """Answer what was asked before, by whomever, as it was answered then."""
+    kept: dict[bytes, Got] = {}
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Answer from the kept ones."""
+        message = sent.message
+        if message.get("method") not in methods:
+            return await forward(sent)
+        params = without(message.get("params") or {}, "_meta")
+        key = write({"method": message["method"], "params": params})
+        if key not in kept:
+            kept[key] = await forward(sent)
+        answer = kept[key].message | {"id": message["id"]}
+        return replace(kept[key].saying(answer), session=sent.session)
+
+    return around
+
+
+def _misrouted(method: str, *, both: bool) -> Around:
+    """Put messages of a method that come on one client's streams on those of another.
+
+    With `both`, they stay on the first one too. Without another client nothing is changed.
+    """
+    queues: dict[int, tuple[str | None, asyncio.Queue[bytes]]] = {}
+
+    async def mixed(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the events of a stream, and what was taken from others."""
+        own: asyncio.Queue[bytes] = asyncio.Queue()
+        queues[id(own)] = (session, own)
+        pump = asyncio.create_task(_pump(session, events, own))
+        pump.add_done_callback(lambda _: own.put_nowait(b""))
+        try:
+            while event := await own.get():
+                yield event
+        finally:
+            pump.cancel()
+            del queues[id(own)]
+
+    async def _pump(
+        session: str | None, events: AsyncIterator[bytes], own: asyncio.Queue[bytes]
+    ) -> None:
+        """Put each event of a stream on its queue, or on those of other clients."""
+        async for event in events:
+            message = json_text.read(event)
+            others = [queue for other, queue in queues.values() if other != session]
+            if message.get("method") != method or not others:
+                own.put_nowait(event)
+                continue
+            for queue in (*others, *((own,) if both else ())):
+                queue.put_nowait(event)
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Mix the streams of answers."""
+        got = await forward(sent)
+        if got.events is None:
+            return got
+        return replace(got, events=mixed(sent.session, got.events))
+
+    return around
+
+
+def _doubled(method: str) -> Around:
+    """Send messages of a method on all streams of a client, though they came on one."""
+    streams: dict[str | None, list[asyncio.Queue[bytes]]] = {}
+
+    async def copied(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the events of a stream, and those of the client's other streams."""
+        own: asyncio.Queue[bytes] = asyncio.Queue()
+        streams.setdefault(session, []).append(own)
+
+        async def pump() -> None:
+            """Put each event on its queue, some on all queues of the client."""
+            async for event in events:
+                every = json_text.read(event).get("method") == method
+                for queue in streams[session] if every else [own]:
+                    queue.put_nowait(event)
+
+        task = asyncio.create_task(pump())
+        task.add_done_callback(lambda _: own.put_nowait(b""))
+        try:
+            while event := await own.get():
+                yield event
+        finally:
+            task.cancel()
+            streams[session].remove(own)
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Copy the streams of answers."""
+        got = await forward(sent)
+        if got.events is None:
+            return got
+        return replace(got, events=copied(sent.session, got.events))
+
+    return around
+
+
+MUTANTS = (
+    relay_mutant(
+        "relay-answers-by-id",
+        "Of calls in progress under one id all get the first one's answer.",
+        "RLY.apart.answers",
+        make=_answered_by_id,
+    ),
+    relay_mutant(
+        "relay-swaps-answers",
+        "Two clients that call at once get each other's answers.",
+        "RLY.apart.answers",
+        make=_swapped,
+    ),
+    relay_mutant(
+        "relay-tells-all-of-progress",
+        "Progress reaches all clients that wait for an answer.",
+        "RLY.apart.progress",
+        make=lambda: _misrouted("notifications/progress", both=True),
+    ),
+    relay_mutant(
+        "relay-tells-another-of-progress",
+        "Progress reaches the other clients only.",
+        "RLY.apart.progress",
+        make=lambda: _misrouted("notifications/progress", both=False),
+    ),
+    relay_mutant(
+        "relay-cancels-other-ids",
+        "A cancellation names an id that was never used.",
+        "RLY.apart.cancel.reference",
+        up=_cancels(_another),
+    ),
+    relay_mutant(
+        "relay-cancels-by-text",
+        "A cancellation names the request's id as a text.",
+        "RLY.apart.cancel.reference",
+        up=_cancels(_other_type),
+    ),
+    relay_mutant(
+        "relay-cancels-all",
+        "A cancellation ends the calls of all clients.",
+        "RLY.apart.cancel.other",
+        make=lambda: _cancelling_all(by_end=False),
+    ),
+    relay_mutant(
+        "relay-ends-all",
+        "A client that ends its session ends the calls of all clients.",
+        "RLY.apart.cancel.other",
+        make=lambda: _cancelling_all(by_end=True),
+    ),
+    relay_mutant(
+        "relay-elicits-from-another",
+        "An elicitation is put to the other clients.",
+        "RLY.apart.requests.elicit",
+        make=lambda: _misrouted("elicitation/create", both=False),
+    ),
+    relay_mutant(
+        "relay-elicits-from-all",
+        "An elicitation is put to all clients.",
+        "RLY.apart.requests.elicit",
+        make=lambda: _misrouted("elicitation/create", both=True),
+    ),
+    relay_mutant(
+        "relay-samples-from-another",
+        "A request for a completion is put to the other clients.",
+        "RLY.apart.requests.other",
+        make=lambda: _misrouted("sampling/createMessage", both=False),
+    ),
+    relay_mutant(
+        "relay-asks-another-for-roots",
+        "A request for roots is put to the other clients.",
+        "RLY.apart.requests.other",
+        make=lambda: _misrouted("roots/list", both=False),
+    ),
+    relay_mutant(
+        "relay-logs-on-all-streams",
+        "A log message goes out on all streams of its client.",
+        "RLY.apart.session.broadcast",
+        make=lambda: _doubled("notifications/message"),
+    ),
+    relay_mutant(
+        "relay-tells-of-changes-on-all-streams",
+        "A change goes out on all streams of its client.",
+        "RLY.apart.session.broadcast",
+        make=lambda: _doubled("notifications/tools/list_changed"),
+    ),
+    relay_mutant(
+        "relay-caches-lists-for-all",
+        "Lists of tools are kept for all clients.",
+        "RLY.apart.cache",
+        make=lambda: _shared_answers(("tools/list",)),
+    ),
+    relay_mutant(
+        "relay-caches-reads-for-all",
+        "Resources that were read are kept for all clients.",
+        "RLY.apart.cache",
+        make=lambda: _shared_answers(("resources/list", "resources/read")),
+    ),
+    relay_mutant(
+        "relay-caches-calls-for-all",
+        "Calls are answered for all clients as for the first.",
+        "RLY.apart.cache",
+        "RLY.up.once.equal",
+        make=lambda: _shared_answers(("tools/call",)),
+    ),
+)

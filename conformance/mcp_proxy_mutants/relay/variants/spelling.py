@@ -1,0 +1,171 @@
+"""Variants of the relay that write or add what no clause forbids, such as order and notes."""
+
+from typing import Any
+
+from mcp_proxy_mutants.relay.changed import Around, Down, by_message
+from mcp_proxy_mutants.relay.json_text import Json, Number, mapped
+from mcp_proxy_mutants.relay.mutant import relay_variant
+from mcp_proxy_mutants.relay.places import (
+    answered,
+    arguments,
+    failed,
+    listed,
+    member,
+    returned,
+    without,
+)
+
+NOTE = {"relay/seen": True}
+OWN = "Relayed by a relay. "
+
+
+def _sorted(value: Json) -> Json:
+    """Return an object with its members by name."""
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
+def _ordered() -> Around:
+    """Write the members of every message by name, except those of schemas and of their own."""
+    return by_message(lambda message: mapped(message, _sorted),
+                      lambda message, _: mapped(message, _sorted))  # fmt: skip
+
+
+def _short(value: Json) -> Json:
+    """Return a number with a fraction of zeros without it, such as 1 for 1.0."""
+    if isinstance(value, Number) and value.endswith(".0") and value.count(".") == 1:
+        return Number(value.removesuffix(".0"))
+    return value
+
+
+def _noted(value: dict[str, Any]) -> Json:
+    """Return an object with a note of the relay's in `_meta`."""
+    return value | {"_meta": (value.get("_meta") or {}) | NOTE}
+
+
+def _annotated() -> Around:
+    """Add a note to every tool and to every result of a call."""
+
+    def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
+        """Add it to what the answer holds."""
+        return returned(_noted)(listed(_noted)(message, asked), asked)
+
+    return by_message(down=down)
+
+
+def _introduced(result: dict[str, Json]) -> Json:
+    """Return the result of a handshake with the relay's own instructions before the upstream's."""
+    return result | {"instructions": OWN + str(result.get("instructions", ""))}
+
+
+def _wrapped_cursors() -> Around:
+    """Give clients cursors of the relay's own, and the upstream its own again."""
+    mark = "relay:"
+
+    def up(message: dict[str, Json]) -> Json:
+        """Unwrap the cursor; one that is not the relay's is left as it is."""
+        params = message.get("params") or {}
+        if message.get("method") != "tools/list" or "cursor" not in params:
+            return message
+        cursor = str(params["cursor"])
+        return message | {"params": params | {"cursor": cursor.removeprefix(mark)}}
+
+    wrap: Down = answered(
+        "tools/list",
+        lambda page: (
+            page | {"nextCursor": f"{mark}{page['nextCursor']}"} if "nextCursor" in page else page
+        ),
+    )
+    return by_message(up, wrap)
+
+
+def _as_tool_error() -> Around:
+    """Tell JSON-RPC errors of calls as results that say isError."""
+
+    def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
+        """Turn an error into a result."""
+        if asked.get("method") != "tools/call" or "error" not in message:
+            return message
+        text = {"type": "text", "text": str(message["error"]["message"])}
+        return without(message, "error") | {"result": {"content": [text], "isError": True}}
+
+    return by_message(down=down)
+
+
+def _without_meta(message: dict[str, Json]) -> Json:
+    """Return a message without `_meta`, but for the progress token."""
+    params = message.get("params")
+    if not isinstance(params, dict) or "_meta" not in params:
+        return message
+    meta = {name: value for name, value in params["_meta"].items() if name == "progressToken"}
+    return message | {"params": without(params, "_meta") | ({"_meta": meta} if meta else {})}
+
+
+VARIANTS = (
+    relay_variant(
+        "relay-sorts-members",
+        "Members of objects come in alphabetical order.",
+        "relay-spelling",
+        "RLY.up.arguments.tokens",
+        "RLY.up.arguments.duplicates",
+        make=_ordered,
+    ),
+    relay_variant(
+        "relay-shortens-numbers",
+        "Numbers such as 1.0 go up as 1.",
+        "relay-spelling",
+        "RLY.up.arguments.tokens",
+        up=arguments(lambda given: mapped(given, _short)),
+    ),
+    relay_variant(
+        "relay-adds-notes",
+        "Tools and results have a note in `_meta`.",
+        "relay-attached-data",
+        "RLY.down.content.extras",
+        make=_annotated,
+    ),
+    relay_variant(
+        "relay-has-instructions",
+        "The upstream's instructions come after the relay's own.",
+        "relay-instructions",
+        down=answered("initialize", _introduced),
+    ),
+    relay_variant(
+        "relay-wraps-cursors",
+        "Clients get cursors of the relay's own.",
+        "relay-wraps-cursors",
+        make=_wrapped_cursors,
+    ),
+    relay_variant(
+        "relay-reports-errors-as-results",
+        "JSON-RPC errors of calls become results that say isError.",
+        "relay-errors-as-results",
+        "RLY.down.error-kind.protocol-as-tool",
+        make=_as_tool_error,
+    ),
+    relay_variant(
+        "relay-says-whose-errors",
+        "Messages of errors begin with whose they are.",
+        "relay-error-codes",
+        down=failed(lambda error: error | {"message": f"Upstream: {error['message']}"}),
+    ),
+    relay_variant(
+        "relay-drops-optional-members",
+        "Titles, icons and `_meta` of tools are lost.",
+        "relay-optional-members",
+        "RLY.tools.members.kept",
+        down=listed(lambda tool: without(tool, "title", "icons", "_meta")),
+    ),
+    relay_variant(
+        "relay-drops-attached-data",
+        "`_meta` of a call is lost, but for its progress token.",
+        "relay-attached-data",
+        "RLY.up.meta.kept",
+        up=_without_meta,
+    ),
+    relay_variant(
+        "relay-remarks-on-schemas",
+        "Input schemas have a remark.",
+        "relay-rewrites-schemas",
+        down=member("inputSchema", lambda schema: schema | {"$comment": "relayed"}),
+    ),
+)
