@@ -133,8 +133,7 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
         asked = sent.message
         if up is not None and asked:
             changed = up(asked)
-            if changed is not None and changed != sent.message:
-                sent = sent.saying(changed)
+            sent = sent if _same(changed, asked) else sent.saying(changed)
         got = await forward(sent)
         if down is None:
             return got
@@ -143,7 +142,7 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
         if not got.message:
             return got
         answer = down(got.message, asked)
-        return got if answer == got.message else got.saying(answer)
+        return got if _same(answer, got.message) else got.saying(answer)
 
     return around
 
@@ -156,7 +155,12 @@ async def changed_events(
         message = json_text.read(event)
         changed = down(message, asked)
         if changed is not None:
-            yield event if changed == message else json_text.write(changed)
+            yield event if _same(changed, message) else json_text.write(changed)
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Whether two messages are written alike; a number and a text of its spelling are not."""
+    return json_text.write(one) == json_text.write(other)
 
 
 async def _events(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
