@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -62,6 +63,17 @@ def decoded(name: str, content: bytes) -> RelayCase:
         result=case.result.copy(),
         error=case.error.copy(),
     )
+
+
+def members_of(case: RelayCase) -> dict[str, Any]:
+    """Return a case as the members of its file, those at their default left out."""
+    members: dict[str, Any] = {}
+    for field in msgspec.structs.fields(case):
+        value = getattr(case, field.name)
+        if field.required or value != field.default:
+            raw = isinstance(value, msgspec.Raw)
+            members[field.name] = json.loads(bytes(value)) if raw else value
+    return members
 
 
 def _as_text(arguments: msgspec.Raw) -> msgspec.Raw:

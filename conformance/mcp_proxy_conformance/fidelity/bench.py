@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity import exact_json
-from mcp_proxy_conformance.fidelity.exact_json import ABSENT
+from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
 from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
@@ -72,8 +72,10 @@ class RelayBench:
         """Return what an act shows on the direct way, and through the relay."""
         return act(self.direct), act(self.through)
 
-    def judged(self, case: RelayCase) -> Comparison:
+    def judged(self, case: RelayCase, of: Mapping[Kind, str] | None = None) -> Comparison:
         """Play a case on both ways, and return the comparison; a breach is not raised.
+
+        `of` maps what differs to the clause that it breaks, which by default are the case's.
 
         Raises:
             Inconclusive: The relay does not list the case's tool, or the direct way does not show
@@ -81,10 +83,12 @@ class RelayBench:
         """
         self.needs_tool(case.tool)
         if case.area == "arguments":
-            return self.same_arguments(case, bytes(case.arguments))
-        return self.same_outcome(case, dumps_case(case))
+            return self.same_arguments(case, bytes(case.arguments), of)
+        return self.same_outcome(case, dumps_case(case), of)
 
-    def same_arguments(self, case: RelayCase, arguments: bytes) -> Comparison:
+    def same_arguments(
+        self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
+    ) -> Comparison:
         """Call the case's tool with these arguments, and compare those that both servers get."""
 
         def arrived(side: Side) -> tuple[Outcome, list[Any]]:
@@ -106,10 +110,12 @@ class RelayBench:
             )  # fmt: skip
             self._expect_serving(comparison, case)
             return comparison
-        self._compare(comparison, case, direct[0], through[0], f"{case.id}: arguments")
+        self._compare(comparison, case, (direct[0], through[0]), f"{case.id}: arguments", of)
         return comparison
 
-    def same_outcome(self, case: RelayCase, arguments: bytes) -> Comparison:
+    def same_outcome(
+        self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
+    ) -> Comparison:
         """Call the case's tool, and compare the outcome at the case's path.
 
         An error that arrives as one of the other kind has nothing at that path, which is not
@@ -130,7 +136,7 @@ class RelayBench:
                 comparison.truth(place, None, holds=True, allowed=None, breaks=(), shows=())
                 return comparison
             shown = _shown(through) if through.kind == "none" else observed
-            self._compare(comparison, case, allowed, shown, place)
+            self._compare(comparison, case, (allowed, shown), place, of)
         elif direct.kind == "result" and through.kind != "result":
             comparison.truth(place, _shown(through), holds=False, breaks=case.clauses,
                              allowed=exact_json.plain(allowed), described=False)  # fmt: skip
@@ -157,12 +163,16 @@ class RelayBench:
             time.sleep(PAUSE_S)
 
     def _compare(
-        self, comparison: Comparison, case: RelayCase, allowed: Any, observed: Any, path: str
-    ) -> None:
+        self, comparison: Comparison, case: RelayCase, sides: tuple[Any, Any], path: str,
+        of: Mapping[Kind, str] | None,
+    ) -> None:  # fmt: skip
         """Record each difference of two values as breaking the case's clauses, else none."""
+        allowed, observed = sides
         if case.by == "value":
             additions = case.at[1:2] == ("content",)
-            record(comparison, path, allowed, observed, case.clauses, additions=additions)
+            record(
+                comparison, path, allowed, observed, case.clauses, additions=additions, of=of or {}
+            )  # fmt: skip
             return
         if case.by == "tokens":
             holds = exact_json.same_tokens(allowed, observed)
@@ -176,15 +186,18 @@ class RelayBench:
 
 def record(
     comparison: Comparison, path: str, allowed: Any, observed: Any, clauses: tuple[str, ...], *,
-    additions: bool = False,
+    additions: bool = False, of: Mapping[Kind, str] = {},
 ) -> None:  # fmt: skip
-    """Record a finding for each difference of two values, or that the clauses were observed."""
+    """Record a finding for each difference of two values, or that the clauses were observed.
+
+    `of` maps what differs to the clause that it breaks, by default all of `clauses`.
+    """
     found = list(exact_json.differences(allowed, observed, additions=additions))
     for each in found:
         joint = "" if not each.path or each.path.startswith("[") else "."
         comparison.truth(
             f"{path}{joint}{each.path}", each.observed, holds=False, allowed=each.allowed,
-            breaks=clauses, described=False,
+            breaks=(of[each.kind],) if of else clauses, described=False,
         )  # fmt: skip
     if not found:
         comparison.truth(path, exact_json.plain(observed), holds=True, allowed=None, breaks=clauses)

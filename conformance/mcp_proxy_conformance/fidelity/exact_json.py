@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Literal
 
 ABSENT = "absent"
+Kind = Literal["integer", "number", "text", "member", "other"]
 """What a difference shows in the place of a value that is not there."""
 
 
@@ -46,11 +47,16 @@ class Pairs(tuple[tuple[str, Any], ...]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One place where two values differ: its path, and both sides."""
+    """One place where two values differ: its path, both sides, and what it is that differs.
+
+    `integer`, `number` and `text` are values of the same kind on both sides, or an integer that
+    came as another number; a `member` is missing; all else is `other`.
+    """
 
     path: str
     allowed: Any
     observed: Any
+    kind: Kind = "other"
 
 
 def read(raw: bytes) -> Any:
@@ -98,7 +104,19 @@ def differences(
         for number, (one, other) in enumerate(zip(allowed, observed, strict=True)):
             yield from differences(one, other, f"{path}[{number}]", additions=additions)
     elif type(allowed) is not type(observed) or allowed != observed:
-        yield Difference(path=path, allowed=plain(allowed), observed=plain(observed))
+        yield Difference(
+            path=path, allowed=plain(allowed), observed=plain(observed),
+            kind=_kind(allowed, observed),
+        )  # fmt: skip
+
+
+def _kind(allowed: Any, observed: Any) -> Kind:
+    """Return what it is that differs in two values."""
+    if observed is ABSENT:
+        return "member"
+    if isinstance(allowed, Number) and isinstance(observed, Number | str):
+        return "integer" if allowed.lstrip("-").isdigit() else "number"
+    return "text" if type(allowed) is type(observed) is str else "other"
 
 
 def same_tokens(allowed: Any, observed: Any) -> bool:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.case import parameter
-from mcp_proxy_conformance.catalogue.relay_case import relay_cases
+from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.stages import RELAYED, given_at
+from mcp_proxy_conformance.fidelity.stages import GENERATED, RELAYED, given_at
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
@@ -25,7 +25,27 @@ from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.relay import RelayTarget
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
+from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import broke
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.run.laws.engine import Laws
+
+
+class ValueBench:
+    """Access of a check of laws to the generated values."""
+
+    def __init__(self, laws: Laws[RelayCase]) -> None:
+        """Keep the laws."""
+        self._laws = laws
+
+    def law(self, name: str) -> Comparison:
+        """Try the law on the generated values; return a Comparison, with findings of a breach.
+
+        A breach is made small and is not raised. Raises Inconclusive if no value was answered.
+        """
+        return self._laws.compared(name)
+
 
 SECOND = "#second"
 PASS_EXCERPT, EXCERPT = 4, 40
@@ -55,6 +75,24 @@ class DrivenRelay(Subject):
         self._uses = Counter[str]()
         self._marks: dict[str, int] = {}
         self._worn = set[str]()
+        self._laws: Laws[RelayCase] | None = None
+
+    @property
+    def laws(self) -> Laws[RelayCase]:
+        """The laws of this run, on its generated values, made at first use."""
+        if self._laws is None:
+            # hypothesis takes a third of a second to import, and only laws need it
+            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
+            from mcp_proxy_conformance.run.laws.of_values import GeneratedValues  # noqa: PLC0415
+
+            place = Place(GENERATED.id, GENERATED, fresh=False, needs=())
+            values = GeneratedValues(
+                lambda: RelayBench(self._relay(GENERATED.id, place)),
+                examples=self.target.examples, seed=self.target.seed, out=self._out,
+                again=self._confirm,
+            )  # fmt: skip
+            self._laws = Laws(values)
+        return self._laws
 
     def probe(self) -> Probed:
         """Start the relay of the first stage, which checks go on with; note server and wire."""
@@ -80,6 +118,8 @@ class DrivenRelay(Subject):
         if place.name in self._worn:
             self._worn.discard(place.name)
             self._end(place.name)
+        if place.name == GENERATED.id:
+            return ValueBench(self.laws)
         relay = self._relay(place.name, place)
         self._marks[place.name] = relay.transcript.mark()
         return RelayBench(relay)
@@ -91,6 +131,8 @@ class DrivenRelay(Subject):
         left. If it does not serve after anything but a pass, the next check gets a new one.
         """
         ending = attempt(partial(check, bench))
+        if place.name == GENERATED.id:
+            return ending
         if ending.verdict in ("pass", "not_applicable"):
             return ending
         if not place.fresh and self._confirm and not ending.final:
@@ -102,6 +144,8 @@ class DrivenRelay(Subject):
 
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the messages of the check; of a pass the last four only."""
+        if place.name == GENERATED.id and self._laws is not None:
+            return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
         relay = self._started.get(place.name)
         if relay is None:
             return Rests(ending=ending)
@@ -131,6 +175,8 @@ class DrivenRelay(Subject):
 
     def close(self) -> None:
         """End every relay, and keep their logs beside the report."""
+        if self._laws is not None:
+            self._laws.close()
         for relay in self._started.values():
             relay.close()
         self._started.clear()

@@ -1,0 +1,25 @@
+"""Laws of any JSON value, tried on generated ones; a breach is made smaller."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity.stages import GENERATED
+from mcp_proxy_conformance.run.subjects.relay import ValueBench
+
+
+@requirement(
+    "RLY.up.arguments.integers", "RLY.up.arguments.decimals", "RLY.up.arguments.text",
+    "RLY.up.arguments.keys", "RLY.up.arguments.kinds",
+)  # fmt: skip
+@on(GENERATED)
+def test_any_value_reaches_the_upstream_in_arguments(bench: ValueBench) -> None:
+    """Whatever JSON object a client sends as arguments, the upstream gets its value."""
+    bench.law("arguments").conclude()
+
+
+@requirement("RLY.down.structured.value")
+@on(GENERATED)
+def test_any_value_reaches_the_client_as_structured_content(bench: ValueBench) -> None:
+    """Whatever JSON object the upstream gives as structured content, the client gets its value."""
+    bench.law("structured").conclude()
