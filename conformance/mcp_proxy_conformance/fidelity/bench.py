@@ -204,8 +204,11 @@ def record(
 
 
 def argument_of(raw: bytes) -> Any:
-    """Return the arguments of a call as it arrived; ABSENT if it has none."""
-    return exact_json.at(exact_json.read(raw), ("params", "arguments"))
+    """Return the arguments of a call as it arrived, as text if it is not JSON; ABSENT without."""
+    try:
+        return exact_json.at(exact_json.read(raw), ("params", "arguments"))
+    except ValueError as error:
+        return f"a message that is not JSON: {error}"
 
 
 def dumps_case(case: RelayCase) -> bytes:

@@ -20,6 +20,8 @@ DESCRIBED = World(servers=(), id="described")
 """Tools with every member that a tool can have, and with schemas of many forms."""
 GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
+NAMES = ("Upper.Case-1", "with.dots.and-dashes_1", "n" * 64)
+"""Names of further tools of the stage `described`, all within the rules of 2025-11-25."""
 CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==", "p4")
 ICON = "data:image/png;base64,iVBORw0KGgo="
 
@@ -165,4 +167,4 @@ MEMBERS: Mapping[str, Any] = {
 def _described() -> list[bytes]:
     """Return the entries of the stage `described`."""
     entries = [tool(name, schema=schema) for name, schema in SCHEMAS.items()]
-    return [*entries, tool("members", **MEMBERS)]
+    return [*entries, *map(tool, NAMES), tool("members", **MEMBERS)]

@@ -1,0 +1,30 @@
+"""Requests as the upstream gets them: well formed, by its own names, and with their `_meta`."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity import requests
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.stages import DESCRIBED, RELAYED
+
+
+@requirement("RLY.up.wellformed")
+@on(RELAYED, fresh=True)
+def test_every_message_upstream_is_well_formed(bench: RelayBench) -> None:
+    """Whatever arguments clients send, the upstream gets JSON-RPC messages in UTF-8."""
+    requests.well_formed(bench).conclude()
+
+
+@requirement("RLY.up.name")
+@on(DESCRIBED)
+def test_the_upstream_gets_its_own_names(bench: RelayBench) -> None:
+    """Names with dots, capitals and many letters reach the upstream letter by letter."""
+    requests.names_upstream(bench).conclude()
+
+
+@requirement("RLY.up.meta.kept")
+@on(RELAYED)
+def test_members_of_meta_reach_the_upstream(bench: RelayBench) -> None:
+    """Members of a vendor and of a trace in a call's _meta reach the upstream."""
+    requests.meta_upstream(bench).conclude()

@@ -1,0 +1,81 @@
+"""Comparisons of requests as the upstream gets them: their form, names of tools, and `_meta`."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.relay_case import relay_cases
+from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.stages import NAMES
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
+
+WELL_FORMED, NAME, META = "RLY.up.wellformed", "RLY.up.name", "RLY.up.meta.kept"
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+META_TEXT = b'{"example.org/kept":{"a":[1,null,"x"]},"traceparent":"' + TRACE.encode() + b'"}'
+SHOWN = 200
+
+
+def well_formed(bench: RelayBench) -> Comparison:
+    """Send the arguments of every case, and read each message that the upstream gets as JSON-RPC.
+
+    Raises Inconclusive if it gets no call.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    journal = bench.through.server.journal
+    mark = journal.mark()
+    for case in relay_cases():
+        if case.area == "arguments":
+            bench.through.call(case.tool, bytes(case.arguments), client=bench.through.client())
+    if not journal.since(mark, "tools/call"):
+        raise Inconclusive("no call reached the upstream")
+    wrong = {
+        arrival.raw[:SHOWN].decode("utf-8", "backslashreplace"): None
+        for arrival in journal.since(mark)
+        if arrival.raw and not _is_message(arrival.raw)
+    }
+    comparison.one_of(
+        "messages at the upstream that are not JSON-RPC in UTF-8", list(wrong)[:3], [[]],
+        breaks=[WELL_FORMED],
+    )  # fmt: skip
+    return comparison
+
+
+def names_upstream(bench: RelayBench) -> Comparison:
+    """Call tools with dots, capitals and long names; the upstream gets their names as they are."""
+    comparison = Comparison()
+    for name in NAMES:
+        bench.needs_tool(name)
+        mark = bench.through.server.journal.mark()
+        outcome = bench.through.call(name)
+        calls = bench.through.server.journal.since(mark, "tools/call")
+        if not calls:
+            raise Inconclusive(f"the call of {name} did not reach the upstream: {outcome.kind}")
+        arrived = str(calls[0].params().get("name"))
+        comparison.one_of(f"{name} at the upstream", arrived, [name], breaks=[NAME])
+    return comparison
+
+
+def meta_upstream(bench: RelayBench) -> Comparison:
+    """Call with members of a vendor and a trace in `_meta`, and compare those that arrive."""
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    mark = bench.through.server.journal.mark()
+    bench.through.call("echo", meta=META_TEXT)
+    calls = bench.through.server.journal.calls(mark, "echo")
+    if not calls:
+        raise Inconclusive("the call did not reach the upstream")
+    arrived = exact_json.at(exact_json.read(calls[0].raw), ("params", "_meta"))
+    for name, value in exact_json.read(META_TEXT):
+        record(comparison, f"_meta.{name}", value, exact_json.at(arrived, (name,)), (META,))
+    return comparison
+
+
+def _is_message(raw: bytes) -> bool:
+    """Whether bytes are one JSON-RPC message in UTF-8."""
+    try:
+        raw.decode("utf-8")
+        message = exact_json.read(raw)
+    except (ValueError, RecursionError):
+        return False
+    return bool(exact_json.at(message, ("jsonrpc",)) == "2.0")
