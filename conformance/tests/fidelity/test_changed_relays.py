@@ -1,0 +1,117 @@
+"""Changed relays: each mutant is killed for a clause that it breaks, each variant is acquitted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.interpretation import interpretations
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_mutants.relay.json_text import read, write
+from mcp_proxy_mutants.relay.mutant import ChangedRelay, RelayMutant, RelayVariant
+from mcp_proxy_mutants.relay.mutants import relay_mutants
+from mcp_proxy_mutants.relay.variants import relay_variants
+
+BOTH = profile("fidelity+integrity")
+CLAUSES = catalogue().clauses
+OF_SEVERAL = {
+    "RLY.tools.collide.unique",
+    "RLY.tools.collide.routed",
+    "RLY.cred.down.sideways",
+    "RLY.apart.session.foreign",
+    "RLY.apart.session.replay",
+}
+"""Clauses that the faithful relay cannot break: it has one upstream, asks for no credentials, and
+gives no ids to events."""
+SHOWN = [
+    mutant
+    for mutant in relay_mutants()
+    if any(CLAUSES[name].untested is None for name in mutant.breaks)
+]
+COMMAND = [
+    sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}", "--upstream-url",
+    "{upstream_url}", "--upstream-header", "Authorization: Bearer {upstream_token}",
+]  # fmt: skip
+
+
+def judged(changed: ChangedRelay, folder: Path) -> dict[str, str]:
+    """Judge a changed relay in a process of its own; map each clause to its verdict."""
+    facts = changed.facts if isinstance(changed, RelayVariant) else {}
+    lines = ['kind = "relay"', f"command = {json.dumps([*COMMAND, changed.id])}", "", "[relay]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in facts.items()]
+    (folder / "target.toml").write_text("\n".join(lines), encoding="utf-8")
+    words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_proxy_conformance", *words],
+        cwd=folder, capture_output=True, check=False, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode in (0, 1, 4), done.stdout + done.stderr
+    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
+    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+
+
+def test_each_changed_relay_has_a_name_of_its_own() -> None:
+    """No two mutants or variants share an id."""
+    names = Counter(changed.id for changed in (*relay_mutants(), *relay_variants()))
+
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_each_mutant_breaks_required_clauses_of_relays() -> None:
+    """What a mutant breaks are required clauses of `fidelity` or `integrity`."""
+    required = {name for name in BOTH.clauses if CLAUSES[name].level == "required"}
+
+    assert [mutant.id for mutant in relay_mutants() if not required.issuperset(mutant.breaks)] == []
+
+
+def test_each_required_clause_is_broken_by_two_mutants() -> None:
+    """Every required clause of both profiles has two mutants, but for those in OF_SEVERAL."""
+    broken = Counter(name for mutant in relay_mutants() for name in mutant.breaks)
+    required = {name for name in BOTH.clauses if CLAUSES[name].level == "required"}
+
+    assert {name for name in required if broken[name] < 2} == OF_SEVERAL
+
+
+def test_each_variant_takes_an_interpretation() -> None:
+    """What a variant takes are interpretations and advisory clauses that exist."""
+    advisory = {name for name, clause in CLAUSES.items() if clause.level == "advisory"}
+    known = advisory | {row.id for row in interpretations()}
+
+    taken = {variant.id: set(variant.takes) for variant in relay_variants()}
+
+    assert [name for name, takes in taken.items() if not takes or takes - known] == []
+
+
+def test_a_filter_writes_what_it_read() -> None:
+    """Numbers keep their spelling, and texts their code points, through a filter."""
+    text = rb'{"a":[1.0,-0,1e400,9007199254740993,"\ud800\u00e9"],"":{"b":null}}'
+
+    assert write(read(text)) == text
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mutant", SHOWN, ids=lambda mutant: mutant.id)
+def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
+    """A clause that the mutant breaks fails."""
+    verdicts = judged(mutant, tmp_path)
+
+    assert "fail" in {verdicts[name] for name in mutant.breaks}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("variant", relay_variants(), ids=lambda variant: variant.id)
+def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
+    """No required clause fails, or stays open."""
+    verdicts = judged(variant, tmp_path)
+
+    accused = {
+        name: verdict
+        for name, verdict in verdicts.items()
+        if CLAUSES[name].level == "required" and verdict not in ("pass", "not_applicable")
+    }
+    assert accused == {}
