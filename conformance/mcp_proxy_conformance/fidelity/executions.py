@@ -21,6 +21,8 @@ LIST = "RLY.down.no-empty-success.list"
 SLOW_S, PATIENCE_S = 3.0, 20.0
 SETTLE_S, PAUSE_S = 1.5, 0.1
 """Seconds in which a second execution would arrive, and between two looks for it."""
+CLOSING = {"Connection": "close"}
+"""Headers of a client without kept connections: on these, a call that was cut off is sent again."""
 REFUSALS = (
     Refusing(status=401),
     Refusing(status=403, body=b'{"error":"forbidden"}'),
@@ -39,7 +41,8 @@ def one_execution(bench: RelayBench, clause: str, answer: Answer | None = None) 
     if answer is not None:
         server.answers["count"] = answer
     mark = server.journal.mark()
-    outcome = bench.through.call("count", b'{"step":1}', timeout=PATIENCE_S)
+    client = bench.through.client(CLOSING)
+    outcome = bench.through.call("count", b'{"step":1}', client=client, timeout=PATIENCE_S)
     number = _settled(lambda: len(server.journal.calls(mark, "count")))
     if number == 0:
         raise Inconclusive(f"the call did not reach the upstream: {outcome.value!r:.200}")
@@ -71,11 +74,12 @@ def stale_session(bench: RelayBench) -> Comparison:
     bench.needs_tool("count")
     server = bench.through.server
     _expect_http(bench)
-    bench.through.call("count", b'{"step":1}')
+    client = bench.through.client(CLOSING)
+    bench.through.call("count", b'{"step":1}', client=client)
     old = {arrival.session for arrival in server.journal.since() if arrival.session}
     server.forget_sessions()
     mark = server.journal.mark()
-    outcome = bench.through.call("count", b'{"step":2}', timeout=PATIENCE_S)
+    outcome = bench.through.call("count", b'{"step":2}', client=client, timeout=PATIENCE_S)
     number = _settled(lambda: len(server.journal.calls(mark, "count")))
     shown = f"{number} executions, and the outcome: {outcome.kind}"
     holds = number == 1 if outcome.kind == "result" else number <= 1
@@ -83,10 +87,10 @@ def stale_session(bench: RelayBench) -> Comparison:
         "a call in a session that the upstream has ended", shown, holds=holds,
         allowed="one execution, or a failure and none", breaks=[STALE],
     )  # fmt: skip
-    client = bench.through.client()
+    later = bench.through.client()
     try:
-        client.open()
-        bench.through.call("count", b'{"step":3}', client=client)
+        later.open()
+        bench.through.call("count", b'{"step":3}', client=later)
     except (Unreachable, ProtocolFault):
         pass  # the next session is no better: what follows is judged all the same
     _judge_sessions(comparison, server.journal.since(mark), old)

@@ -91,6 +91,8 @@ class StartedRelay:
         )
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
+        if self._process is not None:
+            self._process.end()
         if self.launched.url:
             self._process = Spawned(self.launched.command, env=self._env, log=folder / "relay.log")
         why = "opened no session"

@@ -219,7 +219,7 @@ class RelayedServer:
         if _method(message) == "initialize" or session in self._sessions:
             return None
         text = "Session not found" if session else "No valid session ID"
-        body = _refused(message, _Refusal(INVALID_REQUEST, text))
+        body = _refused(None, _Refusal(INVALID_REQUEST, text))
         return (404 if session else 400), body, (JSON,)
 
     async def _serve_lines(

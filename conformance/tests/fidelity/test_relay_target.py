@@ -1,0 +1,50 @@
+"""A relay's command line: placeholders filled in, its port, and what is asked of target files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.targets.description import BadTarget, describe
+from mcp_proxy_conformance.targets.relay import RelayFacts, launched, relay_target
+
+
+def test_placeholders_become_words_and_texts() -> None:
+    """A word `{upstream}` becomes several words; within a word it is quoted as for a shell."""
+    target = relay_target(["r", "--url={upstream_url}", "{upstream}", "sh -c '{upstream}'"])
+
+    filled = launched(target, upstream=["a b", "c"], upstream_url="http://h/mcp", upstream_token="")
+
+    assert filled.command == ("r", "--url=http://h/mcp", "a b", "c", "sh -c ''a b' c'")
+    assert filled.url == ""
+
+
+def test_a_relay_with_a_port_has_a_url() -> None:
+    """The declared URL gets the port of the command line; without a port it speaks over stdio."""
+    facts = RelayFacts(url="http://127.0.0.1:{port}/other")
+    target = relay_target(["r", "-p", "{port}", "{upstream_url}"], facts)
+
+    filled = launched(target, upstream=[], upstream_url="u", upstream_token="")
+
+    assert filled.url == f"http://127.0.0.1:{filled.command[2]}/other"
+    assert not target.over_stdio
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('kind = "relay"\ncommand = ["relay", "{port}"]', "names no upstream"),
+        ('kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"', "relay is for relays only"),
+        ('kind = "relay"\n[relay]\nprefixes = "x_"', "did you mean 'prefix'"),
+    ],
+)
+def test_a_target_file_that_contradicts_itself_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    """A command without an upstream, the table `relay` of another kind, or an unknown member."""
+    file = tmp_path / "target.toml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(BadTarget, match=message):
+        describe(kind=None, file=file, given={}, environment={})

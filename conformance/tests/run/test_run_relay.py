@@ -1,0 +1,90 @@
+"""`run relay`: the bundled relay conforms, a broken one is told what it changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+
+LOSSY = """
+import json
+from mcp_relay_reference import remote
+from mcp_relay_reference.__main__ import main
+
+exchange = remote.Remote.exchange
+
+
+def lossy(self, method, headers, session, body):
+    if body:
+        document = json.loads(body, parse_int=lambda text: int(float(text)))
+        body = json.dumps(document).encode()
+    return exchange(self, method, headers, session, body)
+
+
+remote.Remote.exchange = lossy
+main()
+"""
+LAW = "test_any_value_reaches_the_upstream_in_arguments"
+
+
+def judged(out: Path, *words: str) -> tuple[int, dict[str, str]]:
+    """Run `run relay` with these words; return its exit code, and the verdicts of clauses."""
+    ended = CliRunner().invoke(main, ["run", "relay", "--out", str(out), *words])
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    return ended.exit_code, {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+
+
+def test_the_bundled_relay_keeps_calls_and_lists(tmp_path: Path) -> None:
+    """Some checks of each kind of stage pass on it, and its way up and down loses no value."""
+    words = ["RLY.up.arguments.integers", "RLY.tools.paging.beyond-first", "RLY.apart.answers"]
+
+    code, verdicts = judged(tmp_path, *[part for word in words for part in ("--only", word)])
+
+    assert code == 0
+    assert {verdicts[word] for word in words} == {"pass"}
+
+
+def test_a_relay_that_rounds_integers_is_told_so_by_the_smallest_value(tmp_path: Path) -> None:
+    """The law finds it, and writes a case with one integer in it."""
+    program = tmp_path / "lossy.py"
+    program.write_text(LOSSY, encoding="utf-8")
+
+    words = (sys.executable, str(program), "--port", "{port}", "--upstream-url", "{upstream_url}")
+    code, verdicts = judged(tmp_path / "out", "--check", LAW, "--", *words)
+    written = json.loads((tmp_path / "out" / "laws" / "arguments-0.json").read_text("utf-8"))
+
+    assert code == 1
+    assert verdicts["RLY.up.arguments.integers"] == "fail"
+    assert len(written["arguments"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--", "relay", "{port}"], "names no upstream"),
+        (["--profile", "discovery"], "does not judge kind 'relay'"),
+        (["--quick"], "choose a relay's with --only"),
+    ],
+)
+def test_an_unusable_command_line_is_refused(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    """A command without an upstream, another kind's profile, and a quick part end with 2."""
+    ended = CliRunner().invoke(main, ["run", "relay", "--out", str(tmp_path), *words])
+
+    assert ended.exit_code == 2
+    assert message in " ".join(ended.output.split())
+
+
+def test_a_relay_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
+    """A program that ends at once ends the run with 3."""
+    code, _ = judged(
+        tmp_path, "--", sys.executable, "-c", "raise SystemExit(7)", "{upstream_url}", "{port}"
+    )
+
+    assert code == 3

@@ -1,0 +1,111 @@
+"""The server behind relays: it answers by data, is strict about sessions, and keeps a journal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_proxy_conformance.upstream.hub import Upstreams
+from mcp_proxy_conformance.upstream.relayed import (
+    Answer,
+    Page,
+    Refusing,
+    Relayed,
+    RelayedServer,
+    paged,
+)
+from mcp_proxy_conformance.wire import (
+    Client,
+    ProtocolFault,
+    SessionLost,
+    StdioClient,
+    Unreachable,
+)
+from mcp_proxy_conformance.wire.transcript import Transcript
+
+TOOLS = [b'{"name":"%s","inputSchema":{"type":"object"}}' % name for name in (b"a", b"b", b"c")]
+GIVEN = Relayed(
+    pages=paged(TOOLS, ["next"]),
+    answers={
+        "b": Answer(error=b'{"code":-32050,"message":"no","data":[1.0]}'),
+        "cut": Answer(act="drop"),
+        "one": Answer(result=b'{"content":[],"structuredContent":{"n":1.50}}'),
+    },
+)
+
+
+@pytest.fixture
+def server() -> Iterator[RelayedServer]:
+    """Yield a server of three tools on two pages."""
+    with Upstreams(Transcript()) as hub:
+        yield hub.add(RelayedServer("upstream", GIVEN))
+
+
+@pytest.fixture(params=["http", "stdio"])
+def client(request: pytest.FixtureRequest, server: RelayedServer) -> Iterator[Client | StdioClient]:
+    """Yield a client of it, over HTTP and over stdio."""
+    transcript = Transcript()
+    made: Client | StdioClient
+    if request.param == "http":
+        headers = {"Connection": "close"}  # on a kept connection it would be sent again
+        made = Client(server.url, transcript=transcript, headers=headers, wire="handshake")
+    else:
+        made = StdioClient(server.command, env=dict(os.environ), transcript=transcript)
+    with made:
+        yield made
+
+
+def test_it_lists_its_pages_and_answers_by_data(
+    server: RelayedServer, client: Client | StdioClient
+) -> None:
+    """Pages follow their cursors; a call is answered by its case, else by its tool."""
+    names = [tool["name"] for tool in client.tools()]
+    by_case = client.call_tool("a", {"case": "one"})
+    by_tool = client.call_tool("b")
+
+    assert names == ["a", "b", "c"]
+    assert by_case.result == b'{"content":[],"structuredContent":{"n":1.50}}'
+    assert by_tool.error == {"code": -32050, "message": "no", "data": [1.0]}
+    assert [call.params()["name"] for call in server.journal.calls()] == ["a", "b"]
+
+
+def test_a_dropped_call_is_executed_and_not_answered(
+    server: RelayedServer, client: Client | StdioClient
+) -> None:
+    """The connection ends, and the journal has the call."""
+    with pytest.raises(Unreachable):
+        client.call_tool("a", {"case": "cut"})
+
+    assert len(server.journal.calls(tool="a")) == 1
+
+
+def test_a_forgotten_session_is_refused_and_not_a_call(server: RelayedServer) -> None:
+    """A request in it gets 404; it is in the journal as one that was not taken."""
+    with Client(server.url, transcript=Transcript(), wire="handshake") as client:
+        client.open()
+        server.forget_sessions()
+        with pytest.raises(SessionLost):
+            client.call_tool("a")
+
+    assert server.journal.calls() == []
+    assert [each.taken for each in server.journal.since(0, "tools/call")] == [False]
+
+
+def test_it_refuses_everything_by_order(server: RelayedServer) -> None:
+    """While it is refusing, not even a handshake is taken."""
+    server.refusing = Refusing(status=503, body=b"later", media_type="text/plain")
+
+    with pytest.raises(ProtocolFault) as raised:
+        Client(server.url, transcript=Transcript(), wire="handshake").open()
+
+    assert raised.value.status == 503
+
+
+def test_entries_are_divided_into_pages() -> None:
+    """Each cursor begins a page; the last page has the rest."""
+    assert paged([b"1", b"2", b"3"], ["x"]) == {
+        None: Page(entries=(b"1", b"2"), following="x"),
+        "x": Page(entries=(b"3",)),
+    }
