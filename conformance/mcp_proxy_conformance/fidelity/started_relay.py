@@ -40,7 +40,8 @@ class StartedRelay:
         """
         began = time.monotonic()
         self.target, self.transcript = target, Transcript()
-        self.hub = Upstreams(self.transcript).start()
+        place = target.upstreams
+        self.hub = Upstreams(self.transcript, host=place.bind, advertised_host=place.host).start()
         self._process: Spawned | None = None
         try:
             beside = self.hub.add(RelayedServer("direct", given))

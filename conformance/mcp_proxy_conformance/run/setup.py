@@ -168,8 +168,9 @@ def _relay(described: Description) -> RelayTarget:
     """Return the described relay as a target; without a command, the bundled reference's."""
     ready = {} if described.ready_s is None else {"ready_s": described.ready_s}
     return relay_target(
-        described.command, described.relay, name=described.name, version=described.version, **ready
-    )
+        described.command, described.relay, name=described.name, version=described.version,
+        upstreams=described.upstreams, **ready,
+    )  # fmt: skip
 
 
 def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
