@@ -107,7 +107,7 @@ def picture(report: Report) -> Picture | None:
 
 
 class _Evidence:
-    """What a report has for the cells of a grid: its clauses, and the results on each."""
+    """A report's evidence for the cells of a grid: its clauses, and the results on each."""
 
     def __init__(self, grid: Grid, report: Report) -> None:
         """Index the report's clauses, and by clause its results and the grid's narrow bases."""

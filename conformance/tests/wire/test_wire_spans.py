@@ -1,4 +1,4 @@
-"""Spans of values in JSON bytes agree with the json module; lookups, cuts, malformed documents."""
+"""Spans of values in JSON bytes, beside the json module; lookups, cuts, malformed documents."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LEAST = 4
 
 
 class Literals:
-    """What differs from start to start of a target (addresses, folder, tokens), by a name for each.
+    """Texts that differ from start to start of a target, such as its address, with a name for each.
 
     Replaced by these names, the bytes of two recordings can be compared.
     """
