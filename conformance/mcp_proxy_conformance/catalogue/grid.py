@@ -70,7 +70,7 @@ class Grid(
     forbid_unknown_fields=True,
     rename={"rows": "row", "columns": "column"},
 ):
-    """One picture, for the profiles that it names."""
+    """Rows, columns and cells of one picture, for the profiles that it names."""
 
     id: str
     title: str
