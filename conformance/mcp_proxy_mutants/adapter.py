@@ -37,6 +37,8 @@ def main(name: str, config: Path | None, data_dir: Path | None, listen: str | No
         return
 
     class MutantTarget(Target):
+        """The changed proxy of that name, as a process of this program."""
+
         program = (sys.executable, "-m", "mcp_proxy_mutants.adapter", name)
 
     answer_lines(MutantTarget)

@@ -1,4 +1,4 @@
-"""`Job` runs an action's shell steps as a CI's runner does; readers of outputs and commands."""
+"""`Job`, an action's shell steps run as a CI's runner does; readers of outputs and commands."""
 
 from __future__ import annotations
 

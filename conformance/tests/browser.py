@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: `Looking` opens them and records misdeeds; measurements."""
+"""A real browser for page tests: `Looking` records errors and requests; contrast, width, focus."""
 
 from __future__ import annotations
 

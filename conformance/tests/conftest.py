@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from browser import Looking, browser
 from playwright.sync_api import Browser
@@ -22,6 +23,10 @@ from mcp_proxy_mutants.proxy.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
 os.environ.setdefault("MCP_PROXY_CONFORMANCE_PROCESSES", "1")  # tests already run side by side
+# On a busy machine an example may take long; a test that gives its own health checks repeats this.
+TOO_SLOW = hypothesis.HealthCheck.too_slow
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,9 +7,7 @@ from hand_written_reports import CLEAN, ONE, Json, clause, message, report, resu
 from mcp_proxy_conformance.verdict.result import HINTS
 
 DISAGREES = "the target does not agree with itself; seen only once: assert 11 <= 10"
-UNREAD = (
-    "which lock this text is about is not known; pin it in the target file: 'ask the one who knows'"
-)
+UNREAD = "no lock is known for this text; pin it in the target file: 'ask the one who knows'"
 UNREADABLE = {
     "reason": UNREAD,
     "cause": "unread_text",

@@ -1,4 +1,4 @@
-"""Imports: no room uses a later one, no modules each other; the reference alone; ARCHITECTURE.md.
+"""Imports: one-way arrows between rooms and packages, no circles; ARCHITECTURE.md's names exist.
 
 A room is a folder of the package; ROOMS has their order.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -13,6 +14,18 @@ MOST, MOST_OF_REPORT, MOST_OF_TOML = 16 << 20, 128 << 20, 1 << 20
 """Largest size in bytes of a file, of a report and of a TOML file."""
 MOST_PARTS = 1000
 """Most parts of a dotted key; TOML parsers use memory quadratic in their number."""
+_QUOTED_OR_COMMENT = re.compile(
+    r"""
+      "{3} (?: \\. | [^\\] )*? (?: "{3,5} | \Z )
+    | '{3} .*? (?: '{3,5} | \Z )
+    | " (?: \\[^\n] | [^"\\\n] )* "?
+    | ' [^'\n]* '?
+    | \# [^\n]*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""A quoted text, to its end or that of the file or line, or a comment."""
+_BETWEEN_KEYS = re.compile(r"[][{}=,]")
 
 
 def read_bytes(path: Path, most: int = MOST) -> bytes:
@@ -56,8 +69,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def toml(text: str) -> dict[str, Any]:
-    """Return the members of a TOML text; ValueError if invalid or a key has over 1000 parts."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.partition("=")[0].count(".") > MOST_PARTS:
+    """Return the members of a TOML text; ValueError if invalid or a key has over 1000 parts.
+
+    Dots in quotes, in a comment or in the numbers of a list are not counted.
+    """
+    without = _QUOTED_OR_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(without.split("\n"), 1):
+        if any(piece.count(".") >= MOST_PARTS for piece in _BETWEEN_KEYS.split(line)):
             raise ValueError(f"the key on line {number} has more than {MOST_PARTS} parts")
     return tomllib.loads(text)

@@ -14,7 +14,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A row or a column: its short name, and what it is about as the end of a sentence.
 
     `states` are the states by which a tool or server belongs to a row: its one lock, or how one of
-    its behaviours begins; `several`: a tool with more than one lock belongs to it.
+    its behaviours begins; `several`: a tool with more than one lock belongs to it. A column `needs`
+    another: where that does not pass, only results that tell their rows pass in this one.
     """
 
     id: str
@@ -22,6 +23,7 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     text: str
     states: tuple[str, ...] = ()
     several: bool = False
+    needs: str = ""
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +70,7 @@ class Grid(
     forbid_unknown_fields=True,
     rename={"rows": "row", "columns": "column"},
 ):
-    """One picture, for the profiles that it names."""
+    """Rows, columns and cells of one picture, for the profiles that it names."""
 
     id: str
     title: str

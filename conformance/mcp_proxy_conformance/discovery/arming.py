@@ -525,7 +525,7 @@ def _never_callable(prover: Prover, key: ToolKey) -> str:
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"
-        return f"{key} is on page {page} of tools/list; the target asked for {asked}"
+        return f"it is on page {page} of tools/list; the target asked for {asked}"
     return "it was never callable on this target"
 
 

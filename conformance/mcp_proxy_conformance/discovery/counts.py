@@ -1,4 +1,4 @@
-"""Readers of the counts in a server listing (FR-010), and the tallies that locks allow."""
+"""Counts in a server listing (FR-010): servers judged, tallies allowed, numbers beyond a scope."""
 
 from __future__ import annotations
 

@@ -150,9 +150,9 @@ def _placed(
 ) -> None:  # fmt: skip
     """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
 
-    The number of its entries, and its name in an answer with a note, are compared too. Of a tool
-    beyond the agent's scope only FR-007.hidden is judged; nothing if an unknown name may be its
-    own.
+    The number of its entries is compared too, and whether an answer without the flag, of a note and
+    no tools, names it. With the flag, an absent tool is not judged if an entry has a name of no
+    tool, which may be its own. Of a tool beyond the agent's scope only FR-007.hidden is judged.
     """
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import MASKED_NAME, Finding
 
 MOST, WIDTH = 12, 240
@@ -200,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """Return the value as a reader sees it: a name as it is, other text as JSON, long ones cut.
+    """Return the value as a reader sees it: a name or JSON as it is, other text quoted; cut.
 
     None is "nothing", an empty list or dict "none", a masked name "<name>".
     """
@@ -214,9 +215,18 @@ def _short(value: Any) -> str:
         return _cut(
             "; ".join(f"{name}: {_short(inner)}" for name, inner in value.items()) or "none"
         )
-    if isinstance(value, str) and len(value) > WIDTH:
+    text = value if isinstance(value, str) and _is_json(value) else ""
+    if isinstance(value, str) and not text and len(value) > WIDTH:
         return f"{_short(value[:WIDTH])}... ({len(value)} characters)"
-    return json.dumps(value, ensure_ascii=False).replace(MASKED_NAME, "<name>")
+    return _cut(inert(text) or json.dumps(value, ensure_ascii=False)).replace(MASKED_NAME, "<name>")
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is a JSON object or array on one line, which shows best as it is."""
+    try:
+        return text[:1] in ("{", "[") and "\n" not in text and bool(json.loads(text))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _cut(text: str) -> str:

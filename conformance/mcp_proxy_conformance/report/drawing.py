@@ -76,9 +76,12 @@ def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
 
 
 def _legend(shown: Picture, columns: int) -> list[Line]:
-    """Return the meaning of each word but ok and FAIL, wrapped; [] if no other occurs."""
+    """Return the meaning of each word but ok and FAIL, of blank cells too, wrapped."""
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
-    text = "; ".join(f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare)
+    parts = [f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare]
+    if len(shown.cells) < len(shown.rows) * len(shown.columns):
+        parts.append("blank: not demanded")
+    text = "; ".join(parts)
     return [Line(line) for line in textwrap.wrap(f"({text})", columns - 1)] if text else []
 
 

@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What was observed in the place of what is allowed, once, with the places where.
+    """One pair of an observed and an allowed value, with all places where they differ so.
 
     `times` is the number of differences that say it.
     """

@@ -1,4 +1,4 @@
-"""Markup of the catalogue's sentences, in Markdown."""
+"""The suite's own sentences as Markdown: backticks become code, other marks are escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that all renderings share: clauses, names of results, commands that reproduce them."""
+"""Phrases of all renderings: clauses, causes, target, times; commands to reproduce a failure."""
 
 from __future__ import annotations
 

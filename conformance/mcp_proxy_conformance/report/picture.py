@@ -86,7 +86,9 @@ def picture(report: Report) -> Picture | None:
     for row in grid.rows:
         for column in grid.columns:
             basis = [e for e in grid.cells if row.id in e.rows and column.id in e.columns]
-            cell = evidence.cell(f"{row.name}, {column.name}", basis, row.id)
+            needed = cells.get((row.id, column.needs))
+            hidden = needed is not None and needed.verdict != "pass"
+            cell = evidence.cell(f"{row.name}, {column.name}", basis, row.id, hidden=hidden)
             if cell is not None:
                 cells[row.id, column.id] = cell
     names = dict.fromkeys(entry.name for entry in grid.beside)
@@ -105,7 +107,7 @@ def picture(report: Report) -> Picture | None:
 
 
 class _Evidence:
-    """What a report has for the cells of a grid: its clauses, and the results on each."""
+    """A report's evidence for the cells of a grid: its clauses, and the results on each."""
 
     def __init__(self, grid: Grid, report: Report) -> None:
         """Index the report's clauses, and by clause its results and the grid's narrow bases."""
@@ -121,16 +123,19 @@ class _Evidence:
                 for clause in basis.clauses:
                     self._narrow.setdefault(clause, []).append(basis)
 
-    def cell(self, name: str, every: Sequence[Basis], row: str = "") -> Cell | None:
+    def cell(
+        self, name: str, every: Sequence[Basis], row: str = "", *, hidden: bool = False
+    ) -> Cell | None:
         """Return the cell that rests on these bases: worst verdict, its clauses and results.
 
-        `row` is the id of its row, "" beside the grid. None if nothing is demanded of it.
+        `row` is the id of its row, "" beside the grid; `hidden`: what the cell needs was not seen
+        in that row. None if nothing is demanded of it.
         """
         found = [
             judged
             for basis in every
             for clause in basis.clauses
-            if (judged := self._judged(clause, basis, row)) is not None
+            if (judged := self._judged(clause, basis, row, hidden=hidden)) is not None
         ]
         if not found:
             return None
@@ -144,11 +149,14 @@ class _Evidence:
             results=tuple(results.values()),
         )
 
-    def _judged(self, clause_id: str, basis: Basis, row: str) -> _Judged | None:
+    def _judged(
+        self, clause_id: str, basis: Basis, row: str, *, hidden: bool
+    ) -> _Judged | None:  # fmt: skip
         """Return the worst verdict on a clause in a row by a basis's results, and those results.
 
         Without such results it is the clause's own verdict, if no result is on it and the basis is
-        not narrow. None if nothing, or if the clause is untested or not in the report.
+        not narrow. None if nothing, or if the clause is untested or not in the report. In a hidden
+        row, a pass that tells no rows is inconclusive.
         """
         clause = self._clauses.get(clause_id)
         if clause is None or clause.cause == "untested":
@@ -156,10 +164,11 @@ class _Evidence:
         if clause.cause in NOT_ASKED:
             return _Judged(clause_id, "not_asked", ())
         verdicts = [
-            (verdict, result)
+            ("inconclusive" if hidden and verdict == "pass" and not rows else verdict, result)
             for result in self._results.get(clause_id, ())
             if self._counts(result, basis, clause_id, row)
             and (verdict := _verdict(result, clause_id)) is not None
+            for rows in [self._rows(result, clause_id)]
         ]
         if not verdicts:
             unseen = not basis.is_narrow and clause_id not in self._results

@@ -133,7 +133,10 @@ def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
 
 
 def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
-    """Return {wanted server: its status} for those whose status is not an expected one."""
+    """Return {wanted server: its status} for those whose status is not an expected one.
+
+    A status is the word of `status_of`: without `classifies`, a failed server is just `failed`.
+    """
     statuses = {
         name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted
     }

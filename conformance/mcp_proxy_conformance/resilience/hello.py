@@ -39,6 +39,8 @@ LONGEST = 100
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One line in answer to a hello; `ok` holds the declarations."""
+
     id: int
     ok: dict[str, Any] | None = None
     unsupported: bool | None = None

@@ -49,7 +49,7 @@ LONG_WORD = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Says:
-    """What the loader declares to do, so that it can be judged by it.
+    """A loader's declarations, by which its loads are judged.
 
     `classifies`: report the class of a failure; `warns`: give warnings; `claims`: report its
     attempts. `prefix` stands before its tools' names; `reads` is how it reads failures.

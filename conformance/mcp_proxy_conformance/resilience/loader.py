@@ -45,6 +45,8 @@ class LoadAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One line in answer to a load: its outcomes, or an error in a sentence."""
+
     id: int
     ok: LoadAnswer | None = None
     error: str | None = None

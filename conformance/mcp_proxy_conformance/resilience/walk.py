@@ -36,7 +36,7 @@ TIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """How the source lets a loader classify one attempt at a server.
+    """The classification of one attempt at a server, as the source leaves it to a loader.
 
     Attributes:
         classes: The classes that the source allows for it.

@@ -35,7 +35,7 @@ STEPS = ((10, 1), (60, 5), (300, 10), (HOUR, 60))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far a run is: checks done, and of how many; seconds; what it does, in words.
+    """Progress of a run: checks done, and of how many; seconds; its current work, in words.
 
     `part` is from 0 to 1; `left_s` is None where it cannot be estimated; `ended` are the numbers of
     checks that did not pass, by verdict; `brief` says what it does in fewer words, if not empty.

@@ -133,7 +133,7 @@ def firm_checks() -> list[Check]:
 def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) -> list[Check]:
     """Return the required checks that did not kill the mutant that proofs.toml lists for them.
 
-    `tried`: only the checks that are listed with one of these; None is all.
+    `tried`: the mutants that were run; checks listed with another are left out. None is all.
     """
     killers = {row.id: row.by for row in rows if row.cell == "killed"}
     listed = {check.name: proofs().get(check.name, "") for check in firm_checks()}

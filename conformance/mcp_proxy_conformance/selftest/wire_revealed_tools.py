@@ -1,4 +1,4 @@
-"""Mutants of the wire in the revealed tools: which, when and how long. FR-001, FR-004, FR-011."""
+"""Mutants of the wire with the flag true: tools not revealed, stale, invented; the flag refused."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def target_of(described: Description) -> Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What is known of a running endpoint: by its target file (`is_described`), else by default.
+    """Facts of a running endpoint: from its target file (`is_described`), else the defaults.
 
     `pins` maps pinned texts to the statuses that each conveys.
     """

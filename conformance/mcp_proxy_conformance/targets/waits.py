@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Something that a thread waits for, at most `within_s` seconds; 0 is without a limit."""
+    """A wait of one thread, of at most `within_s` seconds; 0 is without a limit."""
 
     within_s: float = 0.0
 

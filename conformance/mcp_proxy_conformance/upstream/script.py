@@ -46,6 +46,8 @@ class Scripted:
 
 
 class _Refusal(Exception):
+    """A request is to be answered with this JSON-RPC error."""
+
     def __init__(self, *, code: int, message: str, data: Any = None) -> None:
         """Keep the members of the JSON-RPC error."""
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The shim of stdio servers: a process that only copies bytes to and from the suite."""
+"""Program of a stdio server: a shim that copies bytes between its streams and the suite."""
 
 from __future__ import annotations
 

@@ -189,14 +189,14 @@ def never_revealed(
         own, rest = _parted(rest, partial(_is_of_hidden, lock=lock, clause=clause))
         if own:
             tools = {matter.name for item in own for matter in item.finding.about}
-            number = f" None of {len(tools)} was ever revealed." if len(tools) > 1 else ""
+            number = f"; none of {len(tools)} was revealed" if len(tools) > 1 else ""
             groups.append(_Group(
                 id=f"{lock}-never-revealed", rule="never_revealed", items=own, first=clause,
                 lock=lock,
                 sentence=f"A tool {LOCKED_BY[lock]} is never revealed by {FLAG}.",
-                why=f"All of these need a tool {LOCKED_BY[lock]} in an answer.{number}",
-                mend=f"First reveal tools {LOCKED_BY[lock]}, then run again: the rest follows"
-                " from it, or can then be seen.",
+                why=f"All of these look in answers for tools {LOCKED_BY[lock]}{number}.",
+                mend=f"First reveal tools {LOCKED_BY[lock]}, then run again: what else fails"
+                " follows from it, or can then be seen.",
             ))  # fmt: skip
     return groups, rest
 
@@ -254,12 +254,16 @@ def taken_for(
         if pair not in groups:
             groups[pair] = _Group(
                 id=f"{named}-before-{due}", rule="taken_for", items=[],
-                sentence=f"A tool that is {STATUS_OF[due]} is presented as {STATUS_OF[named]}.",
                 why=f"All of these show {named} where {due} is due.",
                 mend=f"Give {due}, not {named}, as the reason: in entries, refusals and counts.",
             )  # fmt: skip
         groups[pair].items.append(item)
-    for group in groups.values():
+    for (due, named), group in groups.items():
+        several = bool(group.states) and all(len(state) > 1 for state in group.states)
+        also = ", and locked otherwise too," if several else ""
+        group.sentence = (
+            f"A tool that is {STATUS_OF[due]}{also} is presented as {STATUS_OF[named]}."
+        )
         states = sorted({" + ".join(state) for state in group.states})[:MOST_STATES]
         group.why += f" Tools under these locks are among them: {', '.join(states)}." * bool(states)
     return list(groups.values()), rest

@@ -96,8 +96,7 @@ class Comparison:
 
         The reason asks to pin it: to say in the target file which lock the text is about.
         """
-        why = "which lock this text is about is not known; pin it in the target file"
-        reason = f"{path}: {why}: {text!r}"
+        reason = f"{path}: no lock is known for this text; pin it in the target file: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:

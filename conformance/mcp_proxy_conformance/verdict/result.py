@@ -80,7 +80,7 @@ class Unread(Inconclusive):
     def __init__(self, text: str) -> None:
         """Make the reason of the text, with the cause `unread_text`."""
         super().__init__(
-            f"which lock this text is about is not known; pin it in the target file: {text!r}",
+            f"no lock is known for this text; pin it in the target file: {text!r}",
             cause="unread_text",
         )
 

@@ -163,6 +163,8 @@ _CLOSER = {"object": b"}", "array": b"]"}
 
 
 class _Open(NamedTuple):
+    """An array or object whose end is not read yet; `key` is the name read last."""
+
     kind: str
     start: int
     items: list[Node]

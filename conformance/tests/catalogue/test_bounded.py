@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.catalogue.bounded import MOST_OF_TOML, read_bytes, read_toml
 from mcp_proxy_conformance.cli import main
 
+DOTS = "." * 2000
+
 
 def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
     """A file of 100 bytes is read at a limit of 100, and refused at 99 with the limit named."""
@@ -54,10 +56,13 @@ def test_what_is_no_file_is_refused_at_once(
     [
         (".".join("a" * 2000) + " = 1", "the key on line 1 has more than 1000 parts"),
         ("a = 1\n[" + ".".join("b" * 2000) + "]", "the key on line 2 has more than 1000 parts"),
+        ("a = {" + ".".join("b" * 2000) + " = 1}", "the key on line 1 has more than 1000 parts"),
+        ("a = '''\n''''\n" + "'b#'." * 2000 + "b = 1", "the key on line 3 has more than"),
+        (".".join("a" * 1001) + " = 1", "the key on line 1 has more than 1000 parts"),
     ],
 )
 def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
-    """A TOML key of 2000 dotted parts, in a table's head too, raises ValueError with its line.
+    """A TOML key of over 1000 dotted parts, wherever it is, raises ValueError with its line.
 
     Parsing it would take gigabytes.
     """
@@ -68,12 +73,31 @@ def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Pa
         read_toml(path)
 
 
-def test_values_may_hold_what_keys_may_not(tmp_path: Path) -> None:
-    """A TOML text value of 2000 dots is read; a file beyond the size limit raises OSError."""
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        (f'a = "{DOTS}"', {"a": DOTS}),
+        (f"# {DOTS}", {}),
+        (f"a = 1 # {DOTS} = 1", {"a": 1}),
+        (f'a = """\n\\"""\n{DOTS}"""', {"a": f'"""\n{DOTS}'}),
+        (f"a = '''\n{DOTS}'''", {"a": DOTS}),
+        (f'"{DOTS}" = 1', {DOTS: 1}),
+        ("a = [\n" + "1.5, " * 2000 + "]", {"a": [1.5] * 2000}),
+    ],
+)
+def test_values_may_hold_what_keys_may_not(
+    text: str, members: dict[str, object], tmp_path: Path
+) -> None:
+    """2000 dots in a TOML text, a comment, a quoted key or a list's numbers are read."""
     path = tmp_path / "a.toml"
-    path.write_text(f'a = "{"." * 2000}"')
-    assert read_toml(path) == {"a": "." * 2000}
+    path.write_text(text)
 
+    assert read_toml(path) == members
+
+
+def test_a_toml_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
+    """A TOML file of more than 1 MiB raises OSError."""
+    path = tmp_path / "a.toml"
     path.write_text("#" * (MOST_OF_TOML + 1))
     with pytest.raises(OSError, match="it has more than"):
         read_toml(path)

@@ -1,4 +1,4 @@
-"""Cases beside the oracle: they are complete, well placed, and agree with what the locks allow."""
+"""Discovery cases: valid, complete, each in its area's folder, in agreement with the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CASES.md's programs in Go and TypeScript play cases on sound, faulty and featureless targets."""
+"""CASES.md's programs in Go and TypeScript: cases on sound, faulty and featureless targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas are sound, data files fit them, unsound instances have one fault, Ajv judges alike."""
+"""Schemas: sound, fitting the data files, refusing unsound instances for one fault, as Ajv does."""
 
 from __future__ import annotations
 

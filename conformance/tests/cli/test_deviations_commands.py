@@ -1,4 +1,4 @@
-"""`deviations init` begins a file of known failures from a report; `check` validates one."""
+"""`deviations init` and `check`: a file of known failures begun from a report, and validated."""
 
 from __future__ import annotations
 

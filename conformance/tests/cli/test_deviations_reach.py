@@ -1,4 +1,4 @@
-"""Known failures count in runs of loaders and endpoints and in pytest, but not in the selftest."""
+"""Known failures in runs of loaders and endpoints, and in pytest; none in the selftest."""
 
 from __future__ import annotations
 

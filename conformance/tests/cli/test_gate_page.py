@@ -1,4 +1,4 @@
-"""GATE.md: its CI files are valid, its lines work, its adapter judges a contained target."""
+"""GATE.md: its valid CI files, its lines run, its adapter for a target in a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init --from REPORT` adds unread remediation texts to a new or own target file, as comments."""
+"""`init --from REPORT`: unread remediation texts as comments of a target file, new or old."""
 
 from __future__ import annotations
 

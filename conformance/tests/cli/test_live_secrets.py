@@ -1,4 +1,4 @@
-"""Credentials for a live endpoint, in output, files and errors nowhere, though it echoes them."""
+"""Credentials for a live endpoint that echoes them: in no output, file or error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second proxy, in JavaScript, conforms; copies with a fault or fewer capabilities do not."""
+"""A second proxy, in JavaScript: conforming, or with a fault or fewer capabilities."""
 
 from __future__ import annotations
 

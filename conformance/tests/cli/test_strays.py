@@ -1,4 +1,4 @@
-"""Processes that an adapter or a loader leaves behind end with the run."""
+"""Processes that an adapter or a loader leaves behind, ended with the run."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def read(text: str) -> Ending:
 
 
 @hypothesis.seed(20)
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=300)
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
 def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
     """300 generated answers are read or refused, and never end in an error of the suite.

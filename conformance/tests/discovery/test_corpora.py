@@ -1,4 +1,4 @@
-"""Corpora of texts written independently of the rules: none is misjudged, half of them are read."""
+"""Corpora of remediation texts, independent of the rules: none misjudged, half of them read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stack traces told from sentences; clean refusals and silence; the reference is robust."""
+"""Clean answers to hostile input: refusals, silence, no stack traces, which are told from prose."""
 
 from __future__ import annotations
 

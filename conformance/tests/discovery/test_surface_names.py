@@ -1,4 +1,4 @@
-"""Wrongly declared names of members, tools or arguments end a run with 2; what is no wrong name."""
+"""Names of members, tools or arguments: wrongly declared ones end a run with 2, others do not."""
 
 from __future__ import annotations
 

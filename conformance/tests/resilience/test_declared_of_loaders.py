@@ -1,4 +1,4 @@
-"""What a loader declares: tool prefix, timeout signatures, stdio; classes changed between loads."""
+"""Declarations of a loader: tool prefix, timeout signatures, stdio; classes that change."""
 
 from __future__ import annotations
 

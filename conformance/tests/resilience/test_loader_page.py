@@ -1,4 +1,4 @@
-"""LOADER.md and its schemas: its example lines are valid and agree; invalid lines and outcomes."""
+"""LOADER.md and its schemas: valid example lines that agree; invalid lines and outcomes."""
 
 from __future__ import annotations
 

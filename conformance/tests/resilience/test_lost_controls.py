@@ -1,4 +1,4 @@
-"""Verdicts on loaders that lose all servers to one, or none; secrets not sent; pages played."""
+"""Verdicts on loaders that lose all servers to one, load none or fail none; secrets not sent."""
 
 from __future__ import annotations
 

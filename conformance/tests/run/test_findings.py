@@ -1,4 +1,4 @@
-"""Findings convict of the clauses that differences break, and of no others; confirmation."""
+"""Findings of the clauses that differences break, and of no others; confirmed by a second look."""
 
 from __future__ import annotations
 

@@ -361,10 +361,11 @@ class FakeNode:
         """Do nothing."""
 
 
-def test_what_takes_longest_begins_first() -> None:
-    """Workers first get the checks on generated worlds, then the largest stage, then long checks.
+def scheduled(*, fail_fast: bool) -> tuple[list[str], list[str]]:
+    """Return what two workers are given at first, and after two checks of each.
 
-    No worker has two long checks waiting while others have none.
+    There are three checks on a stage, three on generated worlds, and three with own places, two of
+    them long.
     """
     crowd = {f"crowd {number}": "crowd" for number in range(3)}
     laws = {f"law {number}": GENERATED.id for number in range(3)}
@@ -372,18 +373,31 @@ def test_what_takes_longest_begins_first() -> None:
     option = SimpleNamespace(loadscopereorder=True)
     config: Any = SimpleNamespace(getvalue=lambda _: ["popen", "popen"], option=option)
     share = Share(places=places, long=("long", "longer"))
-    scheduling = StageScheduling(config, Producer("test"), lambda: share)
+    scheduling = StageScheduling(config, Producer("test"), lambda: share, fail_fast=fail_fast)
     nodes: list[Any] = [FakeNode("gw0"), FakeNode("gw1")]
     for node in nodes:
         scheduling.add_node(node)
         scheduling.add_node_collection(node, [*places])
-
     scheduling.schedule()
-
-    first, second = ([[*places][number] for number in node.given] for node in nodes)
-    assert (first, second) == ([*laws], [*crowd])
     for at in range(2):
         for node in nodes:
             scheduling.mark_test_complete(node, node.given[at])
     first, second = ([[*places][number] for number in node.given] for node in nodes)
-    assert (first, second) == ([*laws, "long", "a"], [*crowd, "longer"])
+    return first, second
+
+
+def test_what_takes_longest_begins_first() -> None:
+    """Workers first get the checks on generated worlds, then the largest stage, then long checks.
+
+    No worker has two long checks waiting while others have none.
+    """
+    laws, crowd = ([f"{name} {number}" for number in range(3)] for name in ("law", "crowd"))
+
+    assert scheduled(fail_fast=False) == ([*laws, "long", "a"], [*crowd, "longer"])
+
+
+def test_what_takes_longest_begins_last_if_the_first_failure_ends_the_run() -> None:
+    """With --fail-fast a stage with many checks begins first; worlds and long checks come last."""
+    laws, crowd = ([f"{name} {number}" for number in range(3)] for name in ("law", "crowd"))
+
+    assert scheduled(fail_fast=True) == ([*crowd, "long", "longer"], ["a", *laws])

@@ -1,4 +1,4 @@
-"""An interruption at a place without a line number is raised again, so that pytest can print it."""
+"""A KeyboardInterrupt whose traceback has no line number: raised again, so pytest can print it."""
 
 from __future__ import annotations
 

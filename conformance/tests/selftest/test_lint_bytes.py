@@ -41,9 +41,7 @@ def replaced(draw: st.DrawFn) -> bytes:
     return json.dumps(document).encode()
 
 
-@settings(
-    deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.binary(max_size=60) | spliced() | replaced(), suffix=st.sampled_from(["json", "toml"])
 )

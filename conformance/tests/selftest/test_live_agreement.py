@@ -1,4 +1,4 @@
-"""Live runs agree from run to run; changing targets and variants are not accused, breaches are."""
+"""Agreement of live runs: fair and changing targets are not accused, breaches seen twice are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every check of live endpoints kills the mutant that it is listed with."""
+"""Checks of live endpoints, each of which kills the mutant that it is listed with."""
 
 from __future__ import annotations
 

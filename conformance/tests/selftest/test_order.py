@@ -1,4 +1,4 @@
-"""Checks have the same verdicts backwards and alone; `differing` names those that have not."""
+"""Verdicts of checks backwards and alone, the same; `differing` names those that are not."""
 
 from __future__ import annotations
 

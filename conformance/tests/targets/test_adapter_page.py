@@ -1,4 +1,4 @@
-"""ADAPTER.md and its schema: example lines fit it and decode; other lines are invalid."""
+"""ADAPTER.md and its schema: example lines that fit it and decode; invalid lines."""
 
 from __future__ import annotations
 

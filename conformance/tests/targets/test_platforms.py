@@ -1,4 +1,4 @@
-"""Without POSIX modules can be imported, commands say what works, endpoints are judged."""
+"""Platforms without POSIX: every import, commands that say what works, endpoints judged."""
 
 from __future__ import annotations
 

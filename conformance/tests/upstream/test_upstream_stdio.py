@@ -1,4 +1,4 @@
-"""The shim, a stdio process that speaks for a scripted server; the official client on both."""
+"""The shim, a stdio process that speaks for a scripted server, and the official client on it."""
 
 from __future__ import annotations
 

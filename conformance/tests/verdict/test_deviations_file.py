@@ -256,7 +256,6 @@ def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
 
 @settings(
     max_examples=300,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -1,4 +1,4 @@
-"""Spans of values in JSON bytes agree with the json module; lookups, cuts, malformed documents."""
+"""Spans of values in JSON bytes, beside the json module; lookups, cuts, malformed documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _walk(node: spans.Node, value: Any) -> Iterator[tuple[spans.Node, Any]]:
         yield from _walk(member.value, value[member.key])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_JSON, _STYLE)
 def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> None:
     """Each span holds exactly the text of the value that the json module finds there."""
@@ -55,7 +55,7 @@ def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> 
     assert raw[root.start : root.end].strip() == root.raw
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.binary(max_size=40)
     | st.text('[]{}",:01-.eE tfn\\u\ud800', max_size=30).map(

@@ -1,4 +1,4 @@
-"""Calls and locks: a refused call leaves no lock behind, and a restart opens none: FR-011."""
+"""Calls of locked tools while the target comes up, and locks left by refused calls: FR-011."""
 
 from __future__ import annotations
 

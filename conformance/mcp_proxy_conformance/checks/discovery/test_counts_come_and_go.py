@@ -1,4 +1,4 @@
-"""The counts block comes with the first lock and goes with the last: FR-010, SC-005."""
+"""The counts block, there from the first lock to the last, following each: FR-010, SC-005."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Default answers are silent about locked tools; so is the flag where there are none: FR-002."""
+"""Silence of default answers on locked tools, and of the flag where there are none: FR-002."""
 
 from __future__ import annotations
 

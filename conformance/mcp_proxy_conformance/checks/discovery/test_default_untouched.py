@@ -1,4 +1,4 @@
-"""Default answers are untouched by the flag: false and absent are equal by the byte: FR-002."""
+"""Default answers with the flag false or absent: equal to the byte: FR-002."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of any world, tried on generated ones; a breach is shrunk to a case."""
+"""Laws of discovery, one check each, tried on generated worlds; a breach is shrunk to a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failed lookup of the reasons of locks, on every surface: the second edge case."""
+"""Locks whose reason cannot be looked up: status, texts, note, rejections and counts: FR-004."""
 
 from __future__ import annotations
 

@@ -324,7 +324,7 @@ def _locked_shown(bench: Bench, word: str) -> int:
 
 
 def _span(answer: Answer, name: str) -> Span:
-    """Return the member's span of bytes in the answer's JSON; an empty one without it."""
+    """Return the bytes that a top-level member's value takes in the answer; no bytes without it."""
     return member(answer.reply.document, [name]) or Span(0, 0)
 
 

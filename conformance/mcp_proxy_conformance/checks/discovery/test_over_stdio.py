@@ -1,4 +1,4 @@
-"""The same rules over stdio, where the target serves it: to the administrator, FR-001 to FR-011."""
+"""Config locks over stdio, where it is served: revealed on request, capped, noted, enforced."""
 
 from __future__ import annotations
 

@@ -204,7 +204,8 @@ def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> N
 def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
     """Refusals of tools with other locks name the flag or the discovery tool.
 
-    The locks are a pending or changed text, a quarantine, or a server that is off.
+    The locks, each alone, are a pending or changed text, a quarantine, or a server that is off. A
+    call that reaches its upstream makes the check inconclusive.
     """
     bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)

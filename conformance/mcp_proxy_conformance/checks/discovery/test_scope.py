@@ -1,4 +1,4 @@
-"""Scope: discovery tells an agent nothing of locked tools beyond its own servers: FR-007."""
+"""An agent's scope in discovery: no entry, count, remediation or note of tools beyond: FR-007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of any load, tried on generated servers; a breach is shrunk to a case."""
+"""Laws of loads, one check each, tried on generated servers; a breach is shrunk to a case."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Manifest(_Part, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A whole recording in memory."""
+    """A recording in memory: facts of the target, and every answer with its bytes."""
 
     kind: Kind
     stage: str

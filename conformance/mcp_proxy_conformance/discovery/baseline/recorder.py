@@ -27,7 +27,7 @@ LEAST = 4
 
 
 class Literals:
-    """What differs from start to start of a target (addresses, folder, tokens), by a name for each.
+    """Texts that differ from start to start of a target, such as its address, with a name for each.
 
     Replaced by these names, the bytes of two recordings can be compared.
     """
@@ -142,7 +142,8 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
 def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
     """Send the requests to an unlocked target, lock it, and send them again; return all answers.
 
-    Keys are the phase and the request.
+    Each phase sends every request three times. A key is the phase and the request's text; the
+    value is its answers in order, all literals of the target replaced by names.
 
     Raises:
         Inconclusive: A lock had no effect.

@@ -127,8 +127,8 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 def callables(look: Look, findings: Findings) -> None:
     """Law: the flag keeps the callable tools, their names and their order, and adds no other.
 
-    Compared are the answers to one request without it and with it; a search whose answers to the
-    same request differ is not judged.
+    Compared are the answers to one request without it and with it. If they differ, it is sent once
+    more without it; if those two answers differ as well, nothing is judged.
     """
     for exchange in look.every(ABSENT):
         flagged = look.same(exchange, flag=True)

@@ -206,9 +206,10 @@ def distinct(look: Look, findings: Findings) -> None:
 
 
 def pointing(look: Look, findings: Findings) -> None:
-    """Law: each of two refusals by a config or user lock names the flag or the discovery tool.
+    """Law: a refusal of a tool locked by config or user names the flag or the discovery tool.
 
-    Tools with other locks are left out, and those that are not refused.
+    Each such tool is called twice, to see both texts. Left out are tools with any other lock, and
+    those of which a call is not refused.
     """
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:

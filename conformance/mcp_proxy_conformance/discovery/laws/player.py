@@ -57,7 +57,10 @@ class PlayedWorld:
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings that break that law, by path and clauses; empty if none does."""
+        """Return the findings that break that law, by `Finding.path` and the clauses broken.
+
+        Empty if none does, and for a law that was not played.
+        """
         return self.broken[law].findings.broken() if law in self.broken else {}
 
 

@@ -31,12 +31,18 @@ LEAST = 2
 
 
 class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """xdist scheduler that gives all checks of one place to the same worker, long ones first."""
+    """xdist scheduler that gives all checks of one place to the same worker.
 
-    def __init__(self, config: pytest.Config, log: Any, collected: Callable[[], Share]) -> None:
+    Long ones begin first; if the first failure ends the run, places with many checks do.
+    """
+
+    def __init__(
+        self, config: pytest.Config, log: Any, collected: Callable[[], Share], *, fail_fast: bool
+    ) -> None:
         """Keep `collected`, which returns the places of the checks once all are collected."""
         super().__init__(config, log)
         self._collected = collected
+        self._fail_fast = fail_fast
 
     @cached_property
     def _share(self) -> Share:
@@ -48,18 +54,27 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._share.places.get(nodeid, nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Assign a place's checks to a worker: generated worlds first, a stage, then long checks.
+        """Assign the checks of the next place to a worker; nothing is left out."""
+        turn = self._many_first() if self._fail_fast else self._long_first(node)
+        first = next((name for name in turn if name in self.workqueue), None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
+
+    def _many_first(self) -> Sequence[str]:
+        """Return the places in order: those with most checks first, then worlds and long checks."""
+        late = {GENERATED.id, *self._share.long}
+        return sorted(self.workqueue, key=lambda name: (name in late, -len(self.workqueue[name])))
+
+    def _long_first(self, node: WorkerController) -> Sequence[str]:
+        """Return the places in order for a worker: generated worlds, a stage, then long checks.
 
         A worker with no place yet, or with a long check waiting, gets no long one if others remain.
         """
         assigned, long = self.assigned_work.get(node, {}), self._share.long
         waits = any(name in long and False in checks.values() for name, checks in assigned.items())
         others = [name for name in self.workqueue if name not in long]
-        turn = (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
-        first = next((name for name in turn if name in self.workqueue), None)
-        if first is not None:
-            self.workqueue.move_to_end(first, last=False)
-        super()._assign_work_unit(node)
+        return (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Assign groups until a worker has two checks waiting, none is left, or it ends."""
@@ -137,7 +152,8 @@ class Controller:
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
         """Return the scheduler that keeps the checks of a place together."""
-        return StageScheduling(config, log, self._collected)
+        fail_fast = self._run.request.selection.fail_fast
+        return StageScheduling(config, log, self._collected, fail_fast=fail_fast)
 
     def _collected(self) -> Share:
         """Return the share of the first worker that collected checks with places.

@@ -26,6 +26,9 @@ def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
             if count > 1:
                 yield document.found((noun,), f"the {noun} {name} is there twice", "rename one")
     rows, columns = ({heading.id for heading in part} for part in (grid.rows, grid.columns))
+    for number, column in enumerate(grid.columns):
+        needed = [column.needs] if column.needs else []
+        yield from _names(document, ("column", number, "needs"), "column", needed, columns)
     for number, cells in enumerate(grid.cells):
         at: Place = ("cells", number)
         yield from _names(document, (*at, "rows"), "row", cells.rows, rows)

@@ -1,4 +1,4 @@
-"""One faulty server of a load: its behaviour for each request, and the log of requests."""
+"""One faulty server of a load: its connection for loaders, scripted replies, attempts, healing."""
 
 from __future__ import annotations
 

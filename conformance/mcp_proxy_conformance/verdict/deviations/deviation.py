@@ -1,4 +1,4 @@
-"""One deviation, that is a known failure; its faults, and the names that it may have."""
+"""A deviation (a known failure), faults of its file, results that its id names, ids refused."""
 
 from __future__ import annotations
 

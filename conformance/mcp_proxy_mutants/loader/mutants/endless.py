@@ -163,6 +163,8 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
         unanswered: list[str] = []
 
         class _Noted(Ear):
+            """A session that notes a notification until its answer came."""
+
             async def notify(self, method: str) -> None:
                 """Send a notification; note it as unanswered until its answer came."""
                 unanswered.append(method)

@@ -1,4 +1,4 @@
-"""Loader mutants that take a failure for one of another kind, always or at one request only."""
+"""Loader mutants that take one failure for another: always, at tools/list or at notifications."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken

@@ -130,6 +130,8 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
             by_key = {facts.tool.key: facts for facts in everyone}
 
             class Both:
+                """The agent's index, which also searches that of all servers."""
+
                 def find(self, query: str) -> list[tuple[str, float]]:
                     """Return (key, score) of the hits in scope.
 

@@ -40,6 +40,8 @@ def _beside_another_call(gateway: Gateway) -> None:
             busy[name] -= 1
 
     class Way:
+        """An upstream of which running calls are counted."""
+
         def __init__(self, name: str) -> None:
             """Keep the name of the server whose calls this upstream makes."""
             self._name = name

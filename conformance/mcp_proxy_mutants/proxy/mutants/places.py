@@ -1,4 +1,4 @@
-"""Mutants wrong in one place of a result: structured content, `_meta`, a repeated member."""
+"""Mutants wrong in one place: structured content, `_meta`, doubled members, stdio, sessions."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Variants of strange input: odd tools are left out, texts cleaned, queries refused."""
+"""Variants that leave oddly named tools out, clean texts, or refuse odd queries."""
 
 import re
 from collections.abc import Awaitable, Callable
