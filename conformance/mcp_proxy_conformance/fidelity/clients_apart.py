@@ -88,13 +88,14 @@ def envelopes(bench: RelayBench) -> Comparison:
     """Send requests under ids of both types, and compare the envelopes of their answers."""
     comparison = Comparison()
     bench.needs_tool("echo")
-    name = bench.through.name_of("echo")
-    requests = {
-        "tools/call": {"name": name, "arguments": {}},
-        "no/such/method": {},
-        "ping": {},
-    }
-    for method, params in requests.items():
+    echo, give = map(bench.through.name_of, ("echo", "give"))
+    requests: Sequence[tuple[str, Mapping[str, Any]]] = (
+        ("tools/call", {"name": echo, "arguments": {}}),
+        ("tools/call", {"name": give, "arguments": {"case": "error-server-code"}}),
+        ("no/such/method", {}),
+        ("ping", {}),
+    )
+    for method, params in requests:
         client = _http_client(bench)  # which uses each id once
         for request_id in REQUEST_IDS:
             answer = _posted(client, _request(request_id, method, params))

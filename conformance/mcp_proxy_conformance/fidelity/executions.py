@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.side import Outcome
+from mcp_proxy_conformance.fidelity.stages import CURSORS
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Answer, Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 QUIET, EQUAL = "RLY.up.once.quiet", "RLY.up.once.equal"
@@ -87,10 +89,12 @@ def stale_session(bench: RelayBench) -> Comparison:
         "a call in a session that the upstream has ended", shown, holds=holds,
         allowed="one execution, or a failure and none", breaks=[STALE],
     )  # fmt: skip
+    if outcome.kind != "none":  # its session with the relay goes on
+        bench.through.call("count", b'{"step":3}', client=client, timeout=PATIENCE_S)
     later = bench.through.client()
     try:
         later.open()
-        bench.through.call("count", b'{"step":3}', client=later)
+        bench.through.call("count", b'{"step":4}', client=later)
     except (Unreachable, ProtocolFault):
         pass  # the next session is no better: what follows is judged all the same
     _judge_sessions(comparison, server.journal.since(mark), old)
@@ -141,21 +145,44 @@ def refused_calls(bench: RelayBench) -> Comparison:
 
 
 def unanswered_list(bench: RelayBench) -> Comparison:
-    """End the upstream, and list tools in a new session; an empty list is a breach."""
+    """Refuse lists, then end the upstream, and list tools; fewer than before are a breach.
+
+    Old sessions and new ones are asked; refused by HTTP only where that is how the upstream is
+    reached.
+    """
     comparison = Comparison()
     before = len(bench.through.listing().names)
+    if any(arrival.line for arrival in bench.through.server.journal.since()):
+        bench.through.server.refusing = Refusing(status=500)
+        _judge_list(comparison, bench, "tools of an upstream that refuses", before)
+        bench.through.server.refusing = None
     bench.relay.stop_upstream()
-    try:
-        after = len(bench.through.list_anew(bench.through.client()).names)
-    except (Unreachable, ProtocolFault) as fault:
-        comparison.truth("a list of an upstream that has ended", str(fault), holds=True,
-                         allowed="an error, or the tools of before", breaks=[LIST])  # fmt: skip
-        return comparison
-    comparison.truth(
-        "tools of an upstream that has ended", after, holds=after >= before,
-        allowed="an error, or the tools of before", breaks=[LIST],
-    )  # fmt: skip
+    _judge_list(comparison, bench, "tools of an upstream that has ended", before)
+    another = bench.through.client()
+    _judge_list(comparison, bench, "tools in a new session of it", before, another)
     return comparison
+
+
+def unanswered_page(bench: RelayBench) -> Comparison:
+    """Have a later page of the upstream fail, and list tools; fewer than all are a breach."""
+    comparison = Comparison()
+    bench.through.server.broken_cursors = CURSORS[1:2]
+    _judge_list(comparison, bench, "tools while a page fails", len(bench.direct.listing().names))
+    return comparison
+
+
+def _judge_list(
+    comparison: Comparison, bench: RelayBench, place: str, before: int,
+    client: Conversation | None = None,
+) -> None:  # fmt: skip
+    """List tools, and record whether that fails, or still gives as many as before."""
+    allowed = "an error, or all tools"
+    try:
+        after = len(bench.through.list_anew(client).names)
+    except (Unreachable, ProtocolFault) as fault:
+        comparison.truth(place, str(fault), holds=True, allowed=allowed, breaks=[LIST])
+        return
+    comparison.truth(place, after, holds=after >= before, allowed=allowed, breaks=[LIST])
 
 
 def _expect_no_success(comparison: Comparison, place: str, outcome: Outcome, clause: str) -> None:

@@ -55,7 +55,11 @@ def _stages() -> Mapping[str, Relayed]:
         PAGED.id: Relayed(pages=_four_pages(seven)),
         DESCRIBED.id: Relayed(
             pages=paged(_described()),
-            answers={"members": Answer(result=b'{"content":[],"structuredContent":{"total":3}}')},
+            answers={
+                "members": Answer(
+                    result=b'{"content":[],"structuredContent":{"total":3,"rate":0.5}}'
+                )
+            },
         ),
     }
 
@@ -145,10 +149,11 @@ INSTANCES: Mapping[str, Sequence[Mapping[str, Any]]] = {
 """Arguments that these schemas accept, and such that they refuse."""
 MEMBERS: Mapping[str, Any] = {
     "title": "A title: “Größe”",
-    "description": "Line one.\n\n\tLine two with “quotes”, <tags> & {braces}.",
+    "description": "Line one.\n\n\tLine two with “quotes”, <tags> & {braces}.\n"
+    + 200 * "And a line more. ",
     "outputSchema": {
         "type": "object",
-        "properties": {"total": {"type": "integer", "minimum": 0}},
+        "properties": {"total": {"type": "integer", "minimum": 0}, "rate": {"type": "number"}},
         "required": ["total"],
     },
     "annotations": {

@@ -48,7 +48,6 @@ class StartedRelay:
             behind = self.hub.add(RelayedServer("upstream", given))
             self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
             self._env = environment({VARIABLE: IN_ENVIRONMENT})
-            self.through = Side(behind, self._to_relay, target.facts.prefix)
             try:
                 self._start(behind, folder)
             except TargetNotStarted:
@@ -90,6 +89,7 @@ class StartedRelay:
             upstream_url=f"{behind.url}?api_key={quote(UPSTREAM_KEY, safe='')}",
             upstream_token=UPSTREAM_TOKEN,
         )
+        self.through = Side(behind, self._to_relay, self.target.facts.prefix)
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
         if self._process is not None:

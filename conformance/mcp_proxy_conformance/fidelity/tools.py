@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mcp_proxy_conformance.discovery.input_schema import Applied, applied
@@ -13,7 +14,7 @@ from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.fidelity.stages import INSTANCES, MEMBERS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive
-from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 LISTED, ONCE = "RLY.tools.complete.listed", "RLY.tools.complete.once"
@@ -26,13 +27,9 @@ ANNOTATIONS = "RLY.tools.members.annotations"
 OUTPUT, KEPT = "RLY.tools.members.output-schema", "RLY.tools.members.kept"
 CONFORMS = "RLY.down.structured.conforms"
 TOTALS: Sequence[Mapping[str, Any]] = (
-    {"total": 0},
-    {"total": -1},
-    {"total": 1.5},
-    {},
-    {"total": 2, "more": 1},
-    {"total": "2"},
-)
+    {"total": 0}, {"total": -1}, {"total": 1.5}, {}, {"total": 2, "more": 1}, {"total": "2"},
+    {"total": 1, "rate": 0.5}, {"total": 1, "rate": "0.5"},
+)  # fmt: skip
 """Results that the output schema of the stage `described` accepts or refuses."""
 
 
@@ -91,7 +88,8 @@ def cursors_upstream(bench: RelayBench) -> Comparison:
     Raises Inconclusive if it gets none.
     """
     comparison = Comparison()
-    bench.through.list_anew()
+    with suppress(Unreachable, ProtocolFault):  # a changed cursor is refused
+        bench.through.list_anew()
     given = {page.following for page in bench.through.server.given.pages.values()} - {None}
     lists = bench.through.server.journal.since(0, "tools/list")
     asked = [arrival.params()["cursor"] for arrival in lists if "cursor" in arrival.params()]
@@ -134,13 +132,8 @@ def listed_members(bench: RelayBench) -> Comparison:
         comparison, "members: description", exact_json.at(own, ("description",)),
         exact_json.at(tool, ("description",)), (DESCRIPTION,),
     )  # fmt: skip
-    hints = exact_json.at(tool, ("annotations",))
-    theirs = exact_json.at(own, ("annotations",)).last()
-    given = hints.last() if isinstance(hints, Pairs) else {}
-    for name, value in given.items():
-        if value is not None:
-            place = f"members: annotations.{name}"
-            record(comparison, place, theirs.get(name, ABSENT), value, (ANNOTATIONS,))
+    for name in bench.direct.listing().names:
+        _compare_annotations(comparison, bench, name)
     schema = exact_json.at(tool, ("outputSchema",))
     if schema not in (ABSENT, None):
         own_schema = exact_json.python(exact_json.at(own, ("outputSchema",)))
@@ -148,6 +141,16 @@ def listed_members(bench: RelayBench) -> Comparison:
         forms = [dict(total) for total in TOTALS]
         _compare_schemas(comparison, "outputSchema of members", (own_schema, listed), forms, OUTPUT)
     return comparison
+
+
+def _compare_annotations(comparison: Comparison, bench: RelayBench, name: str) -> None:
+    """Compare the annotations that the relay lists for a tool, which may be fewer."""
+    hints = exact_json.at(bench.through.tool(name), ("annotations",))
+    theirs = exact_json.at(bench.direct.tool(name), ("annotations",))
+    for hint, value in hints if isinstance(hints, Pairs) else ():
+        if value is not None:
+            allowed = exact_json.at(theirs, (hint,))
+            record(comparison, f"{name}: annotations.{hint}", allowed, value, (ANNOTATIONS,))
 
 
 def kept_members(bench: RelayBench) -> Comparison:

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp_proxy_conformance.upstream.http import HttpRequest
     from mcp_proxy_conformance.verdict.cited import Direction, Headers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SESSION_ID = "Mcp-Session-Id"
 JSON = ("Content-Type", "application/json")
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 Act = Literal["answer", "drop", "hang"]
 """What happens once a call is executed: it is answered, its connection is cut, or neither."""
 
@@ -123,6 +123,7 @@ class RelayedServer:
         journal: Every message that arrived.
         answers: The answers by case or tool; a caller may add to them.
         refusing: The HTTP response that every request gets instead, if any.
+        broken_cursors: Cursors whose page is answered by an internal error.
     """
 
     def __init__(self, name: str, given: Relayed) -> None:
@@ -132,6 +133,7 @@ class RelayedServer:
         self.journal = Journal()
         self.answers = dict(given.answers)
         self.refusing: Refusing | None = None
+        self.broken_cursors: Collection[str] = ()
         self._sessions: set[str] = set()
         self._connections = 0
         self._transcript: Transcript | None = None
@@ -302,6 +304,8 @@ class RelayedServer:
 
     def _listed(self, cursor: Any) -> bytes:
         """Return the result with the page of that cursor; _Refusal if there is none."""
+        if cursor in self.broken_cursors:
+            raise _Refusal(INTERNAL_ERROR, "This page cannot be read")
         page = self.given.pages.get(cursor) if isinstance(cursor, str | None) else None
         if page is None:
             raise _Refusal(revisions.INVALID_PARAMS, "Unknown cursor")

@@ -6,7 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import executions
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.stages import RELAYED
+from mcp_proxy_conformance.fidelity.stages import PAGED, RELAYED
 from mcp_proxy_conformance.upstream.relayed import Answer
 
 
@@ -65,3 +65,10 @@ def test_a_call_that_the_upstream_refuses_is_no_success(bench: RelayBench) -> No
 def test_the_list_of_an_upstream_that_has_ended_is_not_empty(bench: RelayBench) -> None:
     """Once the upstream has ended, a list is an error, or still has all tools."""
     executions.unanswered_list(bench).conclude()
+
+
+@requirement("RLY.down.no-empty-success.list")
+@on(PAGED, fresh=True)
+def test_a_list_whose_page_fails_is_not_shorter(bench: RelayBench) -> None:
+    """While a later page of the upstream fails, a list is an error, or has all tools."""
+    executions.unanswered_page(bench).conclude()

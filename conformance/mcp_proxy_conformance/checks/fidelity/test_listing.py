@@ -16,6 +16,13 @@ def test_every_tool_of_the_upstream_is_listed_once(bench: RelayBench) -> None:
     tools.listed_tools(bench).conclude()
 
 
+@requirement("RLY.tools.complete.listed", "RLY.tools.complete.once")
+@on(DESCRIBED)
+def test_tools_of_any_name_and_schema_are_listed(bench: RelayBench) -> None:
+    """Tools with long names, dots and capitals, and with schemas of many forms, are listed."""
+    tools.listed_tools(bench).conclude()
+
+
 @requirement("RLY.tools.complete.callable")
 @on(RELAYED)
 def test_every_listed_tool_can_be_called(bench: RelayBench) -> None:
