@@ -1,4 +1,4 @@
-"""Contents of answers: members that hold schemas, remedies or advice; a second map; masked texts."""
+"""Contents of answers: members of schemas, remedies and advice; repeated maps; masked texts."""
 
 from __future__ import annotations
 
