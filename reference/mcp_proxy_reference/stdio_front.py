@@ -27,10 +27,17 @@ async def serve(own: Protocol) -> None:
 
 async def _line(lines: asyncio.StreamReader) -> bytes:
     """Return the next line, b"" at the end; one over 8 MB becomes an invalid one."""
-    try:
-        return await lines.readline()
-    except ValueError:  # longer than the limit; what follows of it is answered as malformed
-        return b"?\n"
+    is_long = False
+    while True:
+        try:
+            line = await lines.readuntil()
+        except asyncio.IncompleteReadError as end:
+            line = end.partial
+        except asyncio.LimitOverrunError as over:
+            is_long = True
+            await lines.readexactly(over.consumed)
+            continue
+        return b"?\n" if is_long else line
 
 
 async def _answer(own: Protocol, line: bytes) -> None:

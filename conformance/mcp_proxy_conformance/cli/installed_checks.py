@@ -71,7 +71,10 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         processes = processes_of(options, described.kind)
         expect_part(options, described.kind)
     except BadTarget as error:
-        click.echo(Redactor(credentials()).text(first_line(str(error))), err=True)
+        words = [
+            word.strip("'\"`,;:") for word in str(error).split()
+        ]  # of a command, if it has one
+        click.echo(Redactor(credentials(words=words)).text(first_line(str(error))), err=True)
         return DECLARATION
     redactor = Redactor(credentials(words=described.command))
     request = RunRequest(

@@ -1,4 +1,4 @@
-"""Contents of answers and entries: schemas, remedies, advice, second maps; texts, names masked."""
+"""Contents of answers: members of schemas, remedies and advice; repeated maps; masked texts."""
 
 from __future__ import annotations
 

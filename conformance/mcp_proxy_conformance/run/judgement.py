@@ -267,8 +267,9 @@ def with_breaches_of_schemas(
 ) -> Ending:
     """Return the ending with breaches of schemas in the check's answers as findings: a failure.
 
-    An error, and an ending without such breaches, is returned as it is. A clause gets no second
-    finding if the check finds it broken, or if other checks have `reported` it and it is not cited.
+    An error is returned as it is, and so is an ending to which nothing is added: a clause gets no
+    second finding if the check finds it broken, or if other checks have `reported` it and it is not
+    cited.
     """
     if not ending.of_schemas or ending.verdict == "error":
         return ending

@@ -30,7 +30,7 @@ class Turn:
     check: Check | None = None
 
     def request(self) -> RunRequest:
-        """Return the request to run the unchanged reference in that way."""
+        """Return the request to run all checks, or the one, on the unchanged reference."""
         if self.check is None:
             return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S,
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run `run endpoint` on the URL with a credential in this process.
+    """Run `run endpoint` on the URL, in this process, with CANARY as its bearer token.
 
     The rate is 10,000 requests a second, unless the options say otherwise.
     """

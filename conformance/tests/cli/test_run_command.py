@@ -129,12 +129,17 @@ def test_a_credential_of_the_environment_is_told_nowhere(
     assert token not in done.output
 
 
+@pytest.mark.parametrize("known", [True, False])
 def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command of the environment that cannot be split exits with 2, quoted without its token."""
+    """A command of the environment that cannot be split exits with 2, quoted without its token.
+
+    So it is whether or not another variable, with the name of a secret, holds that token.
+    """
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
-    monkeypatch.setenv("MY_PROXY_TOKEN", token)
+    if known:
+        monkeypatch.setenv("MY_PROXY_TOKEN", token)
     monkeypatch.setenv("MCP_PROXY_CONFORMANCE_COMMAND", f"adapter --token '{token}")
 
     done = CliRunner().invoke(main, ["run", "command", "--out", str(tmp_path / "out")])

@@ -1,4 +1,4 @@
-"""Opting in by the flag: accepted, declared, described, and off by default: FR-001, FR-014."""
+"""Opting in: the flag accepted, off by default, in the tool's schema and text: FR-001, FR-014."""
 
 from __future__ import annotations
 

@@ -61,13 +61,16 @@ class LiveBench:
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag, with their calls; inconclusive below three."""
+        """Return each discovery call with the flag true, and its answer, in pairs.
+
+        Answers that cannot be read, and errors, are left out; inconclusive below three.
+        """
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the readable answers with the flag absent or false, with their calls.
+        """Return each discovery call with the flag absent or false, and its answer, in pairs.
 
-        Inconclusive below three.
+        Answers that cannot be read, and errors, are left out; inconclusive below three.
         """
         return self._read(flagged=False)
 

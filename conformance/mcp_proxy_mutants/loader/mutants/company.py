@@ -136,7 +136,10 @@ def _origin(connection: Connection) -> str:
 
 
 def _host(connection: Connection) -> str:
-    """Return the server's URL up to its last colon, without port and path; over stdio of its id."""
+    """Return the server's URL up to its last colon, without port and path.
+
+    Over stdio it is what stands before the last colon of the id: "" for all ids without one.
+    """
     return (connection.url or connection.server_id).rpartition(":")[0]
 
 

@@ -142,7 +142,8 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
 def _or(when: Callable[[Facts, str], bool]) -> May:
     """Return a `may_call` decision that lets a call of a locked tool pass if `when` is true.
 
-    Its server must be on; discovery and listing still see the lock.
+    `when` gets the tool's facts and the surface that is called; the tool's server must be on.
+    Discovery and listing still see the lock.
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
