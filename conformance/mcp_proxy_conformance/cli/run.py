@@ -73,12 +73,20 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
         "run relay",
         "run relay -- my-relay --port {port} {upstream_url}",
         "run relay -- mcp-proxy --port {port} -- {upstream}",
+        "run relay --known fastmcp",
     )
+)
+@click.option(
+    "--known",
+    metavar="NAME",
+    help="A published relay, installed from a package index: fastmcp, mcp-remote, …",
 )
 @run_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def relay(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) -> None:
+def relay(
+    outer: dict[str, Any], /, known: str | None, command: tuple[str, ...], **options: Any
+) -> None:
     """Judge a relay of one MCP server; without a command, the bundled one.
 
     In the command, {port} is the port to serve at (its endpoint is then /mcp), {upstream_url} the
@@ -86,7 +94,10 @@ def relay(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) ->
     changes on purpose is declared in the table [relay] of a target file.
     """
     options["command"] = command or None
-    sys.exit(judge("relay", merged(outer, options)))
+    values = merged(outer, options)
+    if known is not None:
+        values |= _published(known, values)
+    sys.exit(judge("relay", values))
 
 
 @run.command(
@@ -160,6 +171,30 @@ def _installed(name: str) -> list[str]:
         chosen = builtins.builtin(name)
         return list(builtins.command(chosen))
     except builtins.UnknownBuiltin as error:
+        click.echo(str(error), err=True)
+        sys.exit(DECLARATION)
+    except AdapterError as error:
+        click.echo(str(error), err=True)
+        sys.exit(BROKEN)
+
+
+def _published(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the target file and command of a published relay, installing it if it is missing.
+
+    Exit with 2 if it is unknown or described twice, with 3 if it cannot be installed.
+    """
+    # Only these relays need their table and the installer.
+    from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import BadTarget  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.published_relays import published_relay  # noqa: PLC0415
+
+    if options.get("command") or options["target_file"]:
+        click.echo("--known has a command and a target file; name no others", err=True)
+        sys.exit(DECLARATION)
+    try:
+        chosen = published_relay(name)
+        return {"target_file": chosen.file, "command": list(chosen.command())}
+    except BadTarget as error:
         click.echo(str(error), err=True)
         sys.exit(DECLARATION)
     except AdapterError as error:

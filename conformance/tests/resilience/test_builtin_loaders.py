@@ -16,15 +16,15 @@ import pytest
 
 from mcp_proxy_conformance.resilience.builtin import (
     Builtin,
-    NotInstalled,
     UnknownBuiltin,
     builtin,
     builtins,
     command,
-    environments,
-    version,
 )
+from mcp_proxy_conformance.resilience.builtin.loaders import SCRIPTS
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
+from mcp_proxy_conformance.targets import environments
+from mcp_proxy_conformance.targets.environments import Environment, NotInstalled, version
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -51,7 +51,7 @@ def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> li
     """
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
-    words = [sys.executable, "-I", str(environments.SCRIPTS / "wrapper.py"), str(place), way]
+    words = [sys.executable, "-I", str(SCRIPTS / "wrapper.py"), str(place), way]
     text = b"\n".join(lines)
     done = subprocess.run(words, input=text, capture_output=True, check=True, timeout=60)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -145,7 +145,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
     Each of the six scripts defines its function.
     """
     names = [entry.name for entry in builtins()]
-    scripts = [(environments.SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
+    scripts = [(SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
     defined = [f"async def {entry.function}(" for entry in builtins()]
 
     assert names == sorted(set(names))
@@ -209,9 +209,9 @@ def test_two_at_once_make_one_environment(
     """
     both, began = threading.Barrier(2), []
 
-    def make(folder: Path, requirement: str) -> None:
+    def make(folder: Path, environment: Environment) -> None:
         """Record the requirement, make a folder with a file, and wait for the other thread."""
-        began.append(requirement)
+        began.append(environment.requirement)
         folder.mkdir()
         (folder / "content").touch()
         both.wait(20)
@@ -293,7 +293,7 @@ def test_a_builtin_loads_over_http_and_stdio(
         "healthy": WELL,
         "healthy_child": WELL,
     }
-    assert version(builtin(name))[0].isdigit()
+    assert version(builtin(name).environment)[0].isdigit()
 
 
 @installs

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from mcp_proxy_conformance.targets.environments import Environment, install
+
+SCRIPTS = Path(__file__).parent
 _LANGCHAIN = "langchain-mcp-adapters>=0.3.2,<0.4"
 _PYDANTIC_AI = "pydantic-ai-slim[mcp]>=2.60,<3"
 
@@ -22,6 +26,11 @@ class Builtin:
     script: str
     function: Literal["every", "one"]
     about: str
+
+    @property
+    def environment(self) -> Environment:
+        """The environment of its library."""
+        return Environment(kind="loaders", package=self.package, requirement=self.requirement)
 
 
 _ALL = (
@@ -96,3 +105,17 @@ def builtin(name: str) -> Builtin:
             return loader
     names = ", ".join(loader.name for loader in _ALL)
     raise UnknownBuiltin(f"no builtin loader is named {name!r}; choose one of {names}")
+
+
+def command(builtin: Builtin) -> tuple[str, ...]:
+    """Return the command that starts the builtin as a loader program.
+
+    A missing environment is made, which may take minutes.
+
+    Raises:
+        NotInstalled: The environment could not be made.
+    """
+    install(builtin.environment)
+    script, wrapper = SCRIPTS / builtin.script, SCRIPTS / "wrapper.py"
+    python = str(builtin.environment.python)
+    return (python, "-I", str(wrapper), str(script), builtin.function)
