@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
 from mcp_proxy_mutants.relay.json_text import read, write
 from mcp_proxy_mutants.relay.mutant import ChangedRelay, RelayMutant, RelayVariant
 from mcp_proxy_mutants.relay.mutants import relay_mutants
@@ -95,6 +98,41 @@ def test_a_filter_writes_what_it_read() -> None:
     text = rb'{"a":[1.0,-0,1e400,9007199254740993,"\ud800\u00e9"],"":{"b":null}}'
 
     assert write(read(text)) == text
+
+
+def test_a_filter_changes_the_events_of_a_stream() -> None:
+    """Notifications are changed or left out, one by one, and the answer stays as it is."""
+    told = b'{"method":"notifications/message","params":{"data":1.0}}'
+    left_out = b'{"method":"notifications/tools/list_changed"}'
+    answer = b'{"id":1, "result":{}}'
+
+    async def forward(_: Sent) -> Got:
+        """Answer with a stream of three messages."""
+        return Got(status=200, headers={}, events=_each(told, left_out, answer))
+
+    async def passed() -> list[bytes]:
+        """Return the messages that come out of the filter."""
+        around = by_message(down=_renamed)
+        asked = Sent(method="POST", headers={}, session=None, body=b"{}")
+        events = (await around(asked, forward)).events
+        assert events is not None
+        return [event async for event in events]
+
+    assert asyncio.run(passed()) == [told.replace(b"message", b"renamed"), answer]
+
+
+async def _each(*events: bytes) -> AsyncIterator[bytes]:
+    """Yield events."""
+    for event in events:
+        yield event
+
+
+def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
+    """Return a log message under another name, and None for a change of tools."""
+    method = message.get("method", "")
+    if method == "notifications/tools/list_changed":
+        return None
+    return message | {"method": method.replace("message", "renamed")} if method else message
 
 
 @pytest.mark.proof
