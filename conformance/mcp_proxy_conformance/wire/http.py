@@ -15,7 +15,7 @@ from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.response import Closed, Event, EventReader, NotHttp, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
@@ -248,7 +248,7 @@ class Http:
         """Read the body, record it in the transcript, and return head and body as one response.
 
         What arrived of one that fails is recorded as cut off. The connection is closed unless the
-        response was read whole and allows to keep it.
+        response was read whole, and both request and response allow to keep it.
         """
         headers = response.headers
         media = (response.header("content-type") or "").partition(";")[0].strip().lower()
@@ -267,7 +267,7 @@ class Http:
                 note=f"{method} {self._target} {response.status} {media} {note}".rstrip(),
                 headers=headers,
             )
-            if not whole or not response.keeps:
+            if not whole or not response.keeps or _last(sent.headers):
                 self.close()
         return HttpResponse(
             status=response.status,
@@ -314,6 +314,11 @@ def _fill(
                 deadline.shorten(GRACE)
     body.seconds = body.seconds or deadline.spent()
     return True
+
+
+def _last(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether a request's headers say that it is the last one on its connection."""
+    return any(name.lower() == "connection" and value == "close" for name, value in headers)
 
 
 def _reason(error: OSError) -> str:

@@ -297,6 +297,17 @@ def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
     assert server.methods.count("tools/call") == 3
 
 
+def test_a_client_that_announces_the_end_of_its_connection_ends_it(serve: Serve) -> None:
+    """With `Connection: close`, each request has a connection, though the server would keep it."""
+    server = serve(lambda m: [http(result(m))])
+    closing = {"Connection": "close"}
+    with Client(server.url, transcript=Transcript(), headers=closing) as client:
+        for _ in range(2):
+            client.request("tools/call")
+
+        assert server.connections == len(server.methods)
+
+
 def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
     """A kept connection that closes without an answer is retried once.
 
