@@ -67,7 +67,10 @@ def _cursor(change: Callable[[str], str]) -> Up:
 
 
 async def _all_pages(sent: Sent, forward: Forward, goes_on: Callable[[Json], bool]) -> Got:
-    """Return the first page with the tools of those that follow it, as long as one goes on."""
+    """Return the first page with the tools of those that follow it, as long as one goes on.
+
+    A page that fails takes the place of all.
+    """
     got = await forward(sent)
     result = got.message.get("result")
     if not isinstance(result, dict):
@@ -76,7 +79,10 @@ async def _all_pages(sent: Sent, forward: Forward, goes_on: Callable[[Json], boo
     while goes_on(page):
         message = sent.message
         params = (message.get("params") or {}) | {"cursor": page["nextCursor"]}
-        page = (await forward(sent.saying(message | {"params": params}))).message.get("result", {})
+        following = await forward(sent.saying(message | {"params": params}))
+        if not isinstance(following.message.get("result"), dict):
+            return following
+        page = following.message["result"]
         tools += page.get("tools", [])
     joined = without(result, "nextCursor") | {"tools": tools}
     return got.saying(got.message | {"result": joined})
