@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.fidelity.offers import FEATURES, TELLING, featured
 from mcp_proxy_conformance.upstream.relayed import Answer, Page, Relayed, paged
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -52,6 +53,7 @@ def _stages() -> Mapping[str, Relayed]:
     return {
         RELAYED.id: relayed,
         GENERATED.id: relayed,
+        FEATURES.id: featured([tool("echo"), tool(TELLING)]),
         PAGED.id: Relayed(pages=_four_pages(seven)),
         DESCRIBED.id: Relayed(
             pages=paged(_described()),

@@ -7,6 +7,7 @@ import contextlib
 import json
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_proxy_conformance.upstream.http import (
@@ -17,6 +18,7 @@ from mcp_proxy_conformance.upstream.http import (
 )
 from mcp_proxy_conformance.upstream.journal import Arrival, Journal
 from mcp_proxy_conformance.upstream.script import shim
+from mcp_proxy_conformance.upstream.talk import EventStream, Talk
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from mcp_proxy_conformance.upstream.http import HttpRequest
+    from mcp_proxy_conformance.upstream.talk import Send
     from mcp_proxy_conformance.verdict.cited import Direction, Headers
     from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -37,12 +40,21 @@ Act = Literal["answer", "drop", "hang"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to a call, as JSON text: a `result` or an `error` object, after `delay_s`."""
+    """The answer to a request, as JSON text: a `result` or an `error` object, after `delay_s`.
+
+    `before` are messages of the server's own on the way to it, as `Talk.say` sends them.
+    """
 
     result: bytes = b""
     error: bytes = b""
     act: Act = "answer"
     delay_s: float = 0.0
+    before: tuple[bytes, ...] = ()
+
+    @property
+    def member(self) -> bytes:
+        """The member of the message that it is."""
+        return b'"error":' + self.error if self.error else b'"result":' + self.result
 
 
 OK = Answer(result=b'{"content":[{"type":"text","text":"ok"}]}')
@@ -62,11 +74,15 @@ class Relayed:
 
     `pages` are the pages of its tools by cursor, None for the first. A call is answered by the
     value of its argument `case` in `answers`, else by its tool's name there, else with `OK`.
-    `capabilities` and `instructions` are those of its handshake.
+    `others` answers other requests, by method and what `subject` says they are about, else by the
+    method alone. `capabilities` and `instructions` are those of its handshake; one that `listens`
+    has streams at GET.
     """
 
     pages: Mapping[str | None, Page]
     answers: Mapping[str, Answer] = field(default_factory=dict)
+    others: Mapping[str, Answer] = field(default_factory=dict)
+    listens: bool = False
     capabilities: bytes = b'{"tools":{}}'
     instructions: str = ""
 
@@ -124,6 +140,7 @@ class RelayedServer:
         answers: The answers by case or tool; a caller may add to them.
         refusing: The HTTP response that every request gets instead, if any.
         broken_cursors: Cursors whose page is answered by an internal error.
+        talk: What it says of its own accord.
     """
 
     def __init__(self, name: str, given: Relayed) -> None:
@@ -131,6 +148,7 @@ class RelayedServer:
         self.name = name
         self.given = given
         self.journal = Journal()
+        self.talk = Talk()
         self.answers = dict(given.answers)
         self.refusing: Refusing | None = None
         self.broken_cursors: Collection[str] = ()
@@ -172,15 +190,26 @@ class RelayedServer:
             keeps = True
             while keeps:
                 request = await read_request(reader)
-                status, body, headers = await self._respond(request)
                 line = f"{request.method} {request.path}"
+                events = EventStream(writer, partial(self._record, "sent", note=f"{line} event"))
+                status, body, headers = await self._respond(request, events, reader)
+                if events.begun:
+                    await events.send(body)
+                    await events.end()
+                    continue
                 self._record("sent", body, f"{line} {status}", headers)
                 writer.write(render_response(status, body, headers))
                 await writer.drain()
                 keeps = request.keeps
 
-    async def _respond(self, request: HttpRequest) -> tuple[int, bytes, Headers]:
-        """Return (status, body, headers) of the answer to one HTTP request, which is journaled."""
+    async def _respond(
+        self, request: HttpRequest, events: EventStream, reader: asyncio.StreamReader
+    ) -> tuple[int, bytes, Headers]:
+        """Return (status, body, headers) of the answer to one HTTP request, which is journaled.
+
+        If `events` has begun meanwhile, the body is its last event. A stream at GET ends with its
+        connection.
+        """
         line = f"{request.method} {request.path}"
         session = request.header(SESSION_ID.lower()) or ""
         message = _decoded(request.body)
@@ -198,13 +227,23 @@ class RelayedServer:
         if request.method == "DELETE":
             self._sessions.discard(session)
             return 200, b"", ()
-        body = await self._answered(message)
+        if request.method == "GET":
+            await events.begin()
+            self.talk.listen(session, events.send)
+            try:
+                await reader.read(1)
+            finally:
+                self.talk.unlisten(session, events.send)
+            raise _Dropped
+        self.talk.take(session, message)
+        body = await self._answered(message, session, events.send)
         if not body:
             return 202, b"", ()
         headers: Headers = (JSON,)
         if method == "initialize":
             session = secrets.token_hex(16)
             self._sessions.add(session)
+            self._declare(session, message)
             headers = (*headers, (SESSION_ID, session))
         return (400 if message is None else 200), body, headers
 
@@ -216,8 +255,9 @@ class RelayedServer:
             return order.status, order.body, (("Content-Type", order.media_type),)
         if request.path.partition("?")[0] != PATH:
             return 404, b"", ()
-        if request.method not in ("POST", "DELETE"):
-            return 405, b"", (("Allow", "POST, DELETE"),)
+        allowed = ("POST", "DELETE", "GET") if self.given.listens else ("POST", "DELETE")
+        if request.method not in allowed:
+            return 405, b"", (("Allow", ", ".join(allowed)),)
         if _method(message) == "initialize" or session in self._sessions:
             return None
         text = "Session not found" if session else "No valid session ID"
@@ -230,6 +270,14 @@ class RelayedServer:
         """Answer the lines of one stdio session until it ends, several at a time."""
         self._connections += 1
         session, tasks = f"stdio-{self._connections}", set[asyncio.Task[None]]()
+
+        async def send(raw: bytes) -> None:
+            """Write a line."""
+            self._record("sent", raw, "stdio")
+            writer.write(raw + b"\n")
+            await writer.drain()
+
+        self.talk.listen(session, send)
         try:
             while line := await reader.readline():
                 if not line.strip():
@@ -238,26 +286,35 @@ class RelayedServer:
                 method = _method(message)
                 self._record("received", line, f"stdio {method}".rstrip())
                 self.journal.add(Arrival(session=session, method=method, raw=line))
-                task = asyncio.create_task(self._answer_line(message, writer))
+                self._declare(session, message)
+                self.talk.take(session, message)
+                task = asyncio.create_task(self._answer_line(message, session, writer, send))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
         finally:
+            self.talk.unlisten(session, send)
             for task in tasks:
                 task.cancel()
 
-    async def _answer_line(self, message: Any, writer: asyncio.StreamWriter) -> None:
+    async def _answer_line(
+        self, message: Any, session: str, writer: asyncio.StreamWriter, send: Send
+    ) -> None:
         """Write the answer to one message of a stdio session, if one is due."""
         try:
-            body = await self._answered(message)
+            body = await self._answered(message, session, send)
         except _Dropped:
             writer.transport.abort()
             return
         if body:
-            self._record("sent", body, "stdio")
-            writer.write(body + b"\n")
-            await writer.drain()
+            await send(body)
 
-    async def _answered(self, message: Any) -> bytes:
+    def _declare(self, session: str, message: Any) -> None:
+        """Note what the client of a session declares, if the message is a handshake."""
+        if _method(message) == "initialize" and isinstance(params := message.get("params"), dict):
+            declared = params.get("capabilities")
+            self.talk.declared[session] = declared if isinstance(declared, dict) else {}
+
+    async def _answered(self, message: Any, session: str, send: Send) -> bytes:
         """Return the answer to a message, empty if none is due; _Dropped if it gets none at all."""
         if not isinstance(message, dict):
             code = PARSE_ERROR if message is None else INVALID_REQUEST
@@ -267,12 +324,12 @@ class RelayedServer:
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         try:
-            member = await self._member(message["method"], params)
+            member = await self._member(message["method"], params, session, send)
         except _Refusal as refusal:
             return _refused(message, refusal)
         return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
 
-    async def _member(self, method: str, params: dict[str, Any]) -> bytes:
+    async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
         """Return the member `result` or `error` of the answer to a request, as JSON text.
 
         _Refusal for an unknown method, cursor or tool.
@@ -285,7 +342,27 @@ class RelayedServer:
             case "tools/list":
                 return b'"result":' + self._listed(params.get("cursor"))
             case "tools/call":
-                return await self._called(params)
+                answer = self._called(params)
+            case _:
+                answer = self._other(method, params)
+        if method == "logging/setLevel" and isinstance(level := params.get("level"), str):
+            self.talk.levels[session] = level
+        meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        await asyncio.sleep(answer.delay_s)
+        await self.talk.say(answer.before, session, token, send)
+        if answer.act == "drop":
+            raise _Dropped
+        if answer.act == "hang":
+            await asyncio.Event().wait()
+        return answer.member
+
+    def _other(self, method: str, params: dict[str, Any]) -> Answer:
+        """Return the answer to a request that is not about tools; _Refusal if there is none."""
+        others = self.given.others
+        for key in (f"{method} {subject(params)}", method):
+            if key in others:
+                return others[key]
         raise _Refusal(revisions.METHOD_NOT_FOUND, "Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
@@ -312,20 +389,14 @@ class RelayedServer:
         following = b"" if page.following is None else b',"nextCursor":' + dumps(page.following)
         return b'{"tools":[' + b",".join(page.entries) + b"]" + following + b"}"
 
-    async def _called(self, params: dict[str, Any]) -> bytes:
-        """Return the result or error of a call, once it is due; _Refusal for an unknown tool."""
+    def _called(self, params: dict[str, Any]) -> Answer:
+        """Return the answer to a call; _Refusal for an unknown tool."""
         name, arguments = params.get("name"), params.get("arguments")
         if name not in self.given.names:
             raise _Refusal(revisions.INVALID_PARAMS, f"Unknown tool: {name}")
         case = arguments.get("case") if isinstance(arguments, dict) else None
         keys = [key for key in (case, name) if isinstance(key, str) and key in self.answers]
-        answer = self.answers[keys[0]] if keys else OK
-        await asyncio.sleep(answer.delay_s)
-        if answer.act == "drop":
-            raise _Dropped
-        if answer.act == "hang":
-            await asyncio.Event().wait()
-        return b'"error":' + answer.error if answer.error else b'"result":' + answer.result
+        return self.answers[keys[0]] if keys else OK
 
     def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers = ()) -> None:
         """Record a message on the upstream edge of the transcript, if there is one yet."""
@@ -334,6 +405,14 @@ class RelayedServer:
                 edge="upstream", direction=direction, peer=self.name, raw=raw, note=note,
                 headers=headers,
             )  # fmt: skip
+
+
+def subject(params: Mapping[str, Any]) -> str:
+    """Return what a request is about: its URI, name or cursor, or what it completes; else empty."""
+    ref, argument = params.get("ref"), params.get("argument")
+    if isinstance(ref, dict) and isinstance(argument, dict):
+        return f"{subject(ref)} {argument.get('name')}={argument.get('value')}"
+    return str(params.get("uri") or params.get("name") or params.get("cursor") or "")
 
 
 def _decoded(raw: bytes) -> Any:

@@ -61,4 +61,11 @@ VARIANTS = (
         make=_quiet,
         no_notifications=True,
     ),
+    relay_variant(
+        "relay-has-no-instructions",
+        "The upstream's instructions do not arrive.",
+        "relay-instructions",
+        "RLY.features.instructions",
+        down=answered("initialize", lambda result: without(result, "instructions")),
+    ),
 )
