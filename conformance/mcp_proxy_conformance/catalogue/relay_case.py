@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.case import BadCase
+from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import case_files
 
 EMPTY = msgspec.Raw(b"{}")
@@ -63,6 +66,18 @@ def decoded(name: str, content: bytes) -> RelayCase:
         result=case.result.copy(),
         error=case.error.copy(),
     )
+
+
+def read_own(path: Path) -> RelayCase:
+    """Read a user's relay case; BadCase if it cannot be read, or names an unknown clause."""
+    try:
+        case = decoded(path.name, read_bytes(path))
+    except OSError as error:
+        raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    unknown = [clause for clause in case.clauses if clause not in catalogue().clauses]
+    if unknown:
+        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see `list clauses`")
+    return case
 
 
 def members_of(case: RelayCase) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 TIMES, PAUSE_S = 5, 0.1
@@ -80,6 +80,7 @@ class RelayBench:
         Raises:
             Inconclusive: The relay does not list the case's tool, or the direct way does not show
                 what the case is about.
+            NotApplicable: Nothing arrives of what the case is about, as another clause judges.
         """
         self.needs_tool(case.tool)
         if case.area == "arguments":
@@ -131,20 +132,22 @@ class RelayBench:
         if case.by == "loud":
             comparison.truth(place, observed, holds=observed != "result", breaks=case.clauses,
                              allowed="anything but a success")  # fmt: skip
+        elif case.refusable and through.kind in KINDS:
+            raise NotApplicable(f"{case.id}: the relay refuses it, with an error")
         elif case.at == ("kind",) or through.kind in (direct.kind, "none"):
             if observed is ABSENT and case.optional and through.kind != "none":
-                comparison.truth(place, None, holds=True, allowed=None, breaks=(), shows=())
-                return comparison
+                raise NotApplicable(f"{case.id}: nothing of it arrives, which other clauses judge")
             shown = _shown(through) if through.kind == "none" else observed
             self._compare(comparison, case, (allowed, shown), place, of)
-        elif direct.kind == "result" and through.kind != "result":
+        elif direct.kind == "result":
             comparison.truth(place, _shown(through), holds=False, breaks=case.clauses,
                              allowed=exact_json.plain(allowed), described=False)  # fmt: skip
         elif through.kind == "result":
             why = f"{case.id}: the answer is a success, and not of kind {direct.kind!r}"
             comparison.leaving_open(case.clauses, why, needs=(KINDS[direct.kind],))
         else:
-            comparison.truth(place, None, holds=True, allowed=None, breaks=(), shows=())
+            why = f"{direct.kind!r} arrives as {through.kind!r}, which other clauses judge"
+            raise NotApplicable(f"{case.id}: {why}")
         return comparison
 
     def _expect_serving(self, comparison: Comparison, case: RelayCase) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.relay import RelayTarget, environment, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
-from mcp_proxy_conformance.upstream.relayed import Relayed, RelayedServer
+from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, RelayedServer
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -123,6 +124,13 @@ class StartedRelay:
         return Client(
             url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire="handshake"
         )
+
+    def answer_as(self, case: RelayCase) -> None:
+        """Have both servers answer calls of that case as it says."""
+        if case.result or case.error:
+            answer = Answer(result=bytes(case.result), error=bytes(case.error))
+            for side in (self.direct, self.through):
+                side.server.answers[case.id] = answer
 
     def stop_upstream(self) -> None:
         """End the server behind the relay; its ports refuse connections from then on."""

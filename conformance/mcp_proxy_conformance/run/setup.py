@@ -14,6 +14,7 @@ from mcp_proxy_conformance.catalogue.case import BadCase
 from mcp_proxy_conformance.catalogue.case import read_own as read_case
 from mcp_proxy_conformance.catalogue.load_case import BadLoadCase
 from mcp_proxy_conformance.catalogue.load_case import read_own as read_load_case
+from mcp_proxy_conformance.catalogue.relay_case import read_own as read_relay_case
 from mcp_proxy_conformance.catalogue.requirement import (
     OF_PROXIES,
     OF_RELAYS,
@@ -156,7 +157,8 @@ def _target(request: RunRequest, scratch: Path) -> Target | None:
         return replace(target, examples=examples, seed=request.seed, case=case)
     if isinstance(target, RelayTarget):
         values = VALUES if request.examples is None else request.examples
-        return replace(target, examples=values, seed=request.seed)
+        own = read_relay_case(request.case) if request.case else None
+        return replace(target, examples=values, seed=request.seed, case=own)
     target = replace(target, soak_s=request.soak_s or target.soak_s)
     if request.baseline is None:
         return target

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 
 PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
@@ -49,12 +50,14 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RelayTarget(Target):
     """A relay as a target: a command line, with placeholders, that starts it in front of a server.
 
-    `facts` are its declarations; `examples` and `seed` are those of generated values.
+    `facts` are its declarations; `examples` and `seed` are those of generated values; `case` is the
+    only case to run, if any.
     """
 
     facts: RelayFacts = field(default_factory=RelayFacts)
     examples: int = EXAMPLES
     seed: int = 0
+    case: RelayCase | None = None
 
     @property
     def over_stdio(self) -> bool:

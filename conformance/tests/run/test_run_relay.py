@@ -56,11 +56,14 @@ def test_a_relay_that_rounds_integers_is_told_so_by_the_smallest_value(tmp_path:
 
     words = (sys.executable, str(program), "--port", "{port}", "--upstream-url", "{upstream_url}")
     code, verdicts = judged(tmp_path / "out", "--check", LAW, "--", *words)
-    written = json.loads((tmp_path / "out" / "laws" / "arguments-0.json").read_text("utf-8"))
+    case = tmp_path / "out" / "laws" / "arguments-0.json"
+    written = json.loads(case.read_text(encoding="utf-8"))
+    _, again = judged(tmp_path / "again", "--case", str(case), "--", *words)
 
     assert code == 1
     assert verdicts["RLY.up.arguments.integers"] == "fail"
     assert len(written["arguments"]) == 1
+    assert again["RLY.up.arguments.integers"] == "fail"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.json_file import laid_out
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase, members_of
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -17,11 +19,10 @@ from mcp_proxy_conformance.fidelity.generated_values import (
     value_of,
     values,
 )
-from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried
+from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
 from mcp_proxy_conformance.run.laws.generation import drawn
-from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 AT_ONCE, MOST = 20, 60
@@ -101,10 +102,12 @@ class GeneratedValues(Examples[RelayCase]):
         The case is not tried, whatever `in_time` is.
         """
         del in_time
+        broken = {clause for finding in tried.found.values() for clause in finding.clauses}
+        case = msgspec.structs.replace(tried.example, clauses=tuple(sorted(broken)))
         path = self._out / FOLDER / f"{law}-{self.seed}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(laid_out(members_of(tried.example)) + "\n", encoding="utf-8")
-        return [self.in_words(tried.example), f"written as {path}"]
+        path.write_text(laid_out(members_of(case)) + "\n", encoding="utf-8")
+        return [self.in_words(tried.example), run_again(path)]
 
     def close(self) -> None:
         """Do nothing: the subject ends its relays."""
@@ -117,12 +120,10 @@ class GeneratedValues(Examples[RelayCase]):
     def _tried(self, law: str, case: RelayCase) -> Tried[RelayCase]:
         """Judge the law by one value; nothing is found or observed if the call is not answered."""
         bench = self._bench()
-        for side in (bench.direct, bench.through):
-            if case.result:
-                side.server.answers[case.id] = Answer(result=bytes(case.result))
+        bench.relay.answer_as(case)
         try:
             compared = bench.judged(case, LAWS[law].clauses)
-        except Inconclusive:
+        except (Inconclusive, NotApplicable):
             compared = Comparison()
         found = {
             (finding.path.partition(": ")[2], finding.clauses): finding

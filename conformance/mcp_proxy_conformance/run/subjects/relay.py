@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import parameter
+from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -68,6 +68,8 @@ class DrivenRelay(Subject):
     ) -> None:  # fmt: skip
         """Keep the settings; start nothing yet."""
         self.target = target
+        own = target.case
+        self.own_case = OwnCase(own, RELAYED) if own is not None else None
         self._out, self._scratch = out, scratch
         self._confirm, self._keep = confirm, keep
         self._started: dict[str, StartedRelay] = {}
@@ -206,6 +208,8 @@ class DrivenRelay(Subject):
                 )
             )  # fmt: skip
             self._started[name] = relay
+            if (own := self.target.case) is not None:
+                relay.answer_as(own)
         return self._started[name]
 
 
