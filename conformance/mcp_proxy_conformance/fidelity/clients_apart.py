@@ -19,7 +19,8 @@ from mcp_proxy_conformance.wire.http import HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
 
 ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
-ENVELOPE = "RLY.down.envelope"
+ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
+TOKENS: Sequence[int | str] = ("a token", 7)
 OVERLAP_S = 0.4
 """Seconds that the upstream takes for each call, so that calls are in progress at one time."""
 CLIENTS = 3
@@ -81,6 +82,40 @@ def request_ids(bench: RelayBench) -> Comparison:
         raise Inconclusive("no request reached the upstream in a session")
     twice = sorted({name for (_, name), number in uses.items() if number > 1})
     comparison.one_of("ids used twice in one session", twice[:5], [[]], breaks=[IDS])
+    return comparison
+
+
+def progress_tokens(bench: RelayBench) -> Comparison:
+    """Have clients call at once under equal progress tokens; the upstream's differ in a session.
+
+    Raises NotApplicable over stdio, or if the relay hands no token on.
+    """
+    comparison = Comparison()
+    bench.needs_tool("give")
+    clients = [_http_client(bench) for _ in range(CLIENTS)]
+    server = bench.through.server
+    server.answers["tokens"] = Answer(result=b'{"content":[]}', delay_s=OVERLAP_S)
+    params = {"name": bench.through.name_of("give"), "arguments": {"case": "tokens"}}
+    for token in TOKENS:
+        mark = server.journal.mark()
+        body = _request(1, "tools/call", {**params, "_meta": {"progressToken": token}})
+        with ThreadPoolExecutor(CLIENTS) as crew:
+            list(crew.map(lambda client, sent=body: _posted(client, sent), clients))
+        arrived = [(call.session, call.params()) for call in server.journal.calls(mark, "give")]
+        given = [
+            (session, own["_meta"]["progressToken"])
+            for session, own in arrived
+            if "progressToken" in (own.get("_meta") or {})
+        ]
+        if not given:
+            raise NotApplicable("the relay hands no progress tokens on")
+        strange = [quoted(own) for _, own in given if type(own) not in (str, int)]
+        uses = Counter((session, quoted(own)) for session, own in given)
+        twice = sorted({own for (_, own), number in uses.items() if number > 1})
+        comparison.one_of(f"tokens that are neither text nor integer, for {quoted(token)}",
+                          strange, [[]], breaks=[TOKEN])  # fmt: skip
+        comparison.one_of(f"tokens of several active calls of a session, for {quoted(token)}",
+                          twice, [[]], breaks=[TOKEN])  # fmt: skip
     return comparison
 
 

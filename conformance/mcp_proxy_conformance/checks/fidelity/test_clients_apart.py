@@ -24,6 +24,13 @@ def test_no_id_is_used_twice_in_a_session_of_the_upstream(bench: RelayBench) -> 
     clients_apart.request_ids(bench).conclude()
 
 
+@requirement("RLY.up.meta.progress-token")
+@on(RELAYED)
+def test_progress_tokens_differ_upstream_while_calls_are_active(bench: RelayBench) -> None:
+    """Three clients call at once under one token; in one session the upstream gets three."""
+    clients_apart.progress_tokens(bench).conclude()
+
+
 @requirement("RLY.down.envelope")
 @on(RELAYED)
 def test_answers_have_the_id_of_their_request(bench: RelayBench) -> None:
