@@ -5,6 +5,7 @@ from typing import Any
 from mcp_proxy_mutants.relay.changed import Around, Down, by_message
 from mcp_proxy_mutants.relay.json_text import Json, Number, mapped
 from mcp_proxy_mutants.relay.mutant import relay_variant
+from mcp_proxy_mutants.relay.mutants.results import KNOWN
 from mcp_proxy_mutants.relay.places import (
     answered,
     arguments,
@@ -91,6 +92,17 @@ def _as_tool_error() -> Around:
     return by_message(down=down)
 
 
+def _strict(message: dict[str, Json], asked: dict[str, Json]) -> Json:
+    """Return an error for a call's result with content of an unknown type."""
+    result = message.get("result")
+    if asked.get("method") != "tools/call" or not isinstance(result, dict):
+        return message
+    if all(item.get("type") in KNOWN for item in result.get("content", [])):
+        return message
+    error = {"code": Number("-32603"), "message": "the upstream's result is invalid"}
+    return without(message, "result") | {"error": error}
+
+
 def _without_meta(message: dict[str, Json]) -> Json:
     """Return a message without `_meta`, but for the progress token."""
     params = message.get("params")
@@ -141,6 +153,12 @@ VARIANTS = (
         "relay-errors-as-results",
         "RLY.down.error-kind.protocol-as-tool",
         make=_as_tool_error,
+    ),
+    relay_variant(
+        "relay-refuses-unknown-content",
+        "A result with content of an unknown type becomes an error.",
+        "relay-unknown-content",
+        down=_strict,
     ),
     relay_variant(
         "relay-says-whose-errors",
