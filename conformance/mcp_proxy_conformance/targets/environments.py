@@ -23,6 +23,11 @@ from mcp_proxy_conformance.targets.adapter import AdapterError
 
 INSTALL_S = 600.0
 """Seconds that making an environment may take."""
+SCRIPT = (
+    "import sys; from importlib.metadata import entry_points as named; "
+    "(it,) = named(group='console_scripts', name=sys.argv.pop(1)); sys.exit(it.load()())"
+)
+"""Starts a program of a package; the scripts that pip writes name the folder before its move."""
 Installer = Literal["pip", "npm"]
 NEEDED = {
     "pip": "install the Python modules venv and pip",
@@ -48,11 +53,12 @@ class Environment:
         """The interpreter of an environment made by pip."""
         return _python(_place(self))
 
-    def program(self, name: str) -> Path:
-        """Return the path of a program that the package brings along."""
+    def program(self, name: str) -> tuple[str, ...]:
+        """Return the first words of a command line of a program that the package brings along."""
         if self.installer == "npm":
-            return _place(self) / "node_modules" / ".bin" / _script(name, ".cmd")
-        return self.python.with_name(_script(name, ".exe"))
+            file = f"{name}.cmd" if os.name == "nt" else name
+            return (str(_place(self) / "node_modules" / ".bin" / file),)
+        return (str(self.python), "-I", "-c", SCRIPT, name)
 
 
 def cache_folder() -> Path:
@@ -106,11 +112,6 @@ def _place(environment: Environment) -> Path:
 def _python(folder: Path) -> Path:
     """Return the path of the interpreter in an environment's folder."""
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def _script(name: str, suffix: str) -> str:
-    """Return the file name of a program, which on Windows has a suffix."""
-    return name + suffix if os.name == "nt" else name
 
 
 def _make(folder: Path, environment: Environment) -> None:

@@ -41,7 +41,7 @@ class PublishedRelay:
             kind="relays", package=self.package, requirement=requirement, installer=self.installer
         )
         install(environment)
-        return (str(environment.program(program)), *words)
+        return (*environment.program(program), *words)
 
 
 PUBLISHED = (

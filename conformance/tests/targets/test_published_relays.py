@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -94,6 +95,16 @@ def test_a_failed_install_by_npm_leaves_nothing(
 
     assert "\n" not in str(caught.value)
     assert list(cache.iterdir()) == []
+
+
+def test_a_program_of_pip_runs_by_its_name() -> None:
+    """The words of a program start its entry point with the arguments that follow them."""
+    environment = Environment(kind="relays", package="pip", requirement="pip", installer="pip")
+    words = (sys.executable, *environment.program("pytest")[1:], "--version")
+
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.startswith("pytest ")
 
 
 def test_without_npm_it_is_said(
