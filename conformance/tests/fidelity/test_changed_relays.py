@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.run.collection import shard_of
 from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
 from mcp_proxy_mutants.relay.json_text import read, write
 from mcp_proxy_mutants.relay.mutant import ChangedRelay, RelayMutant, RelayVariant
@@ -37,6 +39,8 @@ SHOWN = [
     for mutant in relay_mutants()
     if any(CLAUSES[name].untested is None for name in mutant.breaks)
 ]
+PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_RELAYS", "1/1"))
+"""The part of the trials that is run, such as 1/12."""
 RUN_S = 300.0
 COMMAND = [
     sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}", "--upstream-url",
@@ -137,7 +141,7 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
 
 @pytest.mark.proof
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("mutant", SHOWN, ids=lambda mutant: mutant.id)
+@pytest.mark.parametrize("mutant", SHOWN[PART.number - 1 :: PART.of], ids=lambda mutant: mutant.id)
 def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     """A clause that the mutant breaks fails."""
     verdicts = judged(mutant, tmp_path, mutant.breaks)
@@ -147,7 +151,9 @@ def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("variant", relay_variants(), ids=lambda variant: variant.id)
+@pytest.mark.parametrize(
+    "variant", relay_variants()[PART.number - 1 :: PART.of], ids=lambda variant: variant.id
+)
 def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
     """No required clause fails, or stays open."""
     verdicts = judged(variant, tmp_path)
