@@ -10,6 +10,9 @@ SCRIPT defines one of two functions, and FUNCTION names it:
   tools of one server; an exception is that server's failure. The servers are loaded one after
   another, as a loop of a few lines would.
 
+The suite's servers have no certificates, and libraries load a system's whole store for each
+connection: here they find an empty one.
+
 This program does not retry, time or hide anything. A load has ended when the library's call has:
 remaining tasks are cancelled, and are left alone if that does not end them soon, as in a program
 that continues. A failure is `permanent`, since no library distinguishes more; its text is the
@@ -24,6 +27,7 @@ import os
 import runpy
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 Request = Mapping[str, Any]
@@ -116,6 +120,8 @@ def main(script: str, function: str) -> None:
 
     `function` of the file `script` loads: `every`, or `one` for each server in turn.
     """
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)  # it holds no certificate
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         defined = runpy.run_path(script)
