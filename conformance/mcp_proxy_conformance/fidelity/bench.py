@@ -18,6 +18,8 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 TIMES, PAUSE_S = 5, 0.1
+STRUCTURED_SINCE = "2025-06-18"
+"""The first revision with structured content."""
 LISTED = "RLY.tools.complete.listed"
 KINDS: Mapping[str, str] = {
     "tool error": "RLY.down.error-kind.tool-error",
@@ -107,7 +109,8 @@ class RelayBench:
             holds = case.refusable and shown.kind in ("error", "tool error")
             comparison.truth(
                 f"{case.id}: calls at the upstream", _shown(shown), holds=holds,
-                allowed="one, with these arguments", breaks=case.clauses,
+                allowed="one, with these arguments",
+                breaks=(of["other"],) if of else case.clauses, shows=() if of else None,
             )  # fmt: skip
             self._expect_serving(comparison, case)
             return comparison
@@ -135,7 +138,8 @@ class RelayBench:
         elif case.refusable and through.kind in KINDS:
             raise NotApplicable(f"{case.id}: the relay refuses it, with an error")
         elif case.at == ("kind",) or through.kind in (direct.kind, "none"):
-            if observed is ABSENT and case.optional and through.kind != "none":
+            missing = observed is ABSENT and through.kind != "none"
+            if missing and (case.optional or self.lacks_structure(case)):
                 raise NotApplicable(f"{case.id}: nothing of it arrives, which other clauses judge")
             shown = _shown(through) if through.kind == "none" else observed
             self._compare(comparison, case, (allowed, shown), place, of)
@@ -149,6 +153,11 @@ class RelayBench:
             why = f"{direct.kind!r} arrives as {through.kind!r}, which other clauses judge"
             raise NotApplicable(f"{case.id}: {why}")
         return comparison
+
+    def lacks_structure(self, case: RelayCase) -> bool:
+        """Whether a case is about structured content, which the relay's client does not know."""
+        structured = case.at[1:2] == ("structuredContent",)
+        return structured and self.through.main.revision < STRUCTURED_SINCE
 
     def _expect_serving(self, comparison: Comparison, case: RelayCase) -> None:
         """Record a finding if the relay no longer serves, which no call may bring about.

@@ -14,9 +14,11 @@ from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
+from mcp_proxy_conformance.wire.stdio import StdioClient
 
 ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
 ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
@@ -131,7 +133,7 @@ def envelopes(bench: RelayBench) -> Comparison:
         ("ping", {}),
     )
     for method, params in requests:
-        client = _http_client(bench)  # which uses each id once
+        client = bench.through.client().open()  # which uses each id once
         for request_id in REQUEST_IDS:
             answer = _posted(client, _request(request_id, method, params))
             place = f"{method} under {quoted(request_id)}"
@@ -165,9 +167,14 @@ def _asked(bench: RelayBench, client: Client, each: _Sent) -> Mapping[str, Any]:
     return _posted(client, _request(each.request_id, "tools/call", params))
 
 
-def _posted(client: Client, body: bytes) -> Mapping[str, Any]:
-    """Post a request; return the members of the message that answers it, or why there is none."""
+def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
+    """Send a request; return the members of the message that answers it, or why there is none."""
     try:
+        if isinstance(client, StdioClient):
+            answer: Mapping[str, Any] = json.loads(client.exchange(body, _is_answer))
+            return answer
+        if not isinstance(client, Client):
+            raise TypeError(client)
         response = client.post(body, until=lambda event: _is_answer(event.data))
     except (Unreachable, ProtocolFault) as fault:
         return {"none": str(fault)}

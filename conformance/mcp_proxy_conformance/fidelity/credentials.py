@@ -12,6 +12,7 @@ from mcp_proxy_conformance.fidelity.started_relay import (
 )
 from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
@@ -32,6 +33,8 @@ HELD: Mapping[str, str] = {
     "the key in the environment": IN_ENVIRONMENT,
 }
 """Credentials of the upstream that the relay holds."""
+REFUSED = (401, 403, 500)
+"""Statuses with which the upstream refuses calls; errors about them may tell what was asked."""
 
 
 def sent_on(bench: RelayBench) -> Comparison:
@@ -75,19 +78,22 @@ def sent_on(bench: RelayBench) -> Comparison:
 def given_out(bench: RelayBench) -> Comparison:
     """Make the relay answer well and badly, and search all that its clients get of it.
 
-    The upstream refuses calls and then ends, so that errors tell of it.
+    The upstream refuses calls, by HTTP too where it is reached so, and then ends, so that errors
+    tell of it.
     """
     comparison = Comparison()
     bench.needs_tool("echo")
     relay, client = bench.relay, bench.through.client()
-    for act in ("listing", "a call", "an unknown tool", "an upstream that has ended"):
-        if act.startswith("an upstream"):
-            relay.stop_upstream()
-        tool = "no such tool" if act == "an unknown tool" else "echo"
-        if act == "listing":
-            bench.through.list_anew(client)
-        else:
-            bench.through.call(tool, b'{"x":1}', client=client)
+    bench.through.list_anew(client)
+    for tool in ("echo", "no such tool"):
+        bench.through.call(tool, b'{"x":1}', client=client)
+    if any(arrival.line for arrival in bench.through.server.journal.since()):
+        for status in REFUSED:
+            bench.through.server.refusing = Refusing(status=status)
+            bench.through.call("echo", b'{"x":1}', client=client)
+        bench.through.server.refusing = None
+    relay.stop_upstream()
+    bench.through.call("echo", b'{"x":1}', client=client)
     received = [
         (
             message.note,

@@ -151,6 +151,7 @@ def unanswered_list(bench: RelayBench) -> Comparison:
     reached.
     """
     comparison = Comparison()
+    bench.needs_tool("echo")
     before = len(bench.through.listing().names)
     if any(arrival.line for arrival in bench.through.server.journal.since()):
         bench.through.server.refusing = Refusing(status=500)
@@ -164,10 +165,17 @@ def unanswered_list(bench: RelayBench) -> Comparison:
 
 
 def unanswered_page(bench: RelayBench) -> Comparison:
-    """Have a later page of the upstream fail, and list tools; fewer than all are a breach."""
+    """Have a later page of the upstream fail, and list tools; fewer than before are a breach.
+
+    Raises Inconclusive if the relay does not list every tool before.
+    """
     comparison = Comparison()
+    for name in bench.direct.listing().names:
+        if name not in bench.facts.filters:
+            bench.needs_tool(name)
+    before = len(bench.through.listing().names)
     bench.through.server.broken_cursors = CURSORS[1:2]
-    _judge_list(comparison, bench, "tools while a page fails", len(bench.direct.listing().names))
+    _judge_list(comparison, bench, "tools while a page fails", before)
     return comparison
 
 

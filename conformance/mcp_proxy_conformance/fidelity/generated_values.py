@@ -14,7 +14,8 @@ from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.exact_json import Kind
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
-LARGEST = 1 << 70
+LARGEST, EXACT = 1 << 70, 1 << 53
+"""The largest integer that is generated, and that up to which doubles have every integer."""
 LEAVES = 12
 Value = dict[str, Any]
 Way = Literal["arguments", "result"]
@@ -74,12 +75,23 @@ def case_of(law: str, value: Value, number: int) -> RelayCase:
     name, text = f"generated-{law}-{number}", msgspec.Raw(dumps(value))
     title = "A generated value arrives as it was sent."
     if way == "arguments":
-        return RelayCase(id=name, area=way, title=title, clauses=clauses, arguments=text)
+        return RelayCase(
+            id=name, area=way, title=title, clauses=clauses, arguments=text,
+            refusable=_has_large_integer(value),
+        )  # fmt: skip
     result = b'{"content":[],"structuredContent":' + bytes(text) + b"}"
     return RelayCase(
         id=name, area=way, title=title, clauses=clauses, tool="give_structured",
         result=msgspec.Raw(result), at=("result", "structuredContent"), optional=True,
     )  # fmt: skip
+
+
+def _has_large_integer(value: Any) -> bool:
+    """Whether an integer beyond 53 bits is in a value; a relay may refuse it, if it says so."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return any(map(_has_large_integer, inner))
+    return isinstance(value, int) and abs(value) > EXACT
 
 
 def value_of(case: RelayCase) -> Value:

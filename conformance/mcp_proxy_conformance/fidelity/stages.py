@@ -23,7 +23,7 @@ GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
 NAMES = ("Upper.Case-1", "with.dots.and-dashes_1", "n" * 64)
 """Names of further tools of the stage `described`, all within the rules of 2025-11-25."""
-CURSORS = ("p2/=+&? ü", "eyJwIjozfQ==", "p4")
+CURSORS = (" p2/=+&? ü ", "eyJwIjozfQ==", "p4")
 ICON = "data:image/png;base64,iVBORw0KGgo="
 
 

@@ -45,7 +45,10 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
     missing = [name for name in wanted(bench) if name not in names]
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
     comparison.one_of("tools of the upstream that are not listed", missing, [[]], breaks=[clause])
-    comparison.one_of("tools that are listed more than once", twice, [[]], breaks=[ONCE])
+    comparison.one_of(
+        "tools that are listed more than once", twice, [[]], breaks=[ONCE],
+        shows=[ONCE] if names else [],
+    )  # fmt: skip
     return comparison
 
 
@@ -68,16 +71,21 @@ def callable_tools(bench: RelayBench) -> Comparison:
 
 
 def walked_pages(bench: RelayBench) -> Comparison:
-    """Walk along the relay's cursors; the walk must end, and no cursor come twice."""
+    """Walk along the relay's cursors; the walk must end, and no cursor come twice.
+
+    Raises Inconclusive if the relay gives no first page.
+    """
     comparison = Comparison()
+    _needs_page(bench)
     try:
-        cursors = list(bench.through.list_anew().cursors)
-        observed: Any = cursors
+        listing = bench.through.list_anew()
+        observed: Any = list(listing.cursors)
+        shows = [ENDS] if listing.names else []
     except ProtocolFault as fault:
-        cursors, observed = [], str(fault)
+        observed, shows = str(fault), []
     comparison.truth(
         "the walk along the cursors", observed, holds=isinstance(observed, list),
-        allowed="an end, and each cursor once", breaks=[ENDS],
+        allowed="an end, and each cursor once", breaks=[ENDS], shows=shows,
     )  # fmt: skip
     return comparison
 
@@ -101,14 +109,24 @@ def cursors_upstream(bench: RelayBench) -> Comparison:
 
 
 def invented_cursor(bench: RelayBench) -> Comparison:
-    """Ask for a page under a cursor that nobody gave; a page is a breach."""
+    """Ask for a page under a cursor that nobody gave; a page is a breach.
+
+    Raises Inconclusive if the relay gives no first page.
+    """
     comparison = Comparison()
+    _needs_page(bench)
     reply = bench.through.main.request("tools/list", {"cursor": "a cursor that nobody gave"})
     comparison.truth(
         "a page under an invented cursor", exact_json.plain(exact_json.read(reply.raw)),
         holds=reply.error is not None, allowed="an error", breaks=[BAD],
     )  # fmt: skip
     return comparison
+
+
+def _needs_page(bench: RelayBench) -> None:
+    """Raise Inconclusive if the relay refuses even the first page, which says nothing of others."""
+    if bench.through.main.request("tools/list", {}).error is not None:
+        raise Inconclusive("the relay does not list tools", cause="not_reached", needs=(LISTED,))
 
 
 def input_schemas(bench: RelayBench) -> Comparison:
@@ -123,34 +141,43 @@ def input_schemas(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def listed_members(bench: RelayBench) -> Comparison:
-    """Compare description, annotations and output schema of a tool, where the relay lists them."""
+def descriptions(bench: RelayBench) -> Comparison:
+    """Compare the description of a tool."""
     comparison = Comparison()
     bench.needs_tool("members")
-    tool, own = bench.through.tool("members"), bench.direct.tool("members")
-    record(
-        comparison, "members: description", exact_json.at(own, ("description",)),
-        exact_json.at(tool, ("description",)), (DESCRIPTION,),
-    )  # fmt: skip
-    for name in bench.direct.listing().names:
-        _compare_annotations(comparison, bench, name)
-    schema = exact_json.at(tool, ("outputSchema",))
-    if schema not in (ABSENT, None):
-        own_schema = exact_json.python(exact_json.at(own, ("outputSchema",)))
-        listed = exact_json.python(schema)
-        forms = [dict(total) for total in TOTALS]
-        _compare_schemas(comparison, "outputSchema of members", (own_schema, listed), forms, OUTPUT)
+    own, listed = (
+        exact_json.at(side.tool("members"), ("description",))
+        for side in (bench.direct, bench.through)
+    )
+    record(comparison, "members: description", own, listed, (DESCRIPTION,))
     return comparison
 
 
-def _compare_annotations(comparison: Comparison, bench: RelayBench, name: str) -> None:
-    """Compare the annotations that the relay lists for a tool, which may be fewer."""
-    hints = exact_json.at(bench.through.tool(name), ("annotations",))
-    theirs = exact_json.at(bench.direct.tool(name), ("annotations",))
-    for hint, value in hints if isinstance(hints, Pairs) else ():
-        if value is not None:
-            allowed = exact_json.at(theirs, (hint,))
-            record(comparison, f"{name}: annotations.{hint}", allowed, value, (ANNOTATIONS,))
+def listed_annotations(bench: RelayBench) -> Comparison:
+    """Compare the annotations that the relay lists for each tool, which may be fewer."""
+    comparison = Comparison()
+    bench.needs_tool("members")
+    for name in bench.direct.listing().names:
+        hints = exact_json.at(bench.through.tool(name), ("annotations",))
+        theirs = exact_json.at(bench.direct.tool(name), ("annotations",))
+        for hint, value in hints if isinstance(hints, Pairs) else ():
+            if value is not None:
+                allowed = exact_json.at(theirs, (hint,))
+                record(comparison, f"{name}: annotations.{hint}", allowed, value, (ANNOTATIONS,))
+    return comparison
+
+
+def output_schemas(bench: RelayBench) -> Comparison:
+    """Apply the output schema that the relay lists for a tool, if any, and the server's own."""
+    comparison = Comparison()
+    bench.needs_tool("members")
+    schema = exact_json.at(bench.through.tool("members"), ("outputSchema",))
+    if schema not in (ABSENT, None):
+        own = exact_json.at(bench.direct.tool("members"), ("outputSchema",))
+        forms = [dict(total) for total in TOTALS]
+        schemas = (exact_json.python(own), exact_json.python(schema))
+        _compare_schemas(comparison, "outputSchema of members", schemas, forms, OUTPUT)
+    return comparison
 
 
 def kept_members(bench: RelayBench) -> Comparison:

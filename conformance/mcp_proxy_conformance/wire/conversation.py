@@ -79,6 +79,11 @@ class Conversation:
         self._held = held
 
     @property
+    def revision(self) -> str:
+        """The revision that was agreed on; empty before that."""
+        return self._carrier.revision
+
+    @property
     def server(self) -> ServerInfo:
         """The server's name and version, of 100 characters at most, from the settling answer.
 

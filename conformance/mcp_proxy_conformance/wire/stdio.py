@@ -12,7 +12,7 @@ from mcp_proxy_conformance.wire.program import Program
 from mcp_proxy_conformance.wire.reply import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -41,6 +41,13 @@ class StdioClient(Conversation):
         """The wire in use, such as `handshake 2025-11-25 (stdio)`, or `unopened`."""
         revision = self._lines.revision
         return f"handshake {revision} (stdio)" if revision else "unopened"
+
+    def exchange(self, line: bytes, until: Callable[[bytes], bool]) -> bytes:
+        """Send a line as it is, and return the first line after it that `until` accepts.
+
+        Raises Unreachable if the program ends or the seconds of a request pass.
+        """
+        return self._lines.exchange(line, until, self._seconds(None))
 
 
 class Lines:
@@ -83,6 +90,15 @@ class Lines:
             received=received,
             before=awaited.before,
         )
+
+    def exchange(self, line: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
+        """Send a line as it is, and return the first line after it that `until` accepts."""
+        deadline = Deadline(timeout)
+        program = self._running()
+        program.write(line, "a line as it is")
+        while not until(received := program.hear(deadline).raw):
+            pass
+        return received
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
         """Send a notification, which is not acknowledged, and wait until it is written.

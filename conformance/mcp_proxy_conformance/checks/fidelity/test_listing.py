@@ -65,15 +65,25 @@ def test_input_schemas_accept_and_refuse_the_same(bench: RelayBench) -> None:
     tools.input_schemas(bench).conclude()
 
 
-@requirement(
-    "RLY.tools.members.description",
-    "RLY.tools.members.annotations",
-    "RLY.tools.members.output-schema",
-)
+@requirement("RLY.tools.members.description")
 @on(DESCRIBED)
-def test_listed_members_say_what_the_upstream_says(bench: RelayBench) -> None:
-    """Description, annotations and output schema of a tool, where listed, are the upstream's."""
-    tools.listed_members(bench).conclude()
+def test_descriptions_are_those_of_the_upstream(bench: RelayBench) -> None:
+    """The description of a tool is the upstream's."""
+    tools.descriptions(bench).conclude()
+
+
+@requirement("RLY.tools.members.annotations")
+@on(DESCRIBED)
+def test_listed_annotations_are_those_of_the_upstream(bench: RelayBench) -> None:
+    """The annotations of tools, where listed, are the upstream's, and none is invented."""
+    tools.listed_annotations(bench).conclude()
+
+
+@requirement("RLY.tools.members.output-schema")
+@on(DESCRIBED)
+def test_output_schemas_accept_and_refuse_the_same(bench: RelayBench) -> None:
+    """An output schema, where listed, accepts and refuses the results that the upstream's does."""
+    tools.output_schemas(bench).conclude()
 
 
 @requirement("RLY.tools.members.kept")

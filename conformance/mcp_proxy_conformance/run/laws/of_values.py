@@ -46,7 +46,12 @@ class GeneratedValues(Examples[RelayCase]):
         self._number = 0
 
     def tried_on_all(self, law: str) -> Sequence[Tried[RelayCase]]:
-        """Try the law on every generated value; unless breaches are confirmed, until the first."""
+        """Try the law on every generated value; unless breaches are confirmed, until the first.
+
+        Raises NotApplicable if the client's revision does not have what the law is about.
+        """
+        if self._bench().lacks_structure(self._case(law, {})):
+            raise NotApplicable("the client's revision has no structured content")
         trials: list[Tried[RelayCase]] = []
         for value in drawn(values(), self._examples, self.seed):
             trials += self.tried(law, [self._case(law, value)])

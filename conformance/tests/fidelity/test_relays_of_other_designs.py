@@ -1,0 +1,80 @@
+"""Relays of other designs: one over stdio, one that lists nothing, one that refuses numbers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.fidelity.generated_values import case_of
+
+COPYING = """
+import subprocess, sys, threading
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def down():
+    for line in child.stdout:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+threading.Thread(target=down, daemon=True).start()
+for line in sys.stdin.buffer:
+    child.stdin.write(line)
+    child.stdin.flush()
+"""
+"""A relay over stdio that copies lines both ways."""
+EMPTY = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    result = {"tools": []}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "empty", "version": "1"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""A relay over stdio that asks its upstream for nothing, and lists nothing."""
+
+
+def judged(script: str, check: str, folder: Path) -> dict[str, str]:
+    """Judge a relay, a Python script, by one check; map each clause to its verdict."""
+    (folder / "relay.py").write_text(script, encoding="utf-8")
+    words = ["run", "relay", "--out", "out", "-n", "1", "--check", check, "--"]
+    command = [sys.executable, "relay.py", "{upstream}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
+        cwd=folder, capture_output=True, check=False, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode in (0, 1, 4), done.stdout + done.stderr
+    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
+    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+
+
+def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
+    """Answers over stdio have ids too, and the profile asks for a pass of them."""
+    verdicts = judged(COPYING, "test_answers_have_the_id_of_their_request", tmp_path)
+
+    assert verdicts["RLY.down.envelope"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("check", "clause"),
+    [
+        ("test_every_tool_of_the_upstream_is_listed_once", "RLY.tools.complete.once"),
+        ("test_a_walk_along_the_cursors_ends", "RLY.tools.paging.ends"),
+    ],
+)
+def test_an_empty_list_shows_nothing_of_its_tools(tmp_path: Path, check: str, clause: str) -> None:
+    """Where no tool is listed, none is seen to be listed once, and no walk to end."""
+    assert judged(EMPTY, check, tmp_path).get(clause) != "pass"
+
+
+@pytest.mark.parametrize(
+    ("value", "may"), [(1 << 53, False), ((1 << 53) + 1, True), (-(1 << 60), True), (True, False)]
+)
+def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
+    """A relay may refuse a generated value for an integer that a double does not keep."""
+    assert case_of("arguments", {"a": [{"b": value}]}, 1).refusable is may
