@@ -43,6 +43,12 @@ CASE = Kind("case", "case", "discovery/*/*.json", frozenset({"when"}), Case)
 LOAD_CASE = Kind(
     "load case", "load-case", "resilience/*/*.json", frozenset({"given", "again"}), LoadCase
 )
+RELAY_CASE = Kind(
+    "relay case",
+    "relay-case",
+    "fidelity/*/*.json",
+    frozenset({"arguments", "result", "error", "at"}),
+)
 STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
 WORDS = Kind(
     "table of words", "remediation-words", "remediation/words.json", frozenset({"harmless"})
@@ -75,6 +81,7 @@ PICTURE = Kind("picture", "picture", "pictures/*.toml", frozenset({"column", "ce
 KINDS = (
     CASE,
     LOAD_CASE,
+    RELAY_CASE,
     STAGE,
     WORDS,
     REQUIREMENTS,
