@@ -92,7 +92,9 @@ def lacking(bench: RelayBench) -> Comparison:
     """Compare what the relay declares with what the upstream does: features, and parts of them."""
     comparison = Comparison()
     own, shown = capabilities(bench.direct), capabilities(bench.through)
-    names = {*ANSWERED_BY.values(), "experimental", "tasks"}
+    names = {*ANSWERED_BY.values(), "tasks"}
+    if shown.get("experimental"):  # an empty object offers nothing
+        names.add("experimental")
     extra = sorted(name for name in names if name in shown and name not in own)
     comparison.one_of("capabilities that the upstream lacks", extra, [[]], breaks=[LACKING])
     subscribes = isinstance(resources := shown.get("resources"), dict) and resources.get(
