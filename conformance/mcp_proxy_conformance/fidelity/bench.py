@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity import exact_json
@@ -48,6 +49,11 @@ class RelayBench:
     def facts(self) -> RelayFacts:
         """What the relay declares to change."""
         return self.relay.target.facts
+
+    @property
+    def reaches_by_http(self) -> bool:
+        """Whether the relay has reached its upstream over HTTP, and not over stdio."""
+        return any(arrival.line for arrival in self.through.server.journal.since())
 
     def needs_tool(self, name: str) -> None:
         """Raise Inconclusive unless the relay lists that tool of the server, which a check calls.
@@ -213,6 +219,14 @@ def record(
         )  # fmt: skip
     if not found:
         comparison.truth(path, exact_json.plain(observed), holds=True, allowed=None, breaks=clauses)
+
+
+T = TypeVar("T", str, tuple[str, str])
+
+
+def repeated(values: Iterable[T]) -> list[T]:
+    """Return what is more than once among these values, sorted."""
+    return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
 def argument_of(raw: bytes) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.bench import RelayBench, repeated
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -75,14 +74,14 @@ def own_answers(bench: RelayBench) -> Comparison:
 def request_ids(bench: RelayBench) -> Comparison:
     """Look for an id that the relay used twice in one session with the upstream."""
     comparison = Comparison()
-    uses = Counter[tuple[str, str]]()
+    uses = list[tuple[str, str]]()
     for arrival in bench.through.server.journal.since():
         request_id = json.loads(arrival.raw or b"{}").get("id") if arrival.raw else None
         if request_id is not None and arrival.method != "initialize" and arrival.session:
-            uses[arrival.session, quoted(request_id)] += 1
+            uses.append((arrival.session, quoted(request_id)))
     if not uses:
         raise Inconclusive("no request reached the upstream in a session")
-    twice = sorted({name for (_, name), number in uses.items() if number > 1})
+    twice = sorted({name for _, name in repeated(uses)})
     comparison.one_of("ids used twice in one session", twice[:5], [[]], breaks=[IDS])
     return comparison
 
@@ -112,8 +111,8 @@ def progress_tokens(bench: RelayBench) -> Comparison:
         if not given:
             raise NotApplicable("the relay hands no progress tokens on")
         strange = [quoted(own) for _, own in given if type(own) not in (str, int)]
-        uses = Counter((session, quoted(own)) for session, own in given)
-        twice = sorted({own for (_, own), number in uses.items() if number > 1})
+        uses = [(session, quoted(own)) for session, own in given]
+        twice = sorted({own for _, own in repeated(uses)})
         comparison.one_of(f"tokens that are neither text nor integer, for {quoted(token)}",
                           strange, [[]], breaks=[TOKEN])  # fmt: skip
         comparison.one_of(f"tokens of several active calls of a session, for {quoted(token)}",

@@ -153,7 +153,7 @@ def unanswered_list(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_tool("echo")
     before = len(bench.through.listing().names)
-    if any(arrival.line for arrival in bench.through.server.journal.since()):
+    if bench.reaches_by_http:
         bench.through.server.refusing = Refusing(status=500)
         _judge_list(comparison, bench, "tools of an upstream that refuses", before)
         bench.through.server.refusing = None
@@ -203,7 +203,7 @@ def _expect_no_success(comparison: Comparison, place: str, outcome: Outcome, cla
 
 def _expect_http(bench: RelayBench) -> None:
     """Raise NotApplicable if the relay reaches the upstream over stdio."""
-    if not any(arrival.line for arrival in bench.through.server.journal.since()):
+    if not bench.reaches_by_http:
         raise NotApplicable("the relay reaches its upstream over stdio")
 
 

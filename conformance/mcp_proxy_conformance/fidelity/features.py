@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
-from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.bench import RelayBench, record, repeated
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.fidelity.offers import (
     ARGUMENTS,
@@ -18,10 +19,9 @@ from mcp_proxy_conformance.fidelity.offers import (
     MISSING,
     READS,
 )
-from mcp_proxy_conformance.fidelity.side import Outcome, Side, outcome
+from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 DECLARED, LACKING = "RLY.features.declared", "RLY.features.lacking"
@@ -40,6 +40,19 @@ ANSWERED_BY: Mapping[str, str] = {
 MOST_PAGES = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A kind of request: its method, the part of its result that is compared, and their clause."""
+
+    method: str
+    part: str
+    clause: str
+
+
+GET = Request("prompts/get", "messages", PROMPTS)
+COMPLETE = Request("completion/complete", "completion", COMPLETED)
+
+
 def capabilities(side: Side) -> Mapping[str, Any]:
     """Return what a way declares in the handshake of the client that checks share."""
     opening = side.main.open().opening
@@ -55,17 +68,9 @@ def needs_capability(bench: RelayBench, name: str, member: str = "") -> None:
         raise NotApplicable(f"{whole} is not declared", cause="not_declared")
 
 
-def asked(side: Side, method: str, params: Mapping[str, Any] | None = None) -> Outcome:
-    """Send a request in the shared session; return its outcome."""
-    try:
-        return outcome(side.main.request(method, raw_params=dumps(params or {})))
-    except (Unreachable, ProtocolFault) as fault:
-        return Outcome(kind="none", value=str(fault))
-
-
 def asking(method: str, params: Mapping[str, Any]) -> Callable[[Side], Outcome]:
     """Return the act of sending that request."""
-    return lambda side: asked(side, method, params)
+    return lambda side: side.asked(method, dumps(params))
 
 
 def declared_answers(bench: RelayBench) -> Comparison:
@@ -77,9 +82,9 @@ def declared_answers(bench: RelayBench) -> Comparison:
         "logging/setLevel": {"level": "error"},
     }
     for method, capability in ANSWERED_BY.items():
-        if asked(bench.direct, method, params.get(method)).kind == "none":
+        own, shown = bench.both(asking(method, params.get(method, {})))
+        if own.kind == "none":
             raise Inconclusive(f"the direct way does not answer {method}")
-        shown = asked(bench.through, method, params.get(method))
         observed = "answered, not declared" if shown.kind == "result" else "not answered"
         comparison.one_of(
             f"{method}: {capability}", "declared" if capability in declared else observed,
@@ -97,10 +102,8 @@ def lacking(bench: RelayBench) -> Comparison:
         names.add("experimental")
     extra = sorted(name for name in names if name in shown and name not in own)
     comparison.one_of("capabilities that the upstream lacks", extra, [[]], breaks=[LACKING])
-    subscribes = isinstance(resources := shown.get("resources"), dict) and resources.get(
-        "subscribe"
-    )
-    if subscribes and "resources" in own:
+    resources = shown.get("resources")
+    if isinstance(resources, dict) and resources.get("subscribe") and "resources" in own:
         holds = own["resources"].get("subscribe") is True
         comparison.truth(
             "resources.subscribe", "declared", holds=holds, allowed="absent", breaks=[LACKING]
@@ -131,11 +134,8 @@ def resource_reads(bench: RelayBench) -> Comparison:
         allowed = _decoded(exact_json.at(own.document, path))
         observed = _decoded(exact_json.at(shown.document, path))
         record(comparison, f"contents of {uri}", allowed, observed, (READ,), additions=True)
-    shown = asked(bench.through, "resources/read", {"uri": MISSING})
-    comparison.truth(
-        "reading a resource that does not exist", shown.kind, holds=shown.kind == "error",
-        allowed="an error", breaks=[READ],
-    )  # fmt: skip
+    missing = bench.through.asked("resources/read", dumps({"uri": MISSING}))
+    _expect_error(comparison, "reading a resource that does not exist", missing, READ)
     return comparison
 
 
@@ -145,21 +145,12 @@ def prompts(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     _compare_lists(bench, comparison, "prompts/list", ("prompts", "name"), PROMPTS)
     for name, given in ARGUMENTS.items():
-        params = {"name": f"{name}", "arguments": given}
-        mark = bench.through.server.journal.mark()
-        own, shown = bench.both(asking("prompts/get", params))
-        path = ("result", "messages")
-        record(
-            comparison, f"messages of {name}", exact_json.at(own.document, path),
-            exact_json.at(shown.document, path), (PROMPTS,), additions=True,
-        )  # fmt: skip
-        what = ("prompts/get", "arguments", PROMPTS)
-        _compare_arrived(bench, comparison, mark, what, given)
-    shown = asked(bench.through, "prompts/get", {"name": "no such prompt"})
-    comparison.truth(
-        "a prompt that does not exist", shown.kind, holds=shown.kind == "error",
-        allowed="an error", breaks=[PROMPTS],
-    )  # fmt: skip
+        params = {"name": name, "arguments": given}
+        _compare_request(
+            bench, comparison, GET, f"messages of {name}", params, members=["arguments"]
+        )
+    missing = bench.through.asked("prompts/get", dumps({"name": "no such prompt"}))
+    _expect_error(comparison, "a prompt that does not exist", missing, PROMPTS)
     return comparison
 
 
@@ -168,23 +159,15 @@ def completions(bench: RelayBench) -> Comparison:
     needs_capability(bench, "completions")
     comparison = Comparison()
     for params, _ in COMPLETIONS:
-        mark = bench.through.server.journal.mark()
-        own, shown = bench.both(asking("completion/complete", params))
-        path, place = ("result", "completion"), f"completion of {params['argument']['name']}"
-        record(
-            comparison, place, exact_json.at(own.document, path),
-            exact_json.at(shown.document, path), (COMPLETED,), additions=True,
-        )  # fmt: skip
-        for member, given in params.items():
-            what = ("completion/complete", member, COMPLETED)
-            _compare_arrived(bench, comparison, mark, what, given)
+        place = f"completion of {params['argument']['name']}"
+        _compare_request(bench, comparison, COMPLETE, place, params, members=params)
     return comparison
 
 
 def pinged(bench: RelayBench) -> Comparison:
     """Ping the relay: an empty result comes back, which may have `_meta`."""
     comparison = Comparison()
-    shown = asked(bench.through, "ping")
+    shown = bench.through.asked("ping")
     members = sorted({*shown.value.last()} - {"_meta"}) if isinstance(shown.value, Pairs) else []
     comparison.truth(
         "answer to a ping", {"kind": shown.kind, "members": members},
@@ -214,8 +197,7 @@ def _compare_lists(
     if not own:
         raise Inconclusive(f"the direct way lists nothing at {method}")
     keys = [str(exact_json.at(entry, (key,))) for entry in shown]
-    twice = sorted(name for name, count in Counter(keys).items() if count > 1)
-    comparison.one_of(f"{method}: listed more than once", twice, [[]], breaks=[clause])
+    comparison.one_of(f"{method}: listed more than once", repeated(keys), [[]], breaks=[clause])
     extra = sorted({*keys} - {str(exact_json.at(entry, (key,))) for entry in own})
     comparison.one_of(f"{method}: not the upstream's", extra, [[]], breaks=[clause])
     by_key = dict(zip(keys, shown, strict=True))
@@ -230,7 +212,7 @@ def _entries(side: Side, method: str, member: str) -> list[Any]:
     entries: list[Any] = []
     params: dict[str, Any] = {}
     for _ in range(MOST_PAGES):
-        page = asked(side, method, params).document
+        page = side.asked(method, dumps(params)).document
         found = exact_json.at(page, ("result", member))
         entries += found if isinstance(found, list) else []
         cursor = exact_json.at(page, ("result", "nextCursor"))
@@ -240,20 +222,34 @@ def _entries(side: Side, method: str, member: str) -> list[Any]:
     return entries
 
 
-def _compare_arrived(
-    bench: RelayBench, comparison: Comparison, mark: int, what: tuple[str, str, str], given: Any
-) -> None:
-    """Compare a member of the params of a request with that which arrived at the upstream.
+def _compare_request(
+    bench: RelayBench, comparison: Comparison, kind: Request, place: str,
+    params: Mapping[str, Any], *, members: Iterable[str],
+) -> None:  # fmt: skip
+    """Send a request on both ways, and compare its results, and members of its params upstream.
 
-    `what` is the method, the member, and the clause that a difference breaks.
-    A relay that answers by itself is not judged by it; an empty object may be absent.
+    A relay that answers by itself is not judged by what arrives; an empty object may be absent.
     """
-    method, member, clause = what
-    for arrival in bench.through.server.journal.since(mark, method):
+    mark = bench.through.server.journal.mark()
+    allowed, observed = (
+        exact_json.at(shown.document, ("result", kind.part))
+        for shown in bench.both(asking(kind.method, params))
+    )
+    record(comparison, place, allowed, observed, (kind.clause,), additions=True)
+    arrivals = bench.through.server.journal.since(mark, kind.method)
+    for member, arrival in product(members, arrivals):
         arrived = exact_json.at(exact_json.read(arrival.raw), ("params", member))
-        if given or arrived is not ABSENT:
-            allowed = exact_json.read(dumps(given))
-            record(comparison, f"{method}: {member} at the upstream", allowed, arrived, (clause,))
+        if params[member] or arrived is not ABSENT:
+            given = exact_json.read(dumps(params[member]))
+            path = f"{kind.method}: {member} at the upstream"
+            record(comparison, path, given, arrived, (kind.clause,))
+
+
+def _expect_error(comparison: Comparison, place: str, shown: Outcome, clause: str) -> None:
+    """Record whether an outcome is an error."""
+    comparison.truth(
+        place, shown.kind, holds=shown.kind == "error", allowed="an error", breaks=[clause]
+    )
 
 
 def _decoded(contents: Any) -> Any:

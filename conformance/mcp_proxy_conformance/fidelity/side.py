@@ -89,9 +89,16 @@ class Side:
         members = [b'"name":' + dumps(self.name_of(tool)), b'"arguments":' + arguments]
         members += [b'"_meta":' + meta] if meta else []
         params = b"{" + b",".join(members) + b"}"
+        return self.asked("tools/call", params, client=client, timeout=timeout)
+
+    def asked(
+        self, method: str, params: bytes = b"{}", *, client: Conversation | None = None,
+        timeout: float | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Send a request, its params to the byte; return the outcome, without an answer why."""
         who = client or self.main
         try:
-            return outcome(who.request("tools/call", raw_params=params, timeout=timeout))
+            return outcome(who.request(method, raw_params=params, timeout=timeout))
         except (Unreachable, ProtocolFault) as fault:
             return Outcome(kind="none", value=str(fault))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
-from mcp_proxy_conformance.targets.relay import RelayTarget, environment, launched
+from mcp_proxy_conformance.targets.relay import RelayTarget, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, RelayedServer
 from mcp_proxy_conformance.wire.client import Client
@@ -48,7 +49,7 @@ class StartedRelay:
             beside = self.hub.add(RelayedServer("direct", given))
             behind = self.hub.add(RelayedServer("upstream", given))
             self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
-            self._env = environment({VARIABLE: IN_ENVIRONMENT})
+            self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
             try:
                 self._start(behind, folder)
             except TargetNotStarted:

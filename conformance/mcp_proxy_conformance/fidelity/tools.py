@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from mcp_proxy_conformance.discovery.input_schema import Applied, applied
 from mcp_proxy_conformance.fidelity import exact_json
-from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.bench import RelayBench, record, repeated
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.fidelity.stages import INSTANCES, MEMBERS
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -43,10 +42,9 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
     comparison = Comparison()
     names = [bench.through.bare(name) for name in bench.through.listing().names]
     missing = [name for name in wanted(bench) if name not in names]
-    twice = sorted(name for name, number in Counter(names).items() if number > 1)
     comparison.one_of("tools of the upstream that are not listed", missing, [[]], breaks=[clause])
     comparison.one_of(
-        "tools that are listed more than once", twice, [[]], breaks=[ONCE],
+        "tools that are listed more than once", repeated(names), [[]], breaks=[ONCE],
         shows=[ONCE] if names else [],
     )  # fmt: skip
     return comparison

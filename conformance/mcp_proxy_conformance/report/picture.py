@@ -164,11 +164,15 @@ class _Evidence:
         if clause.cause in NOT_ASKED:
             return _Judged(clause_id, "not_asked", ())
         verdicts = [
-            ("inconclusive" if hidden and verdict == "pass" and not rows else verdict, result)
+            (
+                "inconclusive"
+                if hidden and verdict == "pass" and not self._rows(result, clause_id)
+                else verdict,
+                result,
+            )
             for result in self._results.get(clause_id, ())
             if self._counts(result, basis, clause_id, row)
             and (verdict := _verdict(result, clause_id)) is not None
-            for rows in [self._rows(result, clause_id)]
         ]
         if not verdicts:
             unseen = not basis.is_narrow and clause_id not in self._results

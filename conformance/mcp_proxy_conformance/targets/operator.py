@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from mcp_proxy_conformance.targets.adapter import (
     UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.launch import GENERAL, QUIET, Launch
-from mcp_proxy_conformance.targets.process import Process, Spawned
+from mcp_proxy_conformance.targets.process import Process, Spawned, free_port
 from mcp_proxy_conformance.targets.rest import OperatorApi
 
 Lists = dict[str, tuple[frozenset[str], frozenset[str] | None]]
@@ -181,7 +180,7 @@ class OperatorAdapter:
         self._folder = folder
         self._data = folder / "data"
         self._data.mkdir(mode=0o700, parents=True)
-        port = 0 if self._launch.says_address else _free_port()
+        port = 0 if self._launch.says_address else free_port()
         base = {
             "listen": f"127.0.0.1:{port}",
             "data_dir": str(self._data),
@@ -254,7 +253,7 @@ class OperatorAdapter:
         """
         self._running().end()
         self._config.write()  # a program may write into its file when it ends
-        self._run(0 if self._launch.says_address else _free_port())
+        self._run(0 if self._launch.says_address else free_port())
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
@@ -352,7 +351,7 @@ class OperatorAdapter:
                 if self._launch.says_address or attempt == PORTS - 1 or TAKEN not in str(error):
                     raise
                 self._running().end()
-                port = _free_port()
+                port = free_port()
             else:
                 return
 
@@ -432,14 +431,6 @@ class OperatorAdapter:
                 with contextlib.suppress(AdapterError):
                     self._api.server(server, "tools/approve", {"approve_all": True})
             self._untrusted = []
-
-
-def _free_port() -> int:
-    """Return a loopback port that is free at this moment; another program may take it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _port_of(line: str) -> int:

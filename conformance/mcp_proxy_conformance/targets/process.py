@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -189,3 +190,11 @@ def _end_of(path: Path) -> str:
     with contextlib.suppress(OSError):
         return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
     return ""
+
+
+def free_port() -> int:
+    """Return a loopback port that is free at this moment; another program may take it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.process import free_port
 
 PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
 UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
@@ -108,18 +107,6 @@ def launched(
         words += upstream if word == UPSTREAM else [_filled(word, values)]
     url = "" if target.over_stdio else _filled(target.facts.url, values)
     return Launched(command=tuple(words), url=url)
-
-
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with some more variables."""
-    return {**os.environ, **extra}
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from mcp_proxy_conformance.verdict.result import (
     LockText,
     Matter,
     NotApplicable,
+    Unread,
 )
 
 MOST, WIDTH = 40, 400
@@ -96,8 +97,9 @@ class Comparison:
 
         The reason asks to pin it: to say in the target file which lock the text is about.
         """
-        reason = f"{path}: no lock is known for this text; pin it in the target file: {text!r}"
-        self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
+        unread = Unread(text)
+        reason = f"{path}: {unread}"
+        self.open.append(Open(clauses=tuple(clauses), reason=reason, cause=unread.cause))
 
     def add(self, other: Comparison, where: str = "") -> None:
         """Add the content of another comparison, with `where` appended to its paths and reasons.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -17,20 +17,10 @@ JSON = {"content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """An HTTP request on its way up: the client's headers, the upstream's session, the body.
+class _Body:
+    """The body of an HTTP request or answer."""
 
-    `own` are the headers, credentials among them, that the relay adds. `extra` are headers that the
-    upstream gets beside those that it should, `query` is put after the upstream's URL.
-    """
-
-    method: str
-    headers: Mapping[str, str]
-    session: str | None
-    body: bytes
-    own: Mapping[str, str] = field(default_factory=dict)
-    extra: Mapping[str, str] = field(default_factory=dict)
-    query: str = ""
+    body: bytes = b""
 
     @property
     def message(self) -> dict[str, Json]:
@@ -41,33 +31,35 @@ class Sent:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def saying(self, message: Json) -> "Sent":
-        """Return this request with another message."""
+    def saying(self, message: Json) -> Self:
+        """Return it with another message."""
         return replace(self, body=json_text.write(message))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Got:
+class Sent(_Body):
+    """An HTTP request on its way up: the client's headers, the upstream's session, the body.
+
+    `own` are the headers, credentials among them, that the relay adds. `extra` are headers that the
+    upstream gets beside those that it should, `query` is put after the upstream's URL.
+    """
+
+    method: str
+    headers: Mapping[str, str]
+    session: str | None
+    own: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Got(_Body):
     """An HTTP answer on its way down; `events` are the messages of a stream, as they come."""
 
     status: int
     headers: Mapping[str, str]
     session: str | None = None
-    body: bytes = b""
     events: AsyncIterator[bytes] | None = None
-
-    @property
-    def message(self) -> dict[str, Json]:
-        """The message in its body; empty if there is none."""
-        try:
-            value = json_text.read(self.body)
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
-
-    def saying(self, message: Json) -> "Got":
-        """Return this answer with another message in its body."""
-        return replace(self, body=json_text.write(message))
 
 
 Forward = Callable[[Sent], Awaitable[Got]]

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.targets.description import FILE, Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.launch import mcpproxy
 from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.targets.process import free_port
 from mcp_proxy_conformance.targets.rest import OperatorApi
 from mcp_proxy_conformance.targets.started import Started
 
@@ -72,7 +73,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
     binary = tmp_path / "proxy"
     binary.write_text(refer(), encoding="utf-8")
     binary.chmod(0o700)
-    find, ports = operator._free_port, list[int]()
+    find, ports = free_port, list[int]()
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
@@ -82,7 +83,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
             ports.append(find() if ports else busy.getsockname()[1])
             return ports[-1]
 
-        monkeypatch.setattr(operator, "_free_port", taken_once)
+        monkeypatch.setattr(operator, "free_port", taken_once)
         adapter = OperatorAdapter(mcpproxy(str(binary)))
         (tmp_path / "target").mkdir()
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from mcp_proxy_mutants.relay import json_text
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent, Up
@@ -141,38 +141,42 @@ def _shared_answers(methods: tuple[str, ...]) -> Around:
     return around
 
 
-def _misrouted(method: str, *, both: bool) -> Around:
-    """Put messages of a method that come on one client's streams on those of another.
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """A stream of answers that is open: its client's session, and the events to be given."""
 
-    With `both`, they stay on the first one too. Without another client nothing is changed.
-    """
-    queues: dict[int, tuple[str | None, asyncio.Queue[bytes]]] = {}
+    session: str | None
+    events: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+
+
+Route = Callable[[_Stream, list[_Stream]], list[_Stream]]
+"""Chooses the streams, of all that are open, on which a message that came on one is put."""
+
+
+def _routed(method: str, route: Route) -> Around:
+    """Put messages of a method on other streams of answers than the one they came on."""
+    streams: list[_Stream] = []
 
     async def mixed(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the events of a stream, and what was taken from others."""
-        own: asyncio.Queue[bytes] = asyncio.Queue()
-        queues[id(own)] = (session, own)
-        pump = asyncio.create_task(_pump(session, events, own))
-        pump.add_done_callback(lambda _: own.put_nowait(b""))
+        """Yield what is put on a new stream, until its own events end."""
+        own = _Stream(session)
+        streams.append(own)
+
+        async def pump() -> None:
+            """Put each event on its stream, or on those that are chosen for it."""
+            async for event in events:
+                is_routed = json_text.read(event).get("method") == method
+                for stream in route(own, streams) if is_routed else [own]:
+                    stream.events.put_nowait(event)
+
+        task = asyncio.create_task(pump())
+        task.add_done_callback(lambda _: own.events.put_nowait(b""))
         try:
-            while event := await own.get():
+            while event := await own.events.get():
                 yield event
         finally:
-            pump.cancel()
-            del queues[id(own)]
-
-    async def _pump(
-        session: str | None, events: AsyncIterator[bytes], own: asyncio.Queue[bytes]
-    ) -> None:
-        """Put each event of a stream on its queue, or on those of other clients."""
-        async for event in events:
-            message = json_text.read(event)
-            others = [queue for other, queue in queues.values() if other != session]
-            if message.get("method") != method or not others:
-                own.put_nowait(event)
-                continue
-            for queue in (*others, *((own,) if both else ())):
-                queue.put_nowait(event)
+            task.cancel()
+            streams.remove(own)
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Mix the streams of answers."""
@@ -184,39 +188,26 @@ def _misrouted(method: str, *, both: bool) -> Around:
     return around
 
 
+def _misrouted(method: str, *, both: bool) -> Around:
+    """Put messages of a method that come on one client's streams on those of another.
+
+    With `both`, they stay on the first one too. Without another client nothing is changed.
+    """
+
+    def route(own: _Stream, streams: list[_Stream]) -> list[_Stream]:
+        """Choose the streams of other clients."""
+        others = [stream for stream in streams if stream.session != own.session]
+        return [*others, *([own] if both else [])] if others else [own]
+
+    return _routed(method, route)
+
+
 def _doubled(method: str) -> Around:
     """Send messages of a method on all streams of a client, though they came on one."""
-    streams: dict[str | None, list[asyncio.Queue[bytes]]] = {}
-
-    async def copied(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the events of a stream, and those of the client's other streams."""
-        own: asyncio.Queue[bytes] = asyncio.Queue()
-        streams.setdefault(session, []).append(own)
-
-        async def pump() -> None:
-            """Put each event on its queue, some on all queues of the client."""
-            async for event in events:
-                every = json_text.read(event).get("method") == method
-                for queue in streams[session] if every else [own]:
-                    queue.put_nowait(event)
-
-        task = asyncio.create_task(pump())
-        task.add_done_callback(lambda _: own.put_nowait(b""))
-        try:
-            while event := await own.get():
-                yield event
-        finally:
-            task.cancel()
-            streams[session].remove(own)
-
-    async def around(sent: Sent, forward: Forward) -> Got:
-        """Copy the streams of answers."""
-        got = await forward(sent)
-        if got.events is None:
-            return got
-        return replace(got, events=copied(sent.session, got.events))
-
-    return around
+    return _routed(
+        method,
+        lambda own, streams: [stream for stream in streams if stream.session == own.session],
+    )
 
 
 MUTANTS = (
