@@ -74,7 +74,7 @@ async def _serve(
         raise ConfigError(f"listen must be a loopback address, not {listen}.")
 
     def front(gateway: Gateway) -> Front:
-        """Return the HTTP application of a proxy, which prefers the wanted form of answers."""
+        """Return the HTTP application of a gateway, with the form of answers of `--answers`."""
         return Front(Protocol(Tools(gateway)), answers)
 
     async with Proxy.open(config, data_dir, front=front, listen=(host, int(port))) as proxy:

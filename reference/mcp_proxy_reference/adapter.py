@@ -73,9 +73,10 @@ class Target:
         fresh.replace(self.folder / "config.json")
 
     def api(self, method: str, path: str, body: Json | None = None) -> Json:
-        """Call the operator API, with a body for POST only, and return its answer.
+        """Call the operator API and return its JSON answer; `path` is what follows `/api/v1`.
 
-        409 raises RefusedError, another error status RuntimeError.
+        The body is sent for POST only. HTTP 409 raises RefusedError, another error status
+        RuntimeError; an answer is awaited for 10 s at most.
         """
         request = urllib.request.Request(  # noqa: S310 - our own loopback URL
             self.url.removesuffix("/mcp") + "/api/v1" + path,
@@ -93,10 +94,7 @@ class Target:
             raise RuntimeError(f"{method} {path}: {error.code} {text}") from None
 
     def token(self, agent: str, servers: list[str]) -> dict[str, str]:
-        """Create a token for reading, for an agent that sees these servers.
-
-        Return it as headers.
-        """
+        """Create a read-only token for an agent that sees these servers; return it as a header."""
         wanted = {"name": agent, "allowed_servers": servers, "permissions": ["read"]}
         answer = self.api("POST", "/tokens", wanted)
         return {"Authorization": f"Bearer {answer['data']['token']}"}
@@ -135,7 +133,7 @@ class Target:
         self.write_config()
 
     def hide_store(self, *, hidden: bool) -> None:
-        """Take approvals and user locks away from the running proxy, or put them back."""
+        """Rename the database of approvals and user locks so that it is missing, or back."""
         store, aside = self.folder / "proxy.db", self.folder / "proxy.hidden"
         if hidden:
             store.rename(aside)
@@ -163,8 +161,8 @@ def _entry(server: Json) -> Json:
 def answer(target: Target, request: Json) -> Json:
     """Carry out any request but `start` and return the answer; `unsupported` if unknown.
 
-    It is `ok`, with the access after a restart and the count for the counter. What the operator API
-    refuses is raised: RefusedError or RuntimeError.
+    Its `ok` holds URL and headers after a restart, `count` for `counter`, and is empty otherwise.
+    What the operator API refuses is raised: RefusedError or RuntimeError.
     """
     op = request["op"]
     if op in ("lock", "unlock"):

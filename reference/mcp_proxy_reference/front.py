@@ -89,8 +89,8 @@ class Front:
     async def _reply(self, request: Request) -> Reply:
         """Route a request to readiness, MCP or the operator API, which needs the API key.
 
-        HttpError for an Origin that is not loopback, an unknown path or a wrong key. A changed
-        config file is taken over before.
+        HttpError for an Origin that is not loopback (403), an unknown path (404) or a wrong key
+        (401). A changed config file is taken over first.
         """
         path = request.path
         origin = request.headers.get("origin")
@@ -114,8 +114,8 @@ class Front:
     async def _mcp(self, request: Request) -> Reply:
         """Answer a request at an MCP endpoint: a message (POST) or a session's end (DELETE).
 
-        The reply to another method has status 405, that to an invalid message 400; HttpError 415
-        for another content type than JSON, and as `_agent` and `_message` raise.
+        The reply to another method has status 405, that to an invalid message 400. HttpError 401 or
+        503 for the agent, 404 for the session, 415 for another content type than JSON.
         """
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":

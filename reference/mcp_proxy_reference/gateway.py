@@ -114,7 +114,10 @@ class Gateway:
         return self._facts[2]
 
     def shown(self) -> Mapping[str, Sequence[Facts]]:
-        """Return the facts for discovery and listings; a hook, here the same as `known`."""
+        """Return the facts of every tool, by server, for discovery and listings: as `known`.
+
+        A subclass may override it.
+        """
         return self.known()
 
     def facts(self, server: str, name: str) -> Facts | None:
@@ -149,7 +152,10 @@ class Gateway:
         return self.policy.indexed(facts)
 
     async def refresh(self, name: str) -> Outcome:
-        """Load an attached server's tools again and return the outcome; KeyError for another."""
+        """Load a server's tools again, return the outcome.
+
+        KeyError if it is unknown or turned off.
+        """
         return await self.upstreams[name].load()
 
     def _apply(self, config: configuration.Config) -> None:
@@ -176,7 +182,10 @@ class Gateway:
         """
 
         def take(outcome: Outcome) -> None:
-            """Replace and record the server's tools after a good load, if it is still attached."""
+            """Replace and record the server's tools after a good load, if it is still attached.
+
+            After a failed load, the tools stay as they were.
+            """
             if outcome.status == "available" and self.upstreams.get(server.name) is upstream:
                 tools = [_tool(server.name, listed) for listed in outcome.tools]
                 self._tools[server.name] = {tool.name: tool for tool in tools}

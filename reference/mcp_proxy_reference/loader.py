@@ -50,7 +50,7 @@ class Signal(Exception):
     def __init__(
         self, kind: str, code: int | None = None, detail: str = "", body: bytes = b""
     ) -> None:
-        """Keep the kind of failure, and what is known of the answer."""
+        """Keep the kind (a key of `MEANING`) and the answer's HTTP status, error text and body."""
         super().__init__(kind)
         self.kind = kind
         self.code = code
@@ -109,8 +109,8 @@ Connect = Callable[[Connection], Awaitable[Session]]
 def by_status(code: int, body: bytes) -> Signal:
     """Return the signal of an HTTP status that is no success; `body` is in lower case.
 
-    Of bodies, only those of 403 are read. With words of a slow authorization service, such a 403 is
-    a timeout of that.
+    Only a 403's body is read: words of a slow authorization service make it `authz_timeout`, and
+    `denied` otherwise.
     """
     authorization = any(word in body for word in AUTHORIZATION)
     if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
@@ -189,8 +189,8 @@ def _is_tool(tool: object) -> bool:
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Connect and list the tools within one deadline for all; return tools and session.
 
-    The deadline is three timeouts, then TimeoutError is raised; other failures are a Signal. A
-    session that fails is closed, another is left open.
+    After three timeouts of the connection, TimeoutError is raised; other failures are a Signal. The
+    session is closed on failure, else left open.
     """
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)

@@ -54,7 +54,7 @@ class Token(msgspec.Struct):
 
 
 def failed(message: str) -> Json:
-    """Return the body of an answer that reports a failure."""
+    """Return the JSON body of an answer that reports a failure, with `message` as its `error`."""
     return {"success": False, "error": message}
 
 
@@ -121,7 +121,7 @@ def _done(status: int = 200, **data: object) -> Answer:
 
 
 def _server(gateway: Gateway, server: Server) -> Json:
-    """Return a server's entry as the operator API lists it: its state, flat, and its tool count."""
+    """Return the operator's entry of a server: configuration, connection and tool count."""
     entry = tools.state(gateway, server)
     state = entry.pop("connection_status")["state"]
     return entry | {
@@ -162,9 +162,9 @@ def _tool(gateway: Gateway, server: str, name: str) -> Tool:
 
 
 def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
-    """Approve the named tools, or all, that are not approved yet; answer how many those were.
+    """Approve the named tools, or all; answer how many of them were not approved before.
 
-    HttpError 404 for an unknown one.
+    HttpError 404 for an unknown one, before any is approved.
     """
     names = set(gateway.tools(server) if request.approve_all else request.tools)
     for name in names:

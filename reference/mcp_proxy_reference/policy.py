@@ -221,12 +221,12 @@ def limit(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def description(_endpoint: str) -> str:
-    """Return the sentence about the flag in the discovery tool's own description."""
+    """Return the discovery tool's sentence on the flag, the same at every endpoint."""
     return "Set include_disabled to true to also list matching tools that are locked, and why."
 
 
 def opted_in(flagged: bool) -> int:
-    """Return what a discovery request adds to the opt-in counter: 1 with the flag."""
+    """Return what a discovery request adds to the opt-in counter: 1 with the flag, 0 without."""
     return int(flagged)
 
 

@@ -24,7 +24,7 @@ class RpcError(Exception):
     """A JSON-RPC error: code, one sentence, and data if there are any."""
 
     def __init__(self, code: int, message: str, **data: object) -> None:
-        """Keep code, message and data as the error object of an answer."""
+        """Keep code, message and data in `error`, the error object of an answer."""
         super().__init__(message)
         self.error: Json = {"code": code, "message": message} | ({"data": data} if data else {})
 
@@ -67,7 +67,7 @@ class Protocol:
     """Answers requests of either era with the proxy's own tools."""
 
     def __init__(self, tools: Tools) -> None:
-        """Answer with these tools."""
+        """Answer requests with these tools, kept as `tools`."""
         self.tools = tools
 
     async def respond(
@@ -81,7 +81,7 @@ class Protocol:
     ) -> Json:
         """Return the JSON-RPC answer to a request; any failure becomes an error answer.
 
-        A stateless one is checked first, against the headers if there are any.
+        A stateless one is checked first: its `_meta`, and the headers unless they are None.
         """
         try:
             if stateless:

@@ -89,7 +89,7 @@ class HttpSession(RpcSession):
         return result
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the HTTP client; the server is sent nothing."""
         await self._http.aclose()
 
     async def _exchange(self, message: Json) -> Json:
@@ -180,7 +180,7 @@ class StdioSession(RpcSession):
         await self._process.wait()
 
     async def _exchange(self, message: Json) -> Json:
-        """Write a message; return its answer once the reader has it if it is a request, else {}."""
+        """Write a message and return {}; for a request, wait for its answer and return that."""
         if "id" not in message or "method" not in message:
             await self._write(message)
             return {}
@@ -245,7 +245,7 @@ class StdioSession(RpcSession):
 
 
 async def connect(connection: Connection, changed: Callable[[], None] = lambda: None) -> RpcSession:
-    """Return a new session, which has sent nothing; a command is started in its own group.
+    """Return a new session, which has sent nothing; a command is started in its own process group.
 
     Its environment lacks the proxy's API key. Signal `command` if it cannot be started.
     """

@@ -26,7 +26,7 @@ async def serve(own: Protocol) -> None:
 
 
 async def _line(lines: asyncio.StreamReader) -> bytes:
-    """Return the next line, b"" at the end; one over 8 MB becomes an invalid one."""
+    r"""Return the next line; b"" at the end of input, and an invalid b"?\n" for one over 8 MB."""
     is_long = False
     while True:
         try:
@@ -43,7 +43,7 @@ async def _line(lines: asyncio.StreamReader) -> bytes:
 async def _answer(own: Protocol, line: bytes) -> None:
     """Answer one line on standard output; a notification gets no answer.
 
-    A changed configuration is taken over before.
+    A changed configuration is taken over first.
     """
     own.tools.gateway.follow()
     try:

@@ -115,9 +115,9 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """Yield a transaction on the file now at the path, by default one that must exist.
+        """Yield a transaction on the file at the path, which must exist unless `mode` is `rwc`.
 
-        Raises StoreError; after a change, records are read anew.
+        It is committed at the end of the block; raises StoreError.
         """
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:

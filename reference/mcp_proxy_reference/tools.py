@@ -72,7 +72,7 @@ class Tools:
     """The built-in tools of one proxy."""
 
     def __init__(self, gateway: Gateway) -> None:
-        """Answer for this gateway."""
+        """Answer agents from this gateway's servers, kept as `gateway`."""
         self.gateway = gateway
 
     async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:
@@ -89,7 +89,10 @@ class Tools:
             return _text(str(error), is_error=True)
 
     def render(self, document: Json) -> str:
-        """Return a document as the text of a result; a hook."""
+        """Return a document as the text of a result: as compact JSON.
+
+        A subclass may override it.
+        """
         return render(document)
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
@@ -122,7 +125,7 @@ class Tools:
         known = _known(gateway)
 
         def visible_facts(surface: Surface, *, searchable: bool) -> list[Facts]:
-            """Return the facts of the agent's tools that are, or are not, in the search index."""
+            """Return the facts of the agent's tools, those in the search index or the others."""
             visible = [name for name in known if policy.scope(agent, name, surface)]
             return [facts for name in visible for facts in known[name][searchable]]
 
@@ -302,6 +305,6 @@ async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Ar
 
 
 def _text(text: str, *, is_error: bool = False) -> Json:
-    """Return a tool result with one text item; `isError` only if true."""
+    """Return a tool result with one text item; the member `isError` is there only if true."""
     result: Json = {"content": [{"type": "text", "text": text}]}
     return result | {"isError": True} if is_error else result

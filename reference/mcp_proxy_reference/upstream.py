@@ -80,9 +80,9 @@ class Upstream:
         self.task = asyncio.create_task(self._follow())
 
     async def load(self, max_attempts: int = 3) -> Outcome:
-        """Load the tools over the open session, else a new one; pass on and return the outcome.
+        """Load the tools, hand the outcome to `take`, log it and return it.
 
-        If the open session fails, a new one is opened; the outcome is logged.
+        The open session is used; if there is none or it fails, a new one is opened.
         """
         async with self._lock:
             if self._session is not None:
