@@ -39,7 +39,7 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return the signal, as one of `kind` if `when` is true."""
+        """Return the signal as one of `kind` if `when` is true, else unchanged."""
         if not when(signal, connection, attempts):
             return signal
         return Signal(kind, signal.code, signal.detail, signal.body)
@@ -59,7 +59,7 @@ def sends(connection: Connection) -> str:
 
 
 def _as_it_is(method: str, signal: Signal) -> Signal:
-    """Return the signal."""
+    """Return the signal unchanged, whatever the method."""
     del method
     return signal
 
@@ -95,7 +95,7 @@ def wrapping(wrap: Callable[[Session], Session], attempt: Attempt = std.attempt)
     """Return a hook `attempt` (one try to load) whose session is the one that `wrap` returns."""
 
     async def wrapped(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt with the session that `wrap` returns."""
+        """Load a server over the session that `wrap` returns; return its tools and that session."""
 
         async def connected(to: Connection) -> Session:
             """Connect as usual, and wrap the session."""
@@ -115,7 +115,10 @@ def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attemp
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
-    """Return a hook `attempt`: signals at `method` become `kind`, all or those of `kinds`."""
+    """Return a hook `attempt`: failures of `method` become `kind`.
+
+    All, or only those of `kinds`.
+    """
 
     def hear(sent: str, signal: Signal) -> Signal:
         """Return the signal, as `kind` if it came at that method and is one of `kinds`."""
@@ -134,7 +137,7 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
     """Return a hook `attempt` with sessions from `make` for servers with a URL; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt with a session from `make` if the server has a URL."""
+        """Load a server over a session from `make` if it has a URL, else over the usual one."""
 
         async def connected(to: Connection) -> Session:
             """Return a session from `make` for a URL, and the usual one for a command."""
@@ -146,7 +149,7 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
 
 
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Return a hook `together` (a whole load): `change` is applied to each outcome at the end."""
+    """Return a hook `together` (a whole load) that passes each outcome through `change`."""
     return together(lambda outcomes: [change(outcome) for outcome in outcomes])
 
 
@@ -159,7 +162,7 @@ def together(
     """
 
     async def loaded(loads: Loads) -> list[Outcome]:
-        """Load all servers at once and return the outcomes as `change` returns them."""
+        """Load all servers at once and return what `change` makes of their outcomes."""
         return change(await std.side_by_side(loads))
 
     return loaded

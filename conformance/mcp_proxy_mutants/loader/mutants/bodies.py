@@ -13,14 +13,11 @@ FORBIDDEN = 403
 def _read(holds: Callable[[bytes], bool]) -> Hear:
     """Return a hook `heard`: a 403 is a timeout if `holds` accepts its body, else a denial.
 
-    Other signals stay.
+    `holds` gets the body in lower case; other signals are unchanged.
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return a 403 as an authorization timeout or a denial, by its body.
-
-        Any other signal as it is.
-        """
+        """Return a 403 as an authorization timeout or a denial, by its body; others unchanged."""
         del connection, attempts
         if signal.code != FORBIDDEN:
             return signal
@@ -77,7 +74,7 @@ def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool
 
 
 def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
-    """Return a condition: a denial, and a word of TIMELY in one part of the text sent.
+    """Return a condition for `taken`: a denial, and a word of TIMELY in one part of the text sent.
 
     The part is `id`, `path` (the URL up to its last slash), `query` or `headers`.
     """

@@ -1,30 +1,31 @@
 """Loader mutants whose outcome for a server depends on other servers of the load, or its place."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import httpx2
 
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Loads, failed, over, together
+from mcp_proxy_mutants.loader.pieces import Attempt, Loads, failed, over, together
 from mcp_proxy_reference import loader as std
-from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
+from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal, Status
 from mcp_proxy_reference.sessions import HttpSession
 
 FEW = 6
+Together = Callable[[Loads], Awaitable[list[Outcome]]]
 
 
-def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
+def _all_when(condition: Callable[[Outcome], bool], status: Status) -> Together:
     """Return a hook `together`: if any outcome meets the condition, all available ones fail.
 
-    They get that status; the others stay.
+    They get `status`, and lose their tools; the others are unchanged.
     """
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
-        """Return the outcomes; the available ones as failed if any meets the condition."""
+        """Return the outcomes, the available ones as failed if any meets the condition."""
         if not any(map(condition, outcomes)):
             return outcomes
         return [failed(o, status) if o.status == "available" else o for o in outcomes]
@@ -33,7 +34,7 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with each server right after a transient one transient too."""
+    """Return the outcomes; a server right after a transient one is transient, whatever it was."""
     return outcomes[:1] + [
         failed(outcome, "transient") if last.status == "transient" else outcome
         for last, outcome in pairwise(outcomes)
@@ -41,7 +42,7 @@ def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every failure in the class of the first one."""
+    """Return the outcomes; every failure has the status of the first one."""
     status = None
     changed = []
     for outcome in outcomes:
@@ -53,7 +54,7 @@ def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every failure after a denial as a denial; successes stay."""
+    """Return the outcomes; every failure after a denial is reported as a denial."""
     denied, changed = False, []
     for outcome in outcomes:
         lost = denied and outcome.status != "available"
@@ -63,10 +64,7 @@ def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every server after a permanent failure permanent.
-
-    Available ones, too.
-    """
+    """Return the outcomes; all servers after a permanent one are permanent, even available ones."""
     stopped, changed = False, []
     for outcome in outcomes:
         changed.append(failed(outcome, "permanent") if stopped else outcome)
@@ -75,12 +73,12 @@ def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with a failure of the last server, if it failed, as transient."""
+    """Return the outcomes; if the last server failed, it is transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
 def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes, with every server beyond the first six transient."""
+    """Return the outcomes; every server beyond the first six is transient."""
     return [*outcomes[:FEW], *(failed(outcome, "transient") for outcome in outcomes[FEW:])]
 
 
@@ -100,20 +98,17 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
-    """Return a fresh hook `attempt`: once a server failed, all with its `key` fail unasked.
+    """Return a fresh hook `attempt`: after a failure, all servers with the same `key` fail unasked.
 
-    That lasts over loads and retries; their failure is a cut connection.
+    That lasts over loads and retries; they fail as Signal `reset` (transient).
     """
 
-    def make() -> Any:
-        """Return a hook `attempt`: from a failure on, all servers with its key fail."""
+    def make() -> Attempt:
+        """Return a hook `attempt` that makes servers fail whose key an earlier failure had."""
         lost: set[str] = set()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-            """Attempt as usual and note the key of a failure.
-
-            Fail as cut at once if the key is noted.
-            """
+            """Attempt and note a failure's key; raise Signal `reset` if the key is noted."""
             if key(connection) in lost:
                 raise Signal("reset")
             try:
@@ -128,10 +123,7 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
 
 
 def _origin(connection: Connection) -> str:
-    """Return scheme, host and port of the server's URL as `scheme://host:port`.
-
-    Its id over stdio.
-    """
+    """Return the server's URL up to its path, as `scheme://host:port`; over stdio, its id."""
     return "/".join((connection.url or connection.server_id).split("/")[:3])
 
 
@@ -143,14 +135,14 @@ def _host(connection: Connection) -> str:
     return (connection.url or connection.server_id).rpartition(":")[0]
 
 
-def _one_by_origin() -> Any:
-    """Return a hook `attempt` that reports the first server's tools for all of its origin.
+def _one_by_origin() -> Attempt:
+    """Return a hook `attempt` that reports an origin's first server's tools for all its servers.
 
-    That lasts over loads; sessions of the later ones are opened but not used.
+    That lasts over loads; a session with a later server is opened but not used.
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual for the first of an origin; else return its tools and a new session."""
+        """Attempt an origin's first server as usual; else return its tools and a new session."""
         lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
         async with lock:
             if not listed:
@@ -163,17 +155,17 @@ def _one_by_origin() -> Any:
     return attempt
 
 
-def _few_places() -> Any:
-    """Return a hook `attempt` with room for four at a time.
+def _few_places() -> Attempt:
+    """Return a hook `attempt` that lets four attempts run at a time.
 
-    Who waits half a timeout for it has timed out.
+    One that waits for its turn for half of its timeout fails as a timeout.
     """
     places = asyncio.Semaphore(4)
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual once there is room; else fail as a timeout, without any request.
+        """Wait for a free place for half of the server's timeout, then attempt as usual.
 
-        It waits for room at most half of the server's timeout.
+        Without a place, raise Signal `timeout`, and send nothing.
         """
         try:
             async with asyncio.timeout(connection.timeout / 2):
@@ -192,7 +184,7 @@ class _BareLaterPages(HttpSession):
     """A session that asks for later pages of tools without the headers of its connection."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request, from the first one with a cursor on without the connection's headers."""
+        """Send a request; from the first cursor on, leave the connection's headers out."""
         if "cursor" in params:
             for name in self._connection.headers:
                 self._headers.pop(name, None)
@@ -205,17 +197,17 @@ class _OneSession(HttpSession):
     last: ClassVar[dict[str, str]] = {}
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose client replaces and keeps session ids."""
+        """Make the session, whose client sends and learns the session id that all servers share."""
         super().__init__(connection)
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
-        """Replace the session id of a request that has one by the last from any server."""
+        """Replace a request's session id, if it has one, by the last that any server handed out."""
         if "mcp-session-id" in request.headers:
             request.headers["mcp-session-id"] = self.last["id"]
 
     async def _learn(self, answer: httpx2.Response) -> None:
-        """Keep the session id of a response, if it has one, for requests to all servers."""
+        """Keep the session id of a response, if it has one, for later requests to any server."""
         if session_id := answer.headers.get("mcp-session-id"):
             self.last["id"] = session_id
 

@@ -29,10 +29,7 @@ class _BetweenBytes(HttpSession):
     """A session that limits only the time between two bytes, not the whole answer."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session with an hour for each request.
-
-        Its client limits the time between bytes.
-        """
+        """Make the session: a request may take an hour, two bytes may be one timeout apart."""
         super().__init__(_patient(connection))
         self._http.timeout = httpx2.Timeout(connection.timeout)
 
@@ -41,7 +38,7 @@ class _BeforeHeaders(HttpSession):
     """A session that limits the time until the headers, not that of the body."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session with an hour for each request; its client limits that to the headers."""
+        """Make the session: a request may take an hour, its headers one timeout."""
         super().__init__(_patient(connection))
         self._http = _ToHeaders(connection.timeout, secure=self._url.startswith("https:"))
 
@@ -66,10 +63,13 @@ class _ToHeaders(httpx2.AsyncClient):
 
 
 def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
-    """Return a hook `attempt` with sessions from `make` for URLs and no deadline for the whole."""
+    """Return a hook `attempt` without a deadline for the whole; `make` makes a URL's session."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Do the handshake and return its tools and the session; close that if anything fails."""
+        """Connect and do the handshake, without a deadline; return tools and session.
+
+        On failure, close the session and raise.
+        """
         session = make(connection) if connection.url else await connect(connection)
         try:
             return await handshake(session), session
@@ -128,7 +128,7 @@ def _asleep_after(method: str, *kinds: str) -> Attempt:
         came: list[Signal] = []
 
         def hear(sent: str, signal: Signal) -> Signal:
-            """Return the signal as it is; note one of these kinds at that method."""
+            """Return the signal unchanged, and note it if it is one of `kinds` at `method`."""
             if sent == method and signal.kind in kinds:
                 came.append(signal)
             return signal
@@ -150,23 +150,20 @@ async def _never(connection: Connection, connect: Connect) -> tuple[list[Json], 
 
 
 def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
-    """Return a hook `attempt` that awaits `then` if notifications/initialized times out.
+    """Return a hook `attempt` that awaits `then` once notifications/initialized has timed out.
 
-    Unless `then` raises, the timeout is raised after that.
+    Unless `then` raises, the timeout is raised after that; other failures are raised at once.
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; await `then` if the notification timed out.
-
-        Unless `then` raises, the timeout is raised after that.
-        """
+        """Attempt as usual; if the notification timed out, await `then` before raising."""
         unanswered: list[str] = []
 
         class _Noted(Ear):
             """A session that notes a notification until its answer came."""
 
             async def notify(self, method: str) -> None:
-                """Send a notification; note it as unanswered until its answer came."""
+                """Send a notification; it stays in `unanswered` unless the server accepts it."""
                 unanswered.append(method)
                 await super().notify(method)
                 unanswered.clear()
@@ -189,7 +186,7 @@ def _as(kind: str) -> Callable[[], Awaitable[None]]:
     """Return an async function that raises a Signal of that kind when awaited."""
 
     async def then() -> None:
-        """Raise the signal."""
+        """Raise the Signal of that kind."""
         raise Signal(kind)
 
     return then

@@ -1,11 +1,11 @@
 """Loader mutants with a memory: state is kept from one load, or one attempt, to the next."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
+from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Loads, OutcomeEntry, failed
+from mcp_proxy_mutants.loader.pieces import Attempt, Hear, Loads, OutcomeEntry, failed
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
 
@@ -13,7 +13,7 @@ Key = tuple[str, str]
 
 
 def _key(connection: Connection) -> Key:
-    """Return the server's id and URL, by which state is kept."""
+    """Return the server's id and URL, the URL empty over stdio: the key by which state is kept."""
     return connection.server_id, connection.url or ""
 
 
@@ -26,17 +26,17 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Return a fresh hook `tell`: later loads repeat the first outcome that `keeps` accepts.
+    """Return a fresh hook `tell`: all loads after it repeat the first outcome that `keeps` accepts.
 
-    It is kept for each server by itself.
+    Each server has its own, known by id and URL.
     """
 
-    def make() -> Any:
-        """Return a hook `tell` that repeats, for each server, the first outcome `keeps` accepts."""
+    def make() -> Tell:
+        """Return a hook `tell` that repeats each server's first outcome that `keeps` accepts."""
         kept: dict[Key, OutcomeEntry] = {}
 
         def tell(answer: Json, request: Json) -> Json:
-            """Return the answer with each server's kept outcome, if it has one.
+            """Return the answer with the kept outcomes of earlier loads.
 
             Keep what `keeps` accepts.
             """
@@ -54,15 +54,15 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
     return Fresh(make)
 
 
-def _last_tools() -> Any:
-    """Return a hook `tell`: a server without tools is reported with those of its load before.
+def _last_tools() -> Tell:
+    """Return a hook `tell`: a server without tools has those of the load right before.
 
-    They are those of the load right before, as they really were.
+    They are those that this load returned in truth, so that they last for one load only.
     """
     kept: dict[Key, list[str]] = {}
 
     def tell(answer: Json, request: Json) -> Json:
-        """Return the answer with the tools of the load before for servers without tools."""
+        """Return the answer; a server without tools has those of the load before."""
         keys = _keys(request)
         outcomes = []
         for outcome in answer["outcomes"]:
@@ -74,7 +74,7 @@ def _last_tools() -> Any:
     return tell
 
 
-def _kept_list() -> Any:
+def _kept_list() -> Attempt:
     """Return a hook `attempt` that fetches a server's tools once and reuses them in later loads.
 
     A server's session is still opened each time; a failed fetch is not kept.
@@ -92,7 +92,7 @@ def _kept_list() -> Any:
     return attempt
 
 
-def _every_second() -> Any:
+def _every_second() -> Callable[[Loads], Awaitable[list[Outcome]]]:
     """Return a hook `together`: in every second load, the first server is transient.
 
     Loads without servers are not counted.
@@ -110,14 +110,14 @@ def _every_second() -> Any:
     return together
 
 
-def _quota(most: int) -> Any:
-    """Return a fresh hook `attempt`: after `most` attempts over all loads, a server is not asked.
+def _quota(most: int) -> Fresh:
+    """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, fail.
 
-    Its failure is then an HTTP error of the client (4xx).
+    They fail unasked, as Signal `http_4xx` (permanent).
     """
 
-    def make() -> Any:
-        """Return a hook `attempt` that fails those beyond `most` for a server over all loads."""
+    def make() -> Attempt:
+        """Return a hook `attempt` that counts attempts and fails those beyond `most`."""
         made: Counter[Key] = Counter()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -132,8 +132,8 @@ def _quota(most: int) -> Any:
     return Fresh(make)
 
 
-def _summed() -> Any:
-    """Return a hook `tell` that reports a server's attempts in all loads so far, by its id."""
+def _summed() -> Tell:
+    """Return a hook `tell`: a server's attempts are the sum over all loads so far, by its id."""
     made: Counter[str] = Counter()
 
     def tell(answer: Json, request: Json) -> Json:
@@ -148,12 +148,12 @@ def _summed() -> Any:
     return tell
 
 
-def _first_signal() -> Any:
-    """Return a hook `heard` that repeats the signal of a server's first attempt in later ones."""
+def _first_signal() -> Hear:
+    """Return a hook `heard`: a server's later attempts in a load repeat the first's signal."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return the signal of the server's first attempt in this load; keep it if this is that."""
+        """Return the signal of the server's first attempt in this load."""
         if attempts == 1:
             first[_key(connection)] = signal
         return first[_key(connection)]
@@ -162,16 +162,13 @@ def _first_signal() -> Any:
 
 
 def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return the signal of a first attempt as it is, and that of any later one as a denial."""
+    """Return a first attempt's signal unchanged, and any later one's as a denial."""
     del connection
     return Signal("denied", signal.code) if attempts > 1 else signal
 
 
 def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """Return the signal as it is, but a denial or 404 after the first attempt as a 429.
-
-    A 429 is transient.
-    """
+    """Return a denial or 404 after the first attempt as a 429 (transient); others unchanged."""
     del connection
     lost = attempts > 1 and signal.kind in ("denied", "http_404")
     return Signal("http_429", signal.code) if lost else signal

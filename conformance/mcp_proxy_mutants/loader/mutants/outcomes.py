@@ -1,9 +1,11 @@
 """Loader mutants of the outcomes: missing or extra ones, their ids, status words and errors."""
 
+from collections.abc import Callable
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
 
+from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import each, is_in, not_available, when
 from mcp_proxy_reference.loader import Json
@@ -18,7 +20,7 @@ STRAY: OutcomeEntry = {
 }
 
 
-def _kept(keeps: Any) -> Any:
+def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Tell:
     """Return a hook `tell` that keeps only the outcomes that `keeps` accepts."""
     return lambda answer, _: (
         answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
@@ -26,7 +28,7 @@ def _kept(keeps: Any) -> Any:
 
 
 def _as_often(answer: Json, request: Json) -> Json:
-    """Return the answer with as many outcomes for a server as it had attempts, but at least one."""
+    """Return the answer with each server's outcome as often as it had attempts, at least once."""
     del request
     outcomes = [
         outcome for outcome in answer["outcomes"] for _ in range(max(outcome["attempts"], 1))
@@ -44,7 +46,7 @@ def _timed_out_as_often(answer: Json, request: Json) -> Json:
     return answer | {"outcomes": [*answer["outcomes"], *late]}
 
 
-def _with_ids(spell: Any) -> Any:
+def _with_ids(spell: Callable[[str], str]) -> Tell:
     """Return a hook `tell` that passes each outcome's server id through `spell`."""
     return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
@@ -62,7 +64,7 @@ def _one_of_a_kind(answer: Json, request: Json) -> Json:
 def _by_origin(answer: Json, request: Json) -> Json:
     """Return the answer with one outcome, the first, for all servers of one origin.
 
-    A server without URL stands alone.
+    Servers without a URL keep their own.
     """
     by_origin: dict[str, OutcomeEntry] = {}
     urls = {
@@ -82,18 +84,15 @@ def _without_url(answer: Json, request: Json) -> Json:
     }
 
 
-def _last_errors() -> Any:
+def _last_errors() -> Tell:
     """Return a hook `tell`: an available server has the error of its last load that failed.
 
-    A server is known by its whole entry in the request.
+    A server is the same as long as its whole entry in the request is; without a failure, no error.
     """
     kept: dict[str, str] = {}
 
     def tell(answer: Json, request: Json) -> Json:
-        """Return the answer with kept errors for outcomes without one.
-
-        Keep the errors that there are.
-        """
+        """Return the answer; an outcome without an error gets its server's last one, if any."""
         urls = {each["server_id"]: f"{each['server_id']} {each}" for each in request["servers"]}
         outcomes = []
         for outcome in answer["outcomes"]:

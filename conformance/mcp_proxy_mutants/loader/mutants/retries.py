@@ -43,7 +43,7 @@ def _up_to(bound: Callable[[int], int]) -> Again:
 
 
 def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: after a transient failure, and after any once there were two attempts.
+    """Whether to retry: after a transient failure, and from the second attempt on after any.
 
     Never at the maximum of attempts.
     """
@@ -52,7 +52,7 @@ def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
 
 
 def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whether to retry: after a transient failure; from the third on after a denial or 404, too.
+    """Whether to retry: after a transient failure; from the third on, after a denial or 404 too.
 
     Never at the maximum of attempts.
     """
@@ -61,14 +61,14 @@ def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> b
 
 
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load the server, close the session, and load it again; counted as one attempt."""
+    """Load the server, close the session, and load it again; the loader counts one attempt."""
     _, session = await std.attempt(connection, connect)
     await session.close()
     return await std.attempt(connection, connect)
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Load the server, and once more if that took 0.15 s or more; counted as one attempt."""
+    """Load the server, and once more if that took 0.15 s or more; the loader counts one attempt."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -79,7 +79,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt, and once more after a cut connection or a 5xx. The loader counts one attempt."""
+    """Attempt, and once more after a cut connection or a 5xx; the loader counts one attempt."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -101,19 +101,19 @@ async def _hidden_after_denial(
 
 
 def _given_up(outcome: Outcome) -> Outcome:
-    """Return the outcome; a transient one after several attempts as permanent."""
+    """Return the outcome; a transient one after several attempts becomes permanent."""
     gave_up = outcome.status == "transient" and outcome.attempts > 1
     return failed(outcome, "permanent") if gave_up else outcome
 
 
 def _lone(outcome: Outcome) -> Outcome:
-    """Return the outcome; a transient one after a single attempt as permanent."""
+    """Return the outcome; a transient one after a single attempt becomes permanent."""
     lone = outcome.status == "transient" and outcome.attempts == 1
     return failed(outcome, "permanent") if lone else outcome
 
 
 def _healed(outcome: Outcome) -> Outcome:
-    """Return the outcome; an available one after several attempts as transient."""
+    """Return the outcome; an available one after several attempts becomes transient."""
     again = outcome.status == "available" and outcome.attempts > 1
     return failed(outcome, "transient") if again else outcome
 

@@ -6,7 +6,7 @@ from mcp_proxy_reference.loader import Signal
 
 
 def _json_cut(method: str, signal: Signal) -> Signal:
-    """Return the signal; a connection that closed within the body becomes `malformed`."""
+    """Return the signal; `reset` becomes `malformed` if the body broke off."""
     del method
     context = signal.__context__
     incomplete = "incomplete" in str(context) or "peer closed" in str(context)
@@ -14,14 +14,14 @@ def _json_cut(method: str, signal: Signal) -> Signal:
 
 
 def _closed(method: str, signal: Signal) -> Signal:
-    """Return the signal; a connection that closed without any response becomes `refused`."""
+    """Return the signal; `reset` becomes `refused` if the server closed without a response."""
     del method
     ended = "without sending" in str(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and ended else signal
 
 
 def _stream(method: str, signal: Signal) -> Signal:
-    """Return the signal; a failed read of the connection, as by a reset, becomes `refused`."""
+    """Return the signal; `reset` becomes `refused` if reading failed, as by a TCP reset."""
     del method
     context = repr(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal

@@ -10,7 +10,7 @@ from mcp_proxy_reference.loader import Connection, Outcome, Signal
 
 
 def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
-    """Return a hook `heard` that raises RuntimeError at signals of this kind, ending the load."""
+    """Return a hook `heard` that raises RuntimeError at this kind of signal: the load ends."""
 
     def heard(signal: Signal, connection: Connection, _attempts: int) -> Signal:
         """Return the signal; raise RuntimeError if it is of this kind."""
@@ -25,7 +25,7 @@ class _Named(Ear):
     """A session that reads the names of the tools of each page, and throws if it can't."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result; raise KeyError or TypeError if a tool of it has no name."""
+        """Return the result; raise KeyError or TypeError if a listed tool has no name."""
         result = await super().request(method, params)
         for tool in result["tools"] if method == "tools/list" else ():
             tool["name"].lower()
@@ -33,7 +33,10 @@ class _Named(Ear):
 
 
 def _usable(connection: Connection) -> bool:
-    """Whether the connection can be used; raise KeyError if it has neither URL nor command."""
+    """Whether the loader may use the connection.
+
+    Raise KeyError if it has neither URL nor command.
+    """
     if not (connection.url or connection.command):
         raise KeyError("url")
     return std.usable(connection)
@@ -48,9 +51,9 @@ def _thrown_by_two(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _without_well(answer: Json, _request: Json) -> Json:
-    """Return the answer without the outcomes of available servers, if any server failed.
+    """Return the answer without the outcomes of available servers.
 
-    All of them if none failed.
+    Unchanged if no server failed.
     """
     failed = [outcome for outcome in answer["outcomes"] if outcome["status"] != "available"]
     return answer | {"outcomes": failed or answer["outcomes"]}

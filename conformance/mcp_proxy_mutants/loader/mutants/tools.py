@@ -1,8 +1,8 @@
 """Loader mutants of the tools: another server's, too many or few, or some for a failed server."""
 
 from collections.abc import Callable
-from typing import Any
 
+from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import (
     Attempt,
@@ -23,7 +23,7 @@ UNUSED = Connection(server_id="unused", url="http://127.0.0.1:9/")
 """The connection of a session that stands for one that could not be opened."""
 
 
-def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
+def _with_tools(change: Callable[[list[str]], list[str]]) -> Tell:
     """Return a hook `tell` that passes the tool names of each outcome through `change`."""
     return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
@@ -36,9 +36,9 @@ def _everywhere(answer: Json, request: Json) -> Json:
 
 
 def _moved_on(answer: Json, request: Json) -> Json:
-    """Return the answer; each available server has the next one's tools, the last the first's.
+    """Return the answer; each available server has the tools of the next available one.
 
-    Failed servers have none.
+    The last has the first's; failed servers have none.
     """
     del request
     well = [outcome for outcome in answer["outcomes"] if outcome["status"] == "available"]
@@ -70,7 +70,7 @@ def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
     return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
-def _capped(most: int) -> Any:
+def _capped(most: int) -> Tell:
     """Return a hook `tell` that keeps a server's first `most` tools."""
     return _with_tools(lambda tools: tools[:most])
 
@@ -78,9 +78,9 @@ def _capped(most: int) -> Any:
 async def _available_after_failure(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """Attempt; a 5xx or cut after connecting makes the server available without tools.
+    """Attempt; after a 5xx or cut, return no tools and the session, as for an available server.
 
-    Another failure is raised as usual.
+    Another failure, and one to connect, is raised as usual.
     """
     session = await connect(connection)
     try:
@@ -95,7 +95,7 @@ async def _available_after_failure(
 async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Attempt; a server whose list fails after the handshake is available without tools.
 
-    A failing handshake fails as usual.
+    A failure of the handshake is raised as usual.
     """
     session = await connect(connection)
     hello = {"protocolVersion": std.REVISION, "capabilities": {}, "clientInfo": {"name": "ref"}}
@@ -114,13 +114,13 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
 def _available_after(*kinds: str) -> Attempt:
     """Return a hook `attempt`: signals of `kinds` make the server available without tools.
 
-    Without a session of its own, it has one that leads nowhere.
+    Its session is the opened one, or one that leads nowhere if none could be opened.
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual.
+        """Attempt as usual; after a signal of `kinds`, return no tools and a session.
 
-        A signal of these kinds yields no tools and the session, or one to nowhere.
+        That is the opened one, or one to nowhere if none could be opened.
         """
         opened: list[Session] = []
 
@@ -140,7 +140,7 @@ def _available_after(*kinds: str) -> Attempt:
 
 
 def _unexplained(outcome: OutcomeEntry) -> OutcomeEntry:
-    """Return the outcome; a failure that the source's mapping does not name is available.
+    """Return the outcome; a failure that the source's mapping does not name becomes available.
 
     It is known by its error text.
     """
@@ -152,12 +152,12 @@ class _Pages(Ear):
     """A session whose failing later pages are empty, if `ends` accepts the signal."""
 
     def __init__(self, session: Session, ends: Callable[[Signal], bool]) -> None:
-        """Wrap a session; `ends` tells which signals count as an empty page."""
+        """Wrap a session; `ends` says whether a signal at a later page counts as an empty page."""
         super().__init__(session)
         self._ends = ends
 
     async def request(self, method: str, params: Json) -> Json:
-        """Return the result of the request; no tools for a failing later page if `ends` accepts it.
+        """Return the result; a later page of tools whose signal `ends` accepts is empty.
 
         Other failures are raised.
         """
@@ -174,18 +174,17 @@ def _paged(ends: Callable[[Signal], bool]) -> Attempt:
     return wrapping(lambda session: _Pages(session, ends))
 
 
-def _first_pages() -> Any:
-    """Return a hook `attempt`: if it fails, the pages that the attempt before read are the tools.
+def _first_pages() -> Attempt:
+    """Return a hook `attempt`: if an attempt fails, the pages of the one before are the tools.
 
-    Without such pages, it fails as usual. Pages are kept by id and URL of the server.
+    Without such pages it fails as usual. Pages are kept by id and URL of the server.
     """
     pages: dict[str, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual.
+        """Attempt as usual and keep the pages; on failure, return those of the attempt before.
 
-        If that fails, return the pages of the attempt before and a new session. Keep the pages of
-        this one; without pages of the one before, fail.
+        They come with a new session. If that attempt read none, the failure is raised.
         """
         key = f"{connection.server_id} {connection.url}"
         session = await connect(connection)
@@ -194,7 +193,7 @@ def _first_pages() -> Any:
             """A session that keeps the pages of tools."""
 
             async def request(self, method: str, params: Json) -> Json:
-                """Return the result of the request; keep the tools of a page."""
+                """Return the result of the request; keep the tools of a page of tools/list."""
                 result = await super().request(method, params)
                 if method == "tools/list":
                     pages.setdefault(key, []).extend(result.get("tools", []))

@@ -1,10 +1,9 @@
 """Loader mutants that contact a server for an unusable connection, or call it transient."""
 
 from dataclasses import replace
-from typing import Any
 
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import meaning
+from mcp_proxy_mutants.loader.pieces import Attempt, meaning
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 
@@ -15,17 +14,17 @@ def _anything(connection: Connection) -> bool:
     return True
 
 
-def _last_url() -> Any:
-    """Return a hook `attempt` that tries an unusable connection at the last usable one's URL.
+def _last_url() -> Attempt:
+    """Return a hook `attempt` that sends an unusable connection's requests to the last usable URL.
 
-    Before any usable one with a URL, it fails as usual.
+    Before there is one, it raises Signal `configuration`.
     """
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual and note the URL. An unusable connection is attempted at the noted one.
+        """Attempt as usual and note the URL; attempt an unusable connection at the noted URL.
 
-        Without a noted one, it raises Signal `configuration`.
+        Without a noted one, raise Signal `configuration`.
         """
         if std.usable(connection):
             last["url"] = connection.url or last.get("url", "")
@@ -37,20 +36,20 @@ def _last_url() -> Any:
     return attempt
 
 
-def _sent_to_others() -> Any:
-    """Return a hook `attempt` that loads the last usable server again for an unusable one.
+def _sent_to_others() -> Attempt:
+    """Return a hook `attempt` that, for an unusable connection, loads the last usable URL's server.
 
-    The unusable one still fails as such.
+    The unusable one still fails, as Signal `configuration`.
     """
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual.
+        """Attempt a usable connection as usual; for another, load the last usable server and fail.
 
-        For an unusable connection, load the last server, then raise `configuration`.
+        It fails as Signal `configuration`.
         """
         if std.usable(connection):
-            return await last_url(connection, connect)  # type: ignore[no-any-return]
+            return await last_url(connection, connect)
         _, session = await last_url(connection, connect)
         await session.close()
         raise Signal("configuration")
@@ -59,14 +58,14 @@ def _sent_to_others() -> Any:
 
 
 async def _or_reset(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; without URL and command, fail as if cut (transient)."""
+    """Attempt as usual; without URL and command raise Signal `reset` (transient)."""
     if not (connection.url or connection.command):
         raise Signal("reset")
     return await std.attempt(connection, connect)
 
 
 async def _or_cut(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; an unusable connection fails as if cut (transient)."""
+    """Attempt as usual; for an unusable connection raise Signal `reset` (transient)."""
     if not std.usable(connection):
         raise Signal("reset")
     return await std.attempt(connection, connect)

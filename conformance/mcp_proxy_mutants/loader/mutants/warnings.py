@@ -14,18 +14,24 @@ def _named(outcomes: list[Json], *statuses: str) -> list[str]:
 
 
 def _line(words: str, names: list[str]) -> list[str]:
-    """Return a list of one line with the words and the names; an empty one without names."""
+    """Return one line, `words: names.`, in a list; an empty list without names."""
     return [f"{words}: {', '.join(names)}."] if names else []
 
 
 def _all_in(words: str) -> Tell:
-    """Return a hook `tell`: transient and permanent servers have one line each, in `words`."""
+    """Return a hook `tell`: transient and permanent servers have one line each, both in `words`.
+
+    Other warnings are unchanged.
+    """
     return warns(lambda due, outcomes: dict(due) | {
         status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
 
 
 def _one_by_one(words: str) -> Tell:
-    """Return a hook `tell`: each transient or permanent server has a line, all in `words`."""
+    """Return a hook `tell`: each transient or permanent server has its own line, all in `words`.
+
+    Other warnings are unchanged.
+    """
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip

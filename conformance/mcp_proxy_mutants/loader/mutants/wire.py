@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import httpx2
 
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import code, over, taken
+from mcp_proxy_mutants.loader.pieces import Attempt, code, over, taken
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 from mcp_proxy_reference.sessions import HttpSession
@@ -57,7 +56,7 @@ class _Firsts(_Heads):
     """Base session that keeps the first event of an event stream."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, without an event yet."""
+        """Make the session, whose first event is b"" before any response."""
         super().__init__(connection)
         self._first = b""
 
@@ -175,15 +174,15 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
         raise
 
 
-def _least_timeout() -> Any:
-    """Return a hook `attempt` that uses the shortest timeout of any server seen so far.
+def _least_timeout() -> Attempt:
+    """Return a hook `attempt` that uses the shortest timeout of any server seen, in any load.
 
-    It lets the other servers of the load be seen first.
+    Servers that start at the same time are seen before the first request.
     """
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Note the timeout, let others do so, and attempt with the shortest one."""
+        """Note the server's timeout, let others do so, and attempt with the shortest one noted."""
         least["s"] = min(connection.timeout, least.get("s", connection.timeout))
         await asyncio.sleep(0)
         return await std.attempt(replace(connection, timeout=least["s"]), connect)

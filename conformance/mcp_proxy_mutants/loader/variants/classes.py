@@ -1,7 +1,6 @@
 """Loader variants that choose another class (transient or denied …) where the source has none."""
 
 from collections import Counter
-from typing import Any
 
 import httpx2
 
@@ -88,15 +87,15 @@ class _Impatient(HttpSession):
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
-    """Return a hook `heard`: at these codes, marks in the body mean a timeout, else a denial.
+    """Return a hook `heard`: a response with one of these HTTP codes is a timeout or a denial.
 
-    All marks must be there. Other codes stay.
+    It is a timeout if its body has all marks; other signals are unchanged.
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         """Return a signal of these codes as a timeout or a denial, by its body.
 
-        Others as they are.
+        Others unchanged.
         """
         del connection, attempts
         if signal.code not in codes:
@@ -129,17 +128,18 @@ def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
     return signal.code == FORBIDDEN and any(phrase in signal.body for phrase in PHRASES)
 
 
-def _in_turns() -> Any:
+def _in_turns() -> Hear:
     """Return a hook `heard`: kinds whose class is open are denied and permanent in turns.
 
-    They alternate from load to load, for each server by itself.
+    They alternate from load to load, for each server by itself, and begin with denied; later
+    attempts of a load are unchanged.
     """
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         """Return a first attempt's signal of an open kind as a denial or a 404 in turns.
 
-        Others as is.
+        Others unchanged.
         """
         if signal.kind not in OPEN or attempts > 1:
             return signal
@@ -157,9 +157,9 @@ def _empty(outcome: Outcome) -> Outcome:
 
 
 def _unknown_transport(answer: Json, request: Json) -> Json:
-    """Return the answer; servers of an unknown transport are transient.
+    """Return the answer with servers of an unknown transport as transient, and then no warnings.
 
-    If there are any, the answer has no warnings.
+    Without such a server it is unchanged.
     """
     known = (None, "streamable-http", "stdio")
     names = {

@@ -79,9 +79,9 @@ async def _discovering(connection: Connection, connect: Connect) -> tuple[list[J
 
 
 async def _handshake_first(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """Attempt as usual; if it is refused, list the tools without handshake (HTTP only).
+    """Attempt as usual; if that is refused over HTTP, list the tools without a handshake.
 
-    Refused means a 4xx without a class of its own or a JSON-RPC error; others are raised.
+    Refused means a JSON-RPC error or a 4xx without a class of its own; other failures are raised.
     """
     try:
         return await std.attempt(connection, connect)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_proxy_mutants.loader.pieces import over
+from mcp_proxy_mutants.loader.pieces import Attempt, over
 from mcp_proxy_mutants.loader.variant import Fresh, LoadVariant, load_variant
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 from mcp_proxy_reference.sessions import HttpSession
@@ -50,8 +50,8 @@ class _LooksBack(HttpSession):
     async def _exchange(self, message: Json) -> Json:
         """Send the message and return its answer; after a 4xx, send further GET requests and fail.
 
-        A 401 leads to OAuth metadata, a 404 or unclassed 4xx to the same URL. Every failure is
-        raised as usual.
+        A 401 leads to two OAuth metadata URLs, a 404 or unclassed 4xx to the same URL. Every
+        failure is raised as usual.
         """
         try:
             return await super()._exchange(message)
@@ -107,7 +107,7 @@ class _TakesUp(HttpSession):
     async def _exchange(self, message: Json) -> Json:
         """Send the message and return its answer; if a stream ended empty, send a GET and fail.
 
-        The failure is a cut with the detail `taken up`; other failures stay.
+        That failure is Signal `reset` with the detail `taken up`; others are raised as usual.
         """
         self._body = None
         try:
@@ -134,9 +134,10 @@ class _Listens(HttpSession):
         self._stream = answer.extensions.get("network_stream")
 
     async def _exchange(self, message: Json) -> Json:
-        """Send the message and return its answer; raise a denial as a cut if the connection closes.
+        """Send the message and return its answer; a denial is a `reset` if the server hangs up.
 
-        Other failures are raised as usual.
+        It is a denial, raised as usual, if the connection stays open for 20 ms; so are other
+        failures.
         """
         try:
             return await super()._exchange(message)
@@ -174,8 +175,8 @@ class _Adorned(HttpSession):
             self._kept[self._origin] = session_id
 
 
-def _shared_sessions() -> Any:
-    """Return a hook `attempt`: servers of one origin share a session id, loaded one by one.
+def _shared_sessions() -> Attempt:
+    """Return a hook `attempt`: servers of one origin are loaded in turn and share a session id.
 
     It is kept from load to load.
     """
@@ -184,14 +185,14 @@ def _shared_sessions() -> Any:
     adorned = over(lambda connection: _Adorned(connection, kept))
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt, alone for the origin, with its kept session id."""
+        """Load a server with its origin's session id, while no other of that origin loads."""
         async with locks.setdefault(urlsplit(connection.url or "").netloc, asyncio.Lock()):
             return await adorned(connection, connect)
 
     return attempt
 
 
-def _shared_cookies() -> Any:
+def _shared_cookies() -> Attempt:
     """Return a hook `attempt` whose sessions share one cookie jar over all servers and loads."""
     jar = httpx2.Cookies()
 
