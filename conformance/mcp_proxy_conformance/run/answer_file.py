@@ -1,4 +1,4 @@
-"""The file of an answer as a snapshot of syrupy, in the form that baselines store answers in."""
+"""Syrupy's file of one stored answer, in the form in which baselines store answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class AnswerFile(SingleFileSnapshotExtension):
     file_extension = ENDING
 
     def serialize(self, data: Body | bytes, **_: Any) -> bytes:
-        """Return the content of an answer's file; bytes are such content and stay as they are."""
+        """Return the content of an answer's file; bytes are returned as they are."""
         return data if isinstance(data, bytes) else written(data)
 
     def matches(self, *, serialized_data: bytes, snapshot_data: bytes) -> bool:
-        """Whether two files hold equal answers to the same request, by their contents.
+        """Whether the contents of two files hold equal answers to the same request.
 
-        Members that vary by themselves are not compared. An unreadable stored file is not equal.
+        Members that vary by themselves are not compared. A stored file that cannot be
+        parsed is not equal.
         """
         if serialized_data == snapshot_data:
             return True

@@ -1,4 +1,4 @@
-"""Names, clauses and Place of a collected check; and shards: parsing "1/3", sharing places out."""
+"""A collected check's names, clauses and Place; shards such as 1/3, and the checks of each."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def address(item: pytest.Item) -> str:
 
 
 def place_of(item: pytest.Item) -> Place | None:
-    """Return the Place of a check from its nearest mark `@on(world)`; None without that mark.
+    """Return the Place of a check by its nearest mark `on`; None without that mark.
 
-    The place is named by the check's address if the world is fresh, else by the id of the world.
+    It is named by the check's address if the world is fresh, else by the world's id.
     """
     mark = item.get_closest_marker("on")
     if mark is None:
@@ -97,10 +97,11 @@ def shard_of(text: str) -> Shard:
 
 
 def shared_out(places: Mapping[T, str], shard: Shard) -> Sequence[T]:
-    """Return the checks of this shard in their order; `places` maps each check to its place.
+    """Return the checks of this shard in their order; `places` maps each check to its place's name.
 
-    Checks of one place stay together. Places are assigned, the one with most checks first, to the
-    shard with the least work so far, counting a start as 20 checks: every shard computes the same.
+    Checks of one place stay together. Places are assigned, the one with most checks first, to
+    the shard with the least work so far, counting a start as 20 checks: every shard computes
+    the same.
     """
     units: dict[str, list[T]] = {}
     for check, place in places.items():

@@ -27,17 +27,17 @@ class OutOfTime(BaseException):
 
 
 def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
-    """Raise `alarm` in the main thread after that many seconds, and every 10 s after that.
+    """Raise `alarm` in the main thread after `seconds` (0 or less: at once), then every 10 s.
 
-    Each time its `meanwhile` is called in a new thread; seconds of 0 or less mean at once. Return a
-    function that cancels it, and lets an alarm that was set before continue. On a system without
-    SIGALRM, or when called in another thread, nothing is raised.
+    Each time its `meanwhile` is called in a new thread. Return a function that cancels it and
+    resumes an alarm set earlier. Without SIGALRM, or outside the main thread, nothing is
+    raised.
     """
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return lambda: None
 
     def ring(number: int, frame: object) -> None:
-        """Handle SIGALRM: call the alarm's `meanwhile` in a new thread, then raise the alarm."""
+        """Handle SIGALRM: call the alarm's `meanwhile` in a new thread and raise the alarm."""
         del number, frame
         threading.Thread(target=alarm.meanwhile).start()
         raise alarm
@@ -58,10 +58,10 @@ def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
 
 @contextmanager
 def within(seconds: float | None, alarm: OutOfTime) -> Iterator[None]:
-    """Raise `alarm` in the main thread if the block takes more than `seconds`; None is no limit.
+    """Raise `alarm` in the main thread if the block takes over `seconds`; None is no limit.
 
-    It is raised again every 10 s until the block ends. Nothing is raised on a system without
-    SIGALRM or if the block runs in another thread.
+    It is raised again every 10 s until the block ends. Without SIGALRM, or outside the main
+    thread, nothing is raised.
     """
     if seconds is None:
         yield

@@ -1,4 +1,4 @@
-"""The stored answer that a check of one's own compares with, byte for byte: `answer == golden`."""
+"""The stored answer with which a user's own check compares, byte for byte: `answer == golden`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,7 @@ class Golden:
     """
 
     def __init__(self, snapshot: SnapshotAssertion) -> None:
-        """Begin without a bench or name; `snapshot` has the extension AnswerFile.
-
-        The plugin makes one for each check.
-        """
+        """Begin without a bench or name; `snapshot` must use the extension AnswerFile."""
         self.difference: ByteDifference | None = None
         self._place = ""
         self._snapshot = snapshot
@@ -69,12 +66,12 @@ class Golden:
         return "golden"
 
     def __call__(self, name: str) -> Golden:
-        """Name the answer of the next comparison only, and return self."""
+        """Name the stored answer that the next comparison uses, and return self."""
         self._name = name
         return self
 
     def on(self, bench: Bench) -> Golden:
-        """Begin a call of the check on that bench: forget a name, count its answers from 0.
+        """Set the bench of the next call of the check, forget a name, count its answers from 0.
 
         Return self.
         """
@@ -83,16 +80,12 @@ class Golden:
         return self
 
     def __eq__(self, answer: object) -> bool:
-        """Whether the answer equals the stored one, which is written in an update only.
+        """Whether the answer equals the stored one in all bytes but those that vary by themselves.
 
-        Its request is sent several times more, to measure which members vary by themselves. An
-        answer without a name has the number of its comparison. In an update the first call keeps
-        the answer in memory and returns True; the second call, on another target, stores it, merged
-        with the first.
-
-        Raises:
-            Inconclusive: No usable answer is stored, this one is an error, or a lock is not proven.
-            TypeError: It is not an answer.
+        To measure these, its request is sent several times more. In an update the first
+        call returns True and keeps the answer; the second call, on another target, stores
+        it. Raises Inconclusive if no usable answer is stored, this one is an error or a
+        lock is not proven, and TypeError if it is not an answer.
         """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
@@ -113,10 +106,10 @@ class Golden:
         return bool(self._snapshot.update_snapshots or new_only)
 
     def _is_stored(self, body: Body, name: str | None) -> bool:
-        """Compare by syrupy, which stores the answer in an update.
+        """Compare the answer by syrupy, which stores it in an update; return whether it is equal.
 
-        Return whether it equals the stored one. Keep the difference for the report. Raises what
-        syrupy raised, or Inconclusive if nothing usable is stored.
+        The difference is kept for the report. Raises what syrupy raised, or Inconclusive if
+        nothing usable is stored.
         """
         is_equal = bool(self._snapshot(name=name) == body)
         result = self._snapshot.executions[self._snapshot.num_executions - 1]
@@ -129,7 +122,7 @@ class Golden:
         return is_equal
 
     def _read(self, raw: Any, body: Body) -> Body:
-        """Parse a stored file; raises Inconclusive if it is missing, bad, or of another request."""
+        """Parse a stored file's bytes; raise Inconclusive if None, bad, or of another request."""
         if raw is None:
             raise Inconclusive(
                 f"no answer is stored in {self._place}; run pytest with {UPDATE} to store this one"
@@ -147,15 +140,11 @@ class Golden:
         return stored
 
     def _measured(self, answer: object) -> Body:
-        """Send an answer's request several times more, the last over another session.
+        """Send an answer's request several times more, last over another session; return the Body.
 
-        Return the Body: request, answer with the started target's own literals replaced, and the
-        places that varied, which the bench notes as cut. The storing pass first waits for the next
-        second.
-
-        Raises:
-            Inconclusive: A lock of the world is not proven, or an answer is an error.
-            TypeError: It is not an answer.
+        It has the request, the answer with the started target's own literals replaced, and
+        the places that varied, which the bench notes as cut. Raises Inconclusive if a lock
+        is not proven or an answer is an error, TypeError if it is not an answer.
         """
         assert self._bench is not None
         for key, why in self._bench.armed.unproven.items():
@@ -183,8 +172,9 @@ class Golden:
     def concluded(self, ending: Ending, check: Callable[[Bench], Any]) -> Ending:
         """Return the ending of a check that was called once, and remember whether it passed.
 
-        In an update, call a check that passed and compared once more, on a second target, and store
-        its answers; then return the ending of that call, or of the target's failed start.
+        In an update, a check that passed and compared is called again on a second target,
+        which stores its answers; then the ending is that of this call, or of the target's
+        failed start.
         """
         if ending.verdict == "pass" and self._of_first:
             self._storing = True
@@ -201,10 +191,10 @@ class Golden:
             return judge(check, bench, None)
 
     def keep(self) -> None:
-        """After a check that did not pass, have syrupy keep the stored answers it has not compared.
+        """Have syrupy keep the stored answers not compared by a check that did not pass.
 
-        Each is compared with itself; otherwise syrupy would report it as unused, or remove it in an
-        update.
+        Each is compared with itself; otherwise syrupy would report it as unused, or remove
+        it in an update. Nothing after a pass.
         """
         folder, base = self._path.parent, self._path.stem
         if self._passed or not folder.is_dir():
@@ -222,9 +212,9 @@ class Golden:
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
 
     def sides(self) -> tuple[object, object]:
-        """Return ({place: answer's bytes}, {place: stored bytes}), where they first differ.
+        """Return ({path: this answer's bytes}, {path: stored bytes}) at the first difference.
 
-        Only after a comparison that found a difference.
+        Only after a comparison that found one.
         """
         assert self.difference is not None
         place = self.difference.place
@@ -245,12 +235,9 @@ class Golden:
 
 
 def _merged(first: Body, second: Body) -> Body:
-    """Return the first target's answer.
+    """Return the first answer, with the varying members of both and those in which they differ.
 
-    Its varying members are those of both and those that differ.
-
-    Raises:
-        Inconclusive: The answers are to different requests.
+    Raises Inconclusive if the answers are to different requests.
     """
     if first.request != second.request:
         raise Inconclusive("the check sends another request each time that it is called")
@@ -301,7 +288,7 @@ class _Request:
         return {name: value for name, value in named.items() if value} | self.params
 
     def sent(self, client: Client) -> Exact:
-        """Send it again by that client, and return the bytes of the answer; raises like `exact`."""
+        """Send the request by this client and return the answer's bytes; raises as `exact` does."""
         return self.exact(client.request(self.method, self.params))
 
     def exact(self, reply: Reply) -> Exact:

@@ -1,4 +1,4 @@
-"""Invocation of pytest on the installed checks: output folder, options, collection as warm-up."""
+"""Invocation of pytest on the installed checks: for a run, or only to import them beforehand."""
 
 from __future__ import annotations
 
@@ -40,19 +40,16 @@ SILENT = (
 
 
 def unwritable(out: Path, error: OSError) -> BadTarget:
-    """Return the BadTarget for an `--out` folder that cannot be written, with errno's words."""
+    """Return the BadTarget that says why the `--out` folder cannot be written."""
     return BadTarget(f"--out {out} cannot be written: {error.strerror}; name another folder")
 
 
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
-    """Make the output folder with pytest's settings; remove an earlier report and its target logs.
+    """Make the output folder with pytest's settings; return the path of its emptied log.
 
-    Return the path of the log, emptied. Also remove PYTEST_ADDOPTS from the environment: its
-    options are for other runs of pytest.
-
-    Raises:
-        BadTarget: The folder cannot be written; or one of `checks` is not a check or case, with
-            the nearest name, or `--only` if it is a clause or requirement.
+    An earlier report and target logs are removed, and PYTEST_ADDOPTS from the environment.
+    Raises BadTarget if the folder cannot be written, or one of `checks` is not the name of a
+    check or case.
     """
     for check in checks:
         known, near = names_like(check)
@@ -117,10 +114,10 @@ def invoke(
 
 
 def collect(folders: Sequence[str]) -> None:
-    """Have pytest import the checks of these folders, which warms the process up; run none.
+    """Have pytest import the checks of these folders of `checks/`; run none.
 
-    It uses a temporary folder. A KeyboardInterrupt that came meanwhile is raised; any other failure
-    of the collection is ignored.
+    A KeyboardInterrupt that came meanwhile is raised; any other failure of the collection is
+    ignored.
     """
     with tempfile.TemporaryDirectory() as place:
         ini = Path(place) / INI

@@ -74,9 +74,9 @@ class Ending:
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return a failure's findings, else none; a plain assertion breaks all `cited` clauses.
+        """Return a failure's findings, with known lock states; empty for any other verdict.
 
-        Each finding gets the lock states of the tool that it is about, where they are known.
+        Those of a plain assertion are given all the clauses `cited`.
         """
         if self.verdict != "fail":
             return ()
@@ -84,10 +84,10 @@ class Ending:
         return tuple(about(finding, self.states) for finding in found) if self.states else found
 
     def _findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return the comparison's findings; else one for a misshapen answer that clauses forbid.
+        """Return the comparison's findings or, without any, one for a misshapen answer.
 
-        Else those of the two sides that the Breach or the failing assertion compared, which break
-        all `cited` clauses.
+        Else those of the two sides of the Breach or failing assertion, which break all
+        `cited` clauses.
         """
         if self.comparison is not None and self.comparison.findings:
             return tuple(self.comparison.findings)
@@ -106,8 +106,8 @@ class Ending:
 def attempt(check: Callable[[], Any]) -> Ending:
     """Call a check once and return how it ended; only interruptions and time limits are raised.
 
-    The ending has the sides of a failing assertion, the comparison and the texts judged; its reason
-    is bounded.
+    The ending has the sides of a failing assertion, the comparison and the texts judged; its
+    reason is at most 10,000 characters.
     """
     with watched() as left:
         ending = _ended(check)
@@ -129,7 +129,7 @@ def _bounded(reason: str) -> str:
 
 
 def _ended(check: Callable[[], Any]) -> Ending:
-    """Call a check and return its ending: a pass, or the first match in ENDINGS for what it raised.
+    """Return a pass, or for what the check raised the ending by the first match in ENDINGS.
 
     Tracebacks of errors other than assertions are dropped, to free memory.
     """
@@ -144,7 +144,10 @@ def _ended(check: Callable[[], Any]) -> Ending:
 
 
 def _failed(error: Exception) -> Ending:
-    """Return an assertion's failing ending, by its first line; a Breach is whole, and final."""
+    """Return an assertion's failing ending; its reason is the first line of the message.
+
+    That of a Breach is the whole message, and it is final.
+    """
     final = isinstance(error, Breach)
     reason = str(error) if final else _first_line(error)
     return Ending(verdict="fail", reason=reason, blame="target", error=error, final=final)
@@ -188,7 +191,7 @@ def _broke(blame: Blame) -> Callable[[Exception], Ending]:
 
 
 def _full(error: OSError) -> Ending:
-    """Return an OSError's ending: a full disk or quota blames the declaration, others the suite."""
+    """Return an OSError's `error` ending: a full disk blames the declaration, else the suite."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return _own_fault(error)
     reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some disk space"
@@ -228,11 +231,11 @@ def judge(
 ) -> Ending:
     """Call a check until its verdict is settled, confirm a failure, and return how it ended.
 
-    It is called again after a failure or inconclusive ending until the settle time is over, and at
-    least once if answers were shared; not if it changed something on the operator side. A failure
-    counts only if it fails on the bench of `confirm` too (None: at once). An inconclusive call
-    after a failure leaves the failure standing if `confirm` is given or it is a `trial`; otherwise
-    it counts itself.
+    A failure or inconclusive ending is tried again until the target's settle time is over, and
+    once more if answers were shared, unless the check changed something on the operator side. A
+    failure counts only if it also fails on the bench of `confirm` (None: at once). An
+    inconclusive call after a failure leaves the failure standing if `confirm` is given or it is
+    a `trial`.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
@@ -265,11 +268,10 @@ def judge(
 def with_breaches_of_schemas(
     ending: Ending, cited: Collection[str], reported: Collection[str]
 ) -> Ending:
-    """Return the ending with breaches of schemas in the check's answers as findings: a failure.
+    """Return the ending as a failure with the schema breaches in the check's answers as findings.
 
-    An error is returned as it is, and so is an ending to which nothing is added: a clause gets no
-    second finding if the check finds it broken, or if other checks have `reported` it and it is not
-    cited.
+    An error, or an ending to which nothing is added, is returned unchanged: a clause is skipped
+    if the check found it broken itself, or if it is in `reported` and not in `cited`.
     """
     if not ending.of_schemas or ending.verdict == "error":
         return ending
@@ -296,10 +298,10 @@ def with_breaches_of_schemas(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """Return a failure with only the clauses that a second attempt broke too; the rest is open.
+    """Return a failure with only the clauses that the second attempt broke too; the rest is open.
 
-    Two plain assertions confirm each other whole; if no clause is left, the ending is inconclusive;
-    a second attempt's error is returned, naming the failure. `subject` names the target in
+    Two plain assertions confirm each other whole. If no clause is left, the ending is
+    inconclusive; a second attempt's error is returned instead. `subject` names the target in
     sentences.
     """
     if second.verdict == "error":
@@ -334,7 +336,7 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
 
 
 def _is_plain(ending: Ending) -> bool:
-    """Whether the check ended without a comparison or misshapen answer: by a plain assertion."""
+    """Whether the check ended by a plain assertion: without a comparison or misshapen answer."""
     return ending.comparison is None and not isinstance(ending.error, Misshapen)
 
 
@@ -344,12 +346,12 @@ def _first_line(error: Exception) -> str:
 
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
-    """Return the reason of a result: the first line of evidence, else the ending's own reason."""
+    """Return a result's reason: the first item of the evidence or, without any, the ending's."""
     return evidence[0] if evidence else ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending; if the network is blamed and the target has ended, add its log's end."""
+    """Return the ending; if it blames the network and the target has ended, with its log's end."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()

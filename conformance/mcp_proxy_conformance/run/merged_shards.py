@@ -1,4 +1,4 @@
-"""Merged shards: the reports of the parts of one run, made into the report of that run."""
+"""Merging of the reports of a run's parts (shards) into the report of the whole run."""
 
 from __future__ import annotations
 
@@ -44,12 +44,10 @@ ALIKE: Mapping[str, Callable[[Report, Part], Any]] = {
 
 
 def merged(reports: Mapping[str, Report]) -> Report:
-    """Merge the reports of the parts of one run, given by their files' names; return the whole's.
+    """Return the report of the whole run, of its parts' reports by the names of their files.
 
-    Missing parts make it incomplete; its seconds are those of the slowest part.
-
-    Raises:
-        BadReport: They are not parts of one run, one part occurs twice, or has unusable values.
+    Missing parts make it incomplete; its seconds are those of the slowest part. Raises
+    BadReport if they are not parts of one run, a part occurs twice, or a value is unusable.
     """
     parts = {name: (report, _part(name, report)) for name, report in reports.items()}
     _expect_one_run(parts)
@@ -86,9 +84,10 @@ def _part(name: str, report: Report) -> Part:
 
 
 def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
-    """Raise BadReport if parts differ in a property of ALIKE, or a part number occurs twice.
+    """Raise BadReport if parts differ in a property of ALIKE, or two have the same number.
 
-    So too if their version of the suite is not the one that merges. The message names two files.
+    Also if another version of the suite than the running one made them. The message names two
+    files, or one and its version.
     """
     (first, reference), *others = parts.items()
     for what, of in ALIKE.items():
@@ -114,7 +113,7 @@ def _missing(numbers: Sequence[int], of: int) -> str:
 
 
 def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
-    """Return the record of the merged run: target, waivers, date and command of this part's report.
+    """Return the record of the merged run, with the target, waivers, date and command of `report`.
 
     What the profile leaves unjudged is computed from the target's capabilities.
     """
@@ -140,9 +139,9 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
 
 
 def _command(halves: Any) -> tuple[str, str]:
-    """Read a report's stored command line as the halves before and after `--check NAME`.
+    """Return the halves of a report's stored command line, before and after `--check NAME`.
 
-    A half that is missing, or anything but a list, is "".
+    A half that is missing is "", and so are both if it is not a list.
     """
     given = halves if isinstance(halves, list) else []
     before, after = [*map(str, given), "", ""][:2]
@@ -150,7 +149,7 @@ def _command(halves: Any) -> tuple[str, str]:
 
 
 def _share(report: Report, part: Part) -> Share:
-    """Turn a part's report into a Share: results and stages, by check in the whole run's order.
+    """Return a part's results and stages as a Share, by check in the whole run's order.
 
     What belongs to no known check comes before all checks.
     """
@@ -178,13 +177,13 @@ def _share(report: Report, part: Part) -> Share:
 
 
 def _result(result: Result, timing: Json) -> Result:
-    """Return the result with its own timing from the report's `timing`; {} if there is none."""
+    """Return the result with its own timing, from the report's `timing`; {} if none is there."""
     spent = _group(timing, "results").get(result.name)
     return msgspec.structs.replace(result, timing=spent if isinstance(spent, dict) else {})
 
 
 def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
-    """Return a report's stage as a cited one, with its place's `name` and its seconds (or 0.0)."""
+    """Return a report's stage as a CitedStage, with its place's `name` and its seconds (or 0.0)."""
     seconds = _seconds(_group(timing, "stages").get(stage.place))
     return CitedStage(
         place=stage.place, name=name, stage=stage.stage, armed=stage.armed, seconds=seconds
@@ -192,9 +191,9 @@ def _stage(stage: Stage, name: str, timing: Json) -> CitedStage:
 
 
 def _cited(name: str, report: Report) -> CitedMessage:
-    """Return a message of a report as a cited one, with its time.
+    """Return the report's message of this name as a CitedMessage, with its time.
 
-    Credentials are redacted already.
+    Its credentials are redacted already.
     """
     message, at = report.messages[name], _seconds(_group(report.timing, "messages").get(name))
     members = msgspec.structs.asdict(message) | {
@@ -205,12 +204,12 @@ def _cited(name: str, report: Report) -> CitedMessage:
 
 
 def _group(timing: Json, name: str) -> Json:
-    """Return one group of times, by name; {} if it is missing or not an object."""
+    """Return the member `name` of a report's timing; {} if it is missing or not an object."""
     group = timing.get(name)
     return group if isinstance(group, dict) else {}
 
 
 def _seconds(value: Any) -> float:
-    """Return the seconds; 0.0 for anything but a number from 0 to below a thousand million."""
+    """Return a number of seconds; 0.0 for anything but a number from 0 to below 1e9."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if number and 0 <= value < LONGEST else 0.0

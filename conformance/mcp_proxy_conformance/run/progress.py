@@ -42,10 +42,7 @@ class Progress:
     """
 
     def __init__(self, log: Path, to: TextIO, redactor: Redactor, detail: Detail = "usual") -> None:
-        """Write pytest's output to `log`, and progress to `to`.
-
-        No progress when `detail` is quiet.
-        """
+        """Write pytest's output to `log`, and progress to `to`, none if `detail` is quiet."""
         self.log = log
         self._redactor, self._to = redactor, to
         self._shows = detail != "quiet"
@@ -92,7 +89,7 @@ class Progress:
         return self._sink.complaint()
 
     def remark(self, text: str) -> None:
-        """Print a line that stays, redacted, above the line of progress; nothing when quiet."""
+        """Print a line that stays, redacted, above the line of progress; do nothing if quiet."""
         if self._shows:
             with self._writing:
                 self._clear()
@@ -109,11 +106,11 @@ class Progress:
         self._all, self._time_left = len(ids), None
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note the check that begins, among those that run."""
+        """Note that the check with this id has begun."""
         self._running[nodeid] = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a check that failed in its set-up or its call by its verdict, or as "error"."""
+        """Count a failure of a check's set-up or call under its verdict, "error" if it has none."""
         if report.failed and report.when != "teardown":
             self._ended[str(dict(report.user_properties).get("verdict", "error"))] += 1
 
@@ -130,9 +127,9 @@ class Progress:
             self._print(log_line(self.status()))
 
     def status(self) -> Status:
-        """Return how far the run is; the time left is None where it cannot be estimated.
+        """Return how far the run is; `left_s` is None where it cannot be estimated.
 
-        Without an estimate the part done is the ratio of checks.
+        Without an estimate, `part` is the ratio of checks that are done.
         """
         left = self._time_left
         return Status(
@@ -147,10 +144,10 @@ class Progress:
         )
 
     def _doing(self, *, is_brief: bool = False) -> str:
-        """Return what the run waits for, or the check or number of checks that run; else "".
+        """Return what the run waits for, else the check or the number of checks that run, else "".
 
-        Before checks are collected it is a sentence on that. A wait with a time has fewer words if
-        `is_brief`.
+        Before checks are collected it is a sentence on that. A timed wait has fewer words
+        if `is_brief`.
         """
         if (waiting := waiting_in(self._thread)) is not None:
             return sentence(waiting, is_brief=is_brief)
@@ -170,7 +167,7 @@ class Progress:
                 self._print(log_line(self.status()))
 
     def _draw(self) -> None:
-        """Replace the line on the terminal by the status, coloured if wanted; note its width."""
+        """Replace the line on the terminal by the status, in colour if wanted; note its width."""
         columns = self._columns() - 1  # in the last one, some terminals wrap
         options = {"colour": self._colour, "ascii_only": self._ascii_only}
         text = line(status := self.status(), columns, **options)
@@ -186,9 +183,9 @@ class Progress:
                 self._drawn = 0
 
     def _up(self, columns: int) -> str:
-        """Return codes that clear the rows into which a narrowed terminal broke the line.
+        """Return codes to go up to, and clear, the rows over which the line was broken; else "".
 
-        It is "" if there are none.
+        That happens when the terminal is made narrower.
         """
         rows = max(0, self._drawn - 1) // max(1, columns + 1)
         return f"\x1b[{rows}A\r\x1b[J" if rows else ""
@@ -214,17 +211,14 @@ class Progress:
         return self._redactor.text(" ".join(inert(text).split()))
 
     def _write(self, text: str) -> None:
-        """Write to the terminal and flush.
-
-        Errors are ignored, as a closed one must not end the run.
-        """
+        """Write to the stream and flush; errors are ignored, as a closed one must not end a run."""
         with self._writing, contextlib.suppress(OSError, ValueError):
             self._to.write(text)
             self._to.flush()
 
 
 def _can_encode(stream: TextIO, text: str) -> bool:
-    """Whether the stream's encoding has these characters; an unknown encoding has not."""
+    """Whether the stream's encoding has these characters; False if it is unknown."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -233,7 +227,7 @@ def _can_encode(stream: TextIO, text: str) -> bool:
 
 
 def remark(config: pytest.Config, remarks: Sequence[str]) -> None:
-    """Print these sentences in each Progress that is registered with pytest; else nothing."""
+    """Print these sentences in the Progress registered with pytest; do nothing without one."""
     plugins = config.pluginmanager.get_plugins()
     for progress in [plugin for plugin in plugins if isinstance(plugin, Progress)]:
         for text in remarks:

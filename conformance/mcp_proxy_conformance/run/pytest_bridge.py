@@ -16,10 +16,10 @@ from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplica
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
-    """Return True for a pass, or for an advisory failure or open verdict, noted in the report.
+    """Return True for a pass, or for an advisory failure or open verdict, noted in a section.
 
-    Else raise: a skip if it does not apply, a redacted failure if inconclusive or if the subject's
-    output is redacted, otherwise the ending's own error.
+    Else raise: a skip if it does not apply, a redacted failure if inconclusive or if the
+    subject's output must be redacted, otherwise the ending's own error.
     """
     advisory = is_advisory(item)
     if ending.verdict == "pass":
@@ -38,9 +38,9 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
 
 
 def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
-    """Turn pytest's report of a waived failure into an expected failure (xfail).
+    """Turn pytest's report of a waived failure into an expected failure (xfail), in place.
 
-    Leave others alone.
+    Reports of other results stay.
     """
     if result.verdict == "waived":
         report.outcome = "skipped"
@@ -58,9 +58,9 @@ def setup_ending(
 ) -> Ending:
     """Return the ending of a check whose fixtures failed, timed out or skipped it.
 
-    A failure or unreadable answer there is an `error`, whoever is to blame; a skip does not apply,
-    for the reason `lacking` if given; a time limit of its own blames the adapter, the run's limit
-    leaves it open.
+    A failure or unreadable answer is an `error`; a skip is `not_applicable`, for the reason
+    `lacking` if given; the check's own time limit is an error of the adapter, the run's limit
+    inconclusive.
     """
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
@@ -76,10 +76,10 @@ def setup_ending(
 
 
 def late_ending(error: BaseException) -> Ending:
-    """Return the ending of a check that a time limit or another exception interrupted.
+    """Return the ending of a check that a time limit or an unexpected exception interrupted.
 
-    Inconclusive at the run's limit; at its own, or pytest's, an error of the network; otherwise one
-    of the suite.
+    At the run's limit it is inconclusive; at the check's own, or pytest's, an error of the
+    network; otherwise an error of the suite.
     """
     if isinstance(error, OutOfTime) and error.of_run:
         unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")
@@ -89,5 +89,5 @@ def late_ending(error: BaseException) -> Ending:
 
 
 def _raise(error: BaseException) -> None:
-    """Raise the error, as a check that ends by it."""
+    """Raise the error, so that `attempt` can turn it into an ending."""
     raise error

@@ -22,22 +22,19 @@ class PytestLog(io.TextIOWrapper):
     """
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
-        """Open the file, emptied; characters that cannot be encoded are escaped."""
+        """Open the file, emptied, as UTF-8; characters that cannot be encoded are escaped."""
         super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
         self.recent = deque[str](maxlen=REMEMBERED)
         self._redactor, self._begun = redactor, ""
 
     def write(self, text: str) -> int:
-        """Write the complete lines, redacted, and hold back an incomplete one.
-
-        Return the text's length.
-        """
+        """Write the complete lines, redacted, hold back an incomplete one; return len(text)."""
         lines, line_end, self._begun = (self._begun + text).rpartition("\n")
         self._say(lines + line_end)
         return len(text)
 
     def _say(self, text: str) -> None:
-        """Write a text, redacted, and remember it among the last 400; disk errors are ignored."""
+        """Write a text, redacted, and keep it among the last 400 pieces; ignore disk errors."""
         redacted = self._redactor.text(text)
         self.recent.append(redacted)
         with contextlib.suppress(OSError):
@@ -56,7 +53,7 @@ class PytestLog(io.TextIOWrapper):
             super().close()
 
     def complaint(self) -> str:
-        """Return the first line after the last "ERROR: "; without one, the last five lines."""
+        """Return the line after the last "ERROR: "; without one, the last five lines."""
         recent = "".join(self.recent)
         _, error, message = recent.rpartition("ERROR: ")
         return message.split("\n")[0] if error else "\n".join(recent.splitlines()[-5:])

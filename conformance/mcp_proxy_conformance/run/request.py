@@ -129,16 +129,11 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:
-    """Return the run's request: the one that a plugin or an xdist worker's input carries.
+    """Return the run's request, as a plugin or an xdist worker's input carries it.
 
-    Else it is made of pytest's options or, without a target there, of the environment's endpoint;
-    None without any.
-
-    Raises:
-        BadTarget: The options do not describe a target.
-        BadEndpoint: The environment names an unusable endpoint.
-        BadDeviations: The file of known failures is unusable.
-        json.JSONDecodeError: --target-options is not JSON.
+    Else it is made of pytest's options or, if these name no target, of the environment's
+    endpoint; None without any. Raises BadTarget, BadEndpoint, BadDeviations or
+    json.JSONDecodeError for unusable options.
     """
     brought = config.pluginmanager.get_plugin(NAME)
     if isinstance(brought, Brought):

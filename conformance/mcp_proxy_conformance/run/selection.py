@@ -1,4 +1,4 @@
-"""Selection of checks: by profile and options, which files to import, shard, and their order."""
+"""Selection of a run's checks by profile, options and shard; the files to import; the order."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ QUICK = "mixed"
 
 
 def select(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` in place to the profile's selected checks, and sort them.
+    """Reduce `items` in place to the profile's selected checks, and sort them as `arrange` does.
 
-    Any choice marks the run `narrowed`, but for the option `alone` of trials.
+    Any selecting option but `alone` marks the run as narrowed.
     """
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
@@ -42,10 +42,10 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def files(run: RunSession) -> list[Path]:
-    """Return the check files to collect: those with selected checks, else the profile's folders.
+    """Return the check files to collect: those with selected checks, or the profile's folders.
 
-    Without a choice, or if none matches, it is all folders. Checks that deviations name are
-    collected too, so that their cases are known.
+    All folders without a choice, or if none matches. Checks that deviations name are collected
+    too, so that their cases are known.
     """
     selection, own = run.request.selection, run.subject.own_case
     choices: list[Callable[[Check], bool]] = []
@@ -70,9 +70,9 @@ def files(run: RunSession) -> list[Path]:
 
 
 def share_out(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` in place to the requested shard, if any.
+    """Reduce `items` in place to the requested shard; the shard keeps the whole order.
 
-    Store the whole order in the shard.
+    Nothing without a shard.
     """
     if run.state.shard is not None:
         places = {
@@ -84,7 +84,7 @@ def share_out(items: list[pytest.Item], run: RunSession) -> None:
 
 
 def left_out(items: list[pytest.Item], run: RunSession) -> bool:
-    """Whether some clause of the profile, not marked untested, is cited by no collected check."""
+    """Whether the items cite fewer clauses than the profile has, those marked untested aside."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
     return any(
@@ -94,10 +94,7 @@ def left_out(items: list[pytest.Item], run: RunSession) -> bool:
 
 
 def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
-    """Return the predicates of the options that are used: a check runs if all of them hold.
-
-    Empty without such an option, so that every check runs.
-    """
+    """Return the predicates of the options that are used; a check runs if all of them hold."""
     selection = run.request.selection
     choices: list[Callable[[pytest.Item], bool]] = []
     if checks := selection.checks:
@@ -116,10 +113,10 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Sort `items` in place: those without a place, then of fresh worlds, then by shared stage.
+    """Sort `items` in place: those without a place, those of fresh worlds, then by shared stage.
 
-    Stages keep the order of their first check. For the selftest, one check may come `first`, or all
-    may run `backwards`.
+    Stages keep the order of their first check. The check `first` comes before all others, and
+    `backwards` reverses the whole.
     """
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}

@@ -70,9 +70,9 @@ class RunSession:
     _folder: tuple[int, int] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Ask the subject which clauses go unjudged and for its secrets.
+        """Ask the subject for secrets and unjudged clauses; note the folder's identity.
 
-        Note the folder's identity. Stop the run if its time is over already.
+        Stop the run if its time is over already.
         """
         self.beyond = self.subject.beyond(self.profile)
         self.redactor = Redactor(self.subject.secrets)
@@ -97,14 +97,15 @@ class RunSession:
         return self.began + whole + self.request.soak_s - time.monotonic()
 
     def overdue(self) -> OutOfTime:
-        """Return the exception to raise at the time limit; when raised, it hurries the subject."""
+        """Return the exception of the run's time limit; when raised, it hurries the subject."""
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
         """Probe the target within the time left; add results, messages and wire to `state`.
 
-        If it fails or the time is over, set `state.stopped`, unless it is set already.
+        If the probe stops the run or the time is over, set `state.stopped`, unless set
+        already.
         """
         over = self.overdue()
         try:
@@ -123,14 +124,14 @@ class RunSession:
         return Outcome("incomplete", INCOMPLETE, why)
 
     def plan(self, places: Sequence[Place]) -> None:
-        """Have the subject start ahead the targets of these checks, in their order.
+        """Have the subject start ahead the targets of these places, in the order of their checks.
 
         It is told whether the run is partial.
         """
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
     def count(self, places: Sequence[Place]) -> None:
-        """Tell the subject how many applicable checks use a place: its target ends after them."""
+        """Tell the subject the applicable places, one per check: a target ends after its last."""
         self.subject.count(self.subject.applicable(places))
 
     def soon(self, places: Sequence[Place]) -> None:
@@ -143,8 +144,8 @@ class RunSession:
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        Without a `conclusion` it is computed by `found`; `seconds` is how long the check took. A
-        failure that the file of known failures lists gets the verdict `waived`.
+        `conclusion` is what `found` returned, called here if None; `seconds` is how long
+        the check took. A failure that the file of known failures lists becomes `waived`.
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
@@ -186,10 +187,11 @@ class RunSession:
         return self.state.results[-1]
 
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
-        """Return what a check's ending shows about the judged clauses: broken, open or observed.
+        """Return what a check's ending shows of the profile's clauses: broken, open or observed.
 
-        A check concludes on clauses of its own level, required or advisory; but a broken required
-        clause counts in every check. If it saw nothing of its clauses, it does not apply.
+        It is about clauses of the check's own level, required or advisory; but a broken
+        required clause counts in every check. If nothing of its clauses was seen, it is not
+        applicable.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
@@ -231,7 +233,7 @@ class RunSession:
                        needs=needs)  # fmt: skip
 
     def finish(self) -> None:
-        """Have the subject end what the report still counts: the sessions of an endpoint."""
+        """Have the subject finish what the report counts, as to close an endpoint's sessions."""
         self.subject.finish()
 
     def close(self) -> None:
@@ -274,9 +276,8 @@ class RunSession:
     def report(self) -> Report:
         """Write the report's file, redacted, and return the report.
 
-        Raises:
-            OSError: It cannot be written, or the folder was replaced since the run began: a link
-                that a target put there may lead outside of it.
+        Raises OSError if it cannot be written, or if the folder was replaced since the run
+        began: a link that a target put there may lead outside of it.
         """
         identity = _identity(self.out)
         if identity is not None and identity != (self._folder or identity):
@@ -286,10 +287,10 @@ class RunSession:
 
 
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
-    """Return the ending for pytest, which must not fail a check that the report does not.
+    """Return the ending as pytest is to see it, so that it fails no check that the report passes.
 
-    It becomes the conclusion's verdict, without an error, if that is another and passes or does not
-    apply.
+    If the conclusion is a pass or not applicable and the ending is not, its verdict and reason
+    are taken, without the error.
     """
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
@@ -297,7 +298,7 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding with its message's full name in the report, "" if the report lacks it."""
+    """Return the finding with its message's full name in the report, "" if it is not among them."""
     names = {place.rpartition("/")[2]: place for place in messages}
     return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 

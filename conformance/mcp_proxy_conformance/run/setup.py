@@ -65,13 +65,10 @@ SCRATCH = "scratch"
 
 
 def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
-    """Return the session of a request, not started; `scratch` is a folder beside the report.
+    """Return the session of a request, not started; `scratch` names a folder beside the report.
 
-    A loader that leaves facts undeclared is asked for them. Whatever is unusable removes that
-    folder.
-
-    Raises:
-        pytest.UsageError: The request names something unusable; the message says what and where.
+    A loader that leaves facts undeclared is asked for them. Raises pytest.UsageError, which
+    says what and where, if the request names something unusable; the folder is removed then.
     """
     try:
         return _session(request, request.out / scratch)
@@ -81,10 +78,10 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 
 
 def _session(request: RunRequest, scratch: Path) -> RunSession:
-    """Make the session: target, profile, clauses and shard of the request, and the subject.
+    """Make the session of a request: target, profile, clauses, shard and subject.
 
-    The run is stopped if a loader broke. Raises errors of several classes, and pytest.UsageError
-    for a profile of another kind of target, or a shard of an endpoint.
+    It is stopped already if a loader broke. Raises errors of several classes, and
+    pytest.UsageError for a profile of another kind of target, or a shard of an endpoint.
     """
     began = time.monotonic()
     target = _target(request, scratch)
@@ -135,10 +132,10 @@ def _lacking(capabilities: Collection[str]) -> list[str]:
 
 
 def _target(request: RunRequest, scratch: Path) -> Target | None:
-    """Return the target or loader with the request's options applied; None for an endpoint.
+    """Return the request's target with the request's options applied; None for an endpoint.
 
-    A case, examples and seed go to a loader; soaking and the baseline, which is read to test it, to
-    a proxy.
+    A case, examples and seed go to a loader or relay; soaking and a baseline, read here to test
+    it, to a proxy.
     """
     if isinstance(request.subject, Endpoint):
         return None
@@ -178,8 +175,7 @@ def _relay(described: Description) -> RelayTarget:
 def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
     """Return the described loader as a target; without a command, the bundled reference's.
 
-    Its program is asked for what the description leaves out; remarks say by which profile it is
-    judged.
+    Its program is asked for what the description leaves undeclared; remarks name the profile.
     """
     command = description.command or OWN_LOADER
     within_s = min(FIRST_S, request.within_s or FIRST_S)
@@ -199,9 +195,9 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
 
 
 def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
-    """Yield one sentence: a loader's capabilities, the profile it is judged by, and what it lacks.
+    """Yield a sentence on a loader's capabilities and the profile that judges it.
 
-    What it lacks is said only if no profile was `asked` for.
+    Capabilities that the default profile needs too are named if no profile was `asked` for.
     """
     lacking = _lacking(can)
     name = asked or (BASIC if lacking else OF_LOADER)
@@ -210,9 +206,9 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
-    """Return the subject of the run: without a target an endpoint, else a loader, relay or proxy.
+    """Return the subject of the run: an endpoint for no target, else a loader, relay or proxy.
 
-    A proxy gets the case of the request, which is read here.
+    The case file of a proxy is read here.
     """
     if target is None:
         assert isinstance(request.subject, Endpoint)
@@ -237,10 +233,9 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
 
 
 def _only(request: RunRequest, judged: Profile) -> frozenset[str] | None:
-    """Return the clauses of the profile that --only names, requirement or clause; None without it.
+    """Return the profile's clauses that --only names, by requirement or clause; None without it.
 
-    Raises:
-        UnknownClause: A requirement or clause does not exist, or is not in the profile.
+    Raises UnknownClause if a name does not exist, or has no clause in the profile.
     """
     clauses: set[str] = set()
     for word in request.selection.only:

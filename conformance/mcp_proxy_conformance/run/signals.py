@@ -1,4 +1,4 @@
-"""Signals that end a run by KeyboardInterrupt, which is raised again if it was swallowed."""
+"""Signals that end a run by KeyboardInterrupt, raised once more if it got lost."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Interruption:
             raise KeyboardInterrupt
 
     def again(self) -> None:
-        """Raise KeyboardInterrupt once more if any signal was received; else nothing."""
+        """Raise KeyboardInterrupt if any signal was received before; else do nothing."""
         if self._raised_at is not None:
             raise KeyboardInterrupt
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Raise a KeyboardInterrupt of the loop again from here, with this frame's traceback.
+        """Let the loop run; raise its KeyboardInterrupt anew from this frame.
 
-        CPython 3.11 has no line number for some places where a signal arrives, and pytest breaks
-        when it prints such a traceback.
+        CPython 3.11 has no line number for some places where a signal arrives, and pytest
+        breaks when it prints such a traceback.
         """
         try:
             return (yield)
@@ -52,7 +52,7 @@ class Interruption:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Raise a KeyboardInterrupt of the collection again, with this frame's traceback."""
+        """Let the collection run; raise its KeyboardInterrupt anew from this frame."""
         return (yield from self.pytest_runtestloop())
 
 
@@ -60,10 +60,10 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 
 
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
-    """Have these signals raise KeyboardInterrupt by an Interruption until pytest's end.
+    """Have these signals raise KeyboardInterrupt, by an Interruption, until pytest's end.
 
-    It is registered as a plugin, once for each config. Then earlier handlers return, unless pytest
-    ignores the signals by then.
+    It is a plugin, registered once for each config. At the end the earlier handlers return,
+    unless others have replaced it by then.
     """
     interruption = config.stash.setdefault(INTERRUPTION, Interruption())
     if not config.pluginmanager.is_registered(interruption):
@@ -71,7 +71,7 @@ def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
     before = {number: signal.signal(number, interruption) for number in numbers}
 
     def end() -> None:
-        """Give the signals their earlier handlers back, unless they are ignored by now."""
+        """Give the signals their earlier handlers back, unless others have been set by now."""
         for number, handler in before.items():
             if signal.getsignal(number) is interruption:
                 signal.signal(number, handler)

@@ -52,10 +52,10 @@ class Status:
 
 
 def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str:
-    """Return the status in one line of at most that many columns, coloured if `colour`.
+    """Return the status in one line of at most `columns` columns, coloured if `colour`.
 
     A bar is shown from 70 columns on; what the run does is abbreviated or left out for want of
-    room. With `ascii_only`, bar and mark of an abbreviation are ASCII.
+    room. With `ascii_only`, the bar and the dots of an abbreviation are ASCII.
     """
     more = "..." if ascii_only else "…"
     marks = _marks(status)
@@ -101,7 +101,10 @@ def _rounded(seconds: float) -> float:
 
 
 def _marks(status: Status) -> list[tuple[str, str]]:
-    """Return (verdict, text) with the number of failures, and of all others open; none for zero."""
+    """Return ("fail", "N failed") and ("inconclusive", "N open"), the latter of all other verdicts.
+
+    A mark whose number is zero is left out.
+    """
     failed = status.ended.get("fail", 0)
     others = sum(status.ended.values()) - failed
     marks = [("fail", f"{failed} failed", failed), ("inconclusive", f"{others} open", others)]
@@ -109,7 +112,7 @@ def _marks(status: Status) -> list[tuple[str, str]]:
 
 
 def _bar(part: float, columns: int, *, ascii_only: bool) -> str:
-    """Return a bar of that many columns, filled by `part`; of # and . if `ascii_only`."""
+    """Return a bar of `columns` characters, filled by `part` (0 to 1); # and . if `ascii_only`."""
     full, rest = ("#", ".") if ascii_only else ("█", "░")
     filled = int(part * columns)
     return full * filled + rest * (columns - filled)
@@ -140,7 +143,7 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, columns: int, more: str) -> str:
-    """Return the text if it fits in `columns`, else as much of it as fits before `more`."""
+    """Return the text if it fits in `columns`, else as much of it as fits, followed by `more`."""
     if width(text) <= columns:
         return text
     end, room = 0, columns - len(more)
@@ -203,6 +206,9 @@ def _timed(waiting: Waiting, what: str, *, is_brief: bool) -> str:
 
 
 def target_of(place: str) -> str:
-    """Return a place's target in words: "the target of NAME", "a second" if the place has a #."""
+    """Return a place's target in words: "the target of NAME".
+
+    It is "a second target of NAME" if the place's name has a #.
+    """
     name, again, _ = place.rpartition("::")[2].partition("#")
     return f"{'a second' if again else 'the'} target of {name}"

@@ -1,4 +1,4 @@
-"""Base class of a run's subjects (proxy, loader, endpoint), and results of probe and judgement."""
+"""Base class of a run's subjects (proxy, loader, relay, endpoint), and what probing yields."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Subject:
         raise NotImplementedError
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start ahead the targets of these checks, in their order; by default nothing.
+        """Start ahead the targets of these places, in the order of their checks; here nothing.
 
         `partial_run`: whether only some checks of the profile are run.
         """
@@ -75,13 +75,13 @@ class Subject:
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
-        """Note how many checks use each place: after the last one its target ends.
+        """Note how many checks use each place, so that its target ends after the last one.
 
-        By default nothing.
+        Here nothing.
         """
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Start the targets of the next checks; by default nothing."""
+        """Start the targets of these places, which the next checks need; here nothing."""
 
     def lacking(self, place: Place) -> NotApplicable | None:
         """Return why the checks of a place do not apply; None if they do."""
@@ -94,35 +94,34 @@ class Subject:
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
         """Return a NotApplicable that names an undeclared one of these capabilities.
 
-        None if all are declared.
+        None if the target declares all.
         """
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
-        """Return the bench, by which a check reaches the target; start the target if needed.
+        """Return the bench by which a check reaches the target; start the target if needed.
 
-        Raises:
-            AdapterError: There is no such target, or it did not start.
+        Raises AdapterError if there is no such target, or it did not start.
         """
         raise NotImplementedError
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check once on a bench and return how it ended; subclasses confirm failures."""
+        """Call `check(bench)` once and return how it ended; subclasses confirm failures."""
         del place
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with what a check's result rests on: here no messages, no lines."""
+        """Return the ending with what a check's result rests on; here no messages, no lines."""
         del place
         return Rests(ending=ending)
 
     def stage(self, name: str) -> CitedStage | None:
-        """Return the record of the stage in use at the place of that name; by default None."""
+        """Return the record of the stage now in use at the place of that name; here None."""
         del name
         return None
 
     def done_with(self, place: Place) -> None:
-        """Take note that a check of that place has ended; by default nothing."""
+        """Take note that a check of that place has ended; here nothing."""
 
     @property
     def stages(self) -> Sequence[CitedStage]:
@@ -146,7 +145,7 @@ class Subject:
 
     @property
     def unsettled(self) -> str:
-        """Why a run with open clauses is incomplete; empty if the clauses' names say it."""
+        """Why a run with open clauses is incomplete; empty if naming the clauses is enough."""
         return ""
 
     @property
@@ -155,11 +154,11 @@ class Subject:
         return None
 
     def finish(self) -> None:
-        """Do what must be done before the report is made; by default nothing."""
+        """Do what must be done before the report is made; here nothing."""
 
     def hurry(self) -> None:
-        """Begin to end targets started ahead, as time is over; by default nothing."""
+        """Begin to end targets that were started ahead, as time is over; here nothing."""
 
     def close(self) -> None:
-        """End every target and release the target's host; by default the latter."""
+        """End every target and release the target's host; here only the latter."""
         self.target.close()

@@ -26,7 +26,7 @@ LATE, LATE_S = 2.0, 2.0
 
 
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
-    """Return the kind of each check, by its place and whether an earlier one has the same place."""
+    """Return the kind of each check, by its place and whether it is the first one there."""
     known: set[str] = set()
     found: list[Kind] = []
     for place in places:
@@ -50,7 +50,7 @@ class TimeLeft:
     """The checks of a run that have yet to end, by kind, and the seconds that the others took."""
 
     def __init__(self, checks: Sequence[Kind]) -> None:
-        """Take the checks in their order; the first one begins now."""
+        """Keep the kinds of the checks in their order; the first one begins now."""
         self._checks, self._done = checks, 0
         self._remaining, self._number = Counter(checks), Counter[Kind]()
         self._spent: dict[Kind, float] = dict.fromkeys(WEIGHTS, 0.0)
@@ -68,7 +68,7 @@ class TimeLeft:
 
     @property
     def part(self) -> float:
-        """The part of the run that is done, from 0 to 1, by the weight of its checks.
+        """The part of the run that is done, from 0 to 1, by the weights of its checks.
 
         It is 0.0 for a run without checks.
         """

@@ -1,4 +1,4 @@
-"""Controls of the selftest: fake targets, which must pass nothing, and the reference, which all."""
+"""Controls of the selftest: fake targets that may pass no check, a reference that passes all."""
 
 from __future__ import annotations
 
@@ -52,10 +52,13 @@ class Control:
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
-    """Return the `misses` of a Control on which no check may pass, with one of these exit codes."""
+    """Return the `misses` of a Control on which no check may pass.
+
+    Its run must end with one of the exit codes `exits`.
+    """
 
     def misses(verdicts: Verdicts) -> str:
-        """Return how many checks pass, or else how the run ended; empty if both are right."""
+        """Return "N checks pass", else "the run ends with CODE: why"; empty if both are right."""
         if verdicts.passed:
             return f"{verdicts.passed} checks pass"
         return (
@@ -66,14 +69,18 @@ def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
 
 
 def _exits(code: int) -> Callable[[Verdicts], str]:
-    """Return the `misses` of a Control whose run must end with this exit code."""
+    """Return the `misses` of a Control whose run must end with this exit code.
+
+    It returns "exit CODE: why" for any other code, else an empty text.
+    """
     return lambda verdicts: "" if verdicts.exit == code else f"exit {verdicts.exit}: {verdicts.why}"
 
 
 def _deaf(verdicts: Verdicts) -> str:
     """Return what is wrong with verdicts on a target that ignores the flag; empty if nothing is.
 
-    The run must end as violated, and pass no required clause that only the flag can show.
+    Wrong is an exit code other than 1, or a required clause that passes and is not in
+    ASKED_FOR_NOTHING.
     """
     if verdicts.exit != 1:
         return f"exit {verdicts.exit}: {verdicts.why}"
@@ -95,10 +102,14 @@ def unobserved(passed: Collection[str]) -> str:
 
 
 class Fake:
-    """Adapter of a fake target that is not a proxy; it accepts every action, without any effect."""
+    """Adapter of a fake target that is not a proxy; it accepts every action and does nothing."""
 
     def __init__(self, answer: Answer | None) -> None:
-        """Keep `answer`, from a request's bytes to the answer's; None means: do not listen."""
+        """Keep `answer`, which gets a request's bytes and returns the bytes to send back.
+
+        If it returns None, the connection stays open, unanswered; if it is None itself,
+        nothing listens.
+        """
         self._answer = answer
         self._socket = socket.socket()
 
@@ -115,14 +126,17 @@ class Fake:
         return Access(url=f"http://127.0.0.1:{port}/mcp")
 
     def _listen(self) -> None:
-        """Serve each connection in a thread of its own until the socket is closed."""
+        """Accept connections, each served in a thread of its own, until the socket is closed."""
         with suppress(OSError):
             while True:
                 link, _ = self._socket.accept()
                 threading.Thread(target=self._serve, args=(link,), daemon=True).start()
 
     def _serve(self, link: socket.socket) -> None:
-        """Answer one request and close the connection; without an answer keep it open for 60 s."""
+        """Read up to 64 KiB, send the answer to them and close the connection.
+
+        If the answer is None, keep the connection open for 60 s instead.
+        """
         with suppress(OSError), link:
             answer = self._answer(link.recv(65536)) if self._answer is not None else None
             if answer is None:
@@ -163,7 +177,7 @@ class Fake:
 
 
 class Toolbox(Fake):
-    """Adapter of an MCP server that has one tool and no discovery tool."""
+    """Adapter of an MCP server that has one tool, `add`, and no discovery tool."""
 
     def __init__(self) -> None:
         """Start nothing yet."""
@@ -194,7 +208,7 @@ def _http(body: bytes, media: str = "application/json") -> bytes:
 
 
 def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
-    """Return a function that makes a Target, with short waits, whose adapter `make` makes."""
+    """Return a function that makes a Target, with short waits; its adapter comes from `make()`."""
     surface = operator_surface()
     return lambda: Target(
         kind="control", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
@@ -202,7 +216,7 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
 
 
 def _changed(**change: Any) -> Any:
-    """Return an adapter of a reference in which these decisions of its policy are replaced."""
+    """Return a Changed reference; `change` maps decisions of its policy to replacements."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return Changed(id="control", text="A changed reference.", change=change)

@@ -35,10 +35,10 @@ def on_the_reference(
 ) -> Document:
     """Run trials on changed references, `jobs` at a time; return the document of the selftest.
 
-    `on_row` is called with each finished row, its number and their total, to show progress. Each
-    check must kill the mutant it is listed with, if that is tried; with `whole` nothing was left
-    out, so each must kill one. Unless `full`, checks that killed none are then run alone on mutants
-    that they should kill. `orders` of `order.WAYS` are tried too, with the checks `alone`.
+    `on_row` is called with each finished row, its number from 1 and their total. `orders` (keys
+    of `order.WAYS`) are run too, of which "each check alone" with the checks `alone`; `whole`:
+    `wanted` is all trials, so every required check must have killed its listed mutant; `full`:
+    every check is run on every mutant, and checks without a kill get no second attempt alone.
     """
     total = len(wanted) + len(orders)
     skipped, rest = gather.set_aside_optional(wanted)
@@ -69,11 +69,9 @@ def in_front_of(
 ) -> Document:
     """Try a user's target, then wire mutants in front of it, `jobs` at a time; return the document.
 
-    `make` makes a fresh target. Mutants that the target has nothing to show for get a row without
-    being run. With `full` all checks are tried on each mutant, not only those of its clauses.
-
-    Raises:
-        NotTried: The target as it is could not be tried.
+    `make` makes a fresh target. A mutant whose clauses the target gives nothing to see of gets
+    a row without being run. With `full` all checks are tried on each mutant, else those of its
+    clauses. Raises NotTried if the target as it is could not be tried.
     """
     base = standing(make, folder)
     unseeable, trials = gather.in_front_of(base, wanted)
@@ -87,9 +85,9 @@ def in_front_of(
 def _reported(
     rows: Iterator[MatrixRow], total: int, on_row: OnRow, after: int = 0
 ) -> Iterator[MatrixRow]:
-    """Yield the rows, each after `on_row` was called with it, its number, and the total.
+    """Yield each row, after calling `on_row` with the row, its number and `total`.
 
-    Numbers begin after `after`.
+    The first row's number is `after` + 1.
     """
     for number, row in enumerate(rows, after + 1):
         on_row(row, number, total)
@@ -104,11 +102,11 @@ def of_rows(
     idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
-    """Return the selftest's document, as JSON data, of these rows and kills.
+    """Return the selftest's document, as JSON data; it is `good` if all rows are and none is idle.
 
-    `kills`: the mutants that each check killed; `idle`: the checks that did not kill the mutant
-    they are listed with; `target`: the user's own target as it is. With `full` it also names the
-    checks that alone kill a mutant, and the spare ones.
+    `kills`: the mutants that each check killed; `idle`: the checks that did not kill their
+    listed mutant; `target`: the user's own target as it is. Only with `full` are `alone`
+    (checks that alone kill a mutant) and `spare` (all others) filled.
     """
     needed = _sole_killers(rows)
     return {
@@ -124,7 +122,10 @@ def of_rows(
 
 
 def _target(base: Standing) -> Document:
-    """Return the member on the user's target: kind, capabilities, outcome, what did not pass."""
+    """Return the member on the user's target: kind, capabilities, headline and exit code.
+
+    Its `not_passed` has the check, case and verdict of each result that did not pass.
+    """
     target, verdicts = base.make(), base.found
     return {
         "kind": target.kind,

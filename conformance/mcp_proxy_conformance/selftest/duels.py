@@ -21,10 +21,10 @@ class Duel:
 
 
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
-    """Run each check alone on its mutants, until it kills one, in forked processes.
+    """Run each check alone on its mutants, until it kills one; yield (check, mutant) as they end.
 
-    `at_once` of them run at a time. Yield (name of the check, the first mutant killed or ""), as
-    they end.
+    The mutant is the first that was killed, "" if none was. Each check has a forked process,
+    `at_once` of them at a time.
     """
 
     def work(duel: Duel) -> str:

@@ -13,22 +13,25 @@ Edit = Callable[[WireExchange, Document], Document | None]
 
 
 def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
-    """Return a mutant of the wire: id, description, broken clauses, and hooks of WireFault."""
+    """Return a mutant of the wire: its id, its description, the clauses it breaks, its hooks.
+
+    `hooks` are members of WireFault by name, as `document` or `result`.
+    """
     return WireFault(id=name, text=text, breaks=breaks, **hooks)
 
 
 def flagged(edit: Edit) -> Edit:
-    """Return an edit that makes this one in discovery answers with the flag true.
+    """Return an edit that makes this edit in discovery answers to requests with the flag true.
 
-    For any other answer it returns None, which leaves it as it came.
+    For any other answer it returns None, which leaves the answer unchanged.
     """
     return lambda x, answer: edit(x, answer) if x.flagged else None
 
 
 def usual(edit: Edit) -> Edit:
-    """Return an edit that makes this one in discovery answers without the flag or with it false.
+    """Return an edit that makes this edit in discovery answers without the flag or with it false.
 
-    For any other answer it returns None, which leaves it as it came.
+    For any other answer it returns None, which leaves the answer unchanged.
     """
     return lambda x, answer: edit(x, answer) if x.usual else None
 
@@ -44,14 +47,15 @@ def locked(x: WireExchange, answer: Document) -> list[Entry]:
 
 
 def with_tools(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
-    """Return the answer with other callable entries."""
+    """Return the answer with its callable entries replaced by these."""
     return answer | {x.surface.members.tools: list(entries)}
 
 
 def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
-    """Return the answer with other locked entries, and remediation texts only of their statuses.
+    """Return the answer with its locked entries replaced by these.
 
-    Without entries, both the section and the texts are removed.
+    Remediation texts of statuses that no entry has any more are removed; without entries, the
+    section and the whole remediation map are.
     """
     names, left = x.surface.members, list(entries)
     texts = answer.get(names.remediation) or {}
@@ -63,9 +67,10 @@ def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> 
 
 
 def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
-    """Return an edit that removes from flagged answers the locked entries that are `gone`.
+    """Return an edit that removes from flagged answers the locked entries for which `gone` is true.
 
-    Remediation texts of statuses that none has any more go with them.
+    `gone` gets the exchange and an entry. Remediation texts of statuses that no entry has any
+    more are removed too; an answer without locked entries is left unchanged.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -77,9 +82,10 @@ def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
 
 
 def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
-    """Return an edit that changes each locked entry of flagged answers, but no remediation text.
+    """Return an edit that replaces each locked entry of flagged answers by what `change` returns.
 
-    An answer without any stays as it came: the edit returns None.
+    The remediation map stays. For an answer without locked entries the edit returns None:
+    unchanged.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -91,10 +97,10 @@ def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
 
 
 def restated(statuses: dict[str, str]) -> Edit:
-    """Return an edit that renames statuses in flagged answers, of entries and remediation texts.
+    """Return an edit that renames statuses, old to new, in entries and texts of flagged answers.
 
-    Statuses that are not in the map stay. An answer without locked entries stays as it came: the
-    edit returns None.
+    Statuses that are not in `statuses` stay. For an answer without locked entries the edit
+    returns None: unchanged.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -113,10 +119,10 @@ def restated(statuses: dict[str, str]) -> Edit:
 
 
 def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
-    """Return an edit that replaces the remediation map of flagged answers by that of `change`.
+    """Return an edit that replaces the remediation map of flagged answers by what `change` returns.
 
-    If `change` returns None, the map is removed. An answer without such a map, or with an empty
-    one, stays.
+    `change` gets the exchange and a copy of the map; None removes the map. An answer without a
+    map, or with an empty one, is left unchanged.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -132,9 +138,10 @@ def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
 
 
 def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
-    """Return an edit that replaces the note of answers without the flag by that of `change`.
+    """Return an edit that replaces the note of answers without the flag by what `change` returns.
 
-    If `change` returns None, the note is removed. An answer that has no note stays.
+    `change` gets the exchange and the note; None removes the note. An answer without a note is
+    left unchanged.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -150,10 +157,14 @@ def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
 
 
 def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
-    """Return an edit that changes, in place, each server's entry, in listings and views of one."""
+    """Return an edit that has `change` alter each server's entry, in place, in listings and views.
+
+    `change` gets the exchange and the entry. For other answers the edit returns None:
+    unchanged.
+    """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
-        """Return the answer with each server's entry changed; None if it lists no servers."""
+        """Return the answer with each server's entry changed; None if the call lists no servers."""
         if not x.lists:
             return None
         for entry in servers(x, answer):
@@ -164,7 +175,7 @@ def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
 
 
 def servers(x: WireExchange, answer: Document) -> list[Entry]:
-    """Return the server entries of a listing, or the one of a view; empty if there is none."""
+    """Return the server entries of a listing, or the one of a view of one server; empty if none."""
     names = x.surface.members
     listing = answer.get(names.servers, answer.get(names.inspected))
     return [e for e in (listing if isinstance(listing, list) else [listing]) if isinstance(e, dict)]
@@ -173,7 +184,8 @@ def servers(x: WireExchange, answer: Document) -> list[Entry]:
 def counted(change: Callable[[WireExchange, Document], Json]) -> Edit:
     """Return an edit that replaces every counts block in listings and views of one server.
 
-    `change` gets a copy of the block and returns the new one; entries without a block stay.
+    `change` gets the exchange and a copy of the block, and returns the new one; entries without
+    a block stay.
     """
 
     def edit(x: WireExchange, entry: Entry) -> None:

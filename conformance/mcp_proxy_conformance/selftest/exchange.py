@@ -36,12 +36,12 @@ class WireExchange:
 
     @property
     def tool(self) -> str:
-        """The called tool of a `tools/call`, else empty."""
+        """The name of the tool that a `tools/call` calls, empty for any other method."""
         return str(self.params.get("name", "")) if self.method == "tools/call" else ""
 
     @property
     def arguments(self) -> Mapping[str, Json]:
-        """The arguments of a `tools/call`, else none."""
+        """The arguments of a `tools/call`; empty if it has none or the method is another."""
         arguments = self.params.get("arguments") if self.tool else None
         return arguments if isinstance(arguments, dict) else {}
 
@@ -57,7 +57,7 @@ class WireExchange:
 
     @property
     def false(self) -> bool:
-        """Whether this is a discovery call with the flag false."""
+        """Whether this is a discovery call with the flag present and false."""
         return self.discovers and self.arguments.get(FLAG) is False
 
     @property
@@ -77,7 +77,7 @@ class WireExchange:
 
     @property
     def lists(self) -> bool:
-        """Whether this call lists all servers or views one of them."""
+        """Whether this calls the tool that lists all servers, or views one of them."""
         views = [
             template
             for template in (self.surface.listing, self.surface.inspect)
@@ -87,7 +87,7 @@ class WireExchange:
 
     @property
     def called(self) -> ToolKey | None:
-        """The upstream tool that the request calls, in any of the ways to call one, or None."""
+        """The upstream tool that the request calls, by any of the surface's ways; else None."""
         for template in self.surface.calls:
             holes = _holes(template, self.tool, self.arguments)
             if holes is not None and holes.keys() >= {"server", "tool"}:
@@ -97,16 +97,16 @@ class WireExchange:
     def again(self, **changed: Json) -> Json:
         """Repeat the call with some arguments changed (None removes one); return its result.
 
-        None if the target answers without a result.
+        None if the target answers without a result, as with an error.
         """
         arguments = {n: v for n, v in {**self.arguments, **changed}.items() if v is not None}
         return self.send("tools/call", {**self.params, "arguments": arguments})
 
     def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
-        """Send a discovery call of the mutant's own, with the flag; return the target's document.
+        """Send a discovery call with the flag true in the same session; return its JSON object.
 
-        The query is by default that of the exchange, the limit 100 (None: no limit). Empty if the
-        target answers with an error or with no JSON object.
+        The query is by default that of this exchange, the limit 100 (None sends no limit).
+        Empty if the target answers with an error or with no JSON object.
         """
         names = self.surface
         arguments = {names.query: self.query if query is None else query, FLAG: True}
@@ -115,9 +115,10 @@ class WireExchange:
         return document_of(self.send("tools/call", params)) or {}
 
     def status(self, key: ToolKey) -> str:
-        """Ask the target, with the flag, for the status of a tool; empty if it is not locked.
+        """Ask the target, with the flag, for the lock status of a tool; empty if it is not locked.
 
-        It is that of the first locked entry of its server whose name contains the tool's.
+        It is that of the first locked entry of the tool's server whose name contains the
+        tool's.
         """
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
         matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
@@ -153,9 +154,9 @@ def dump(value: Json) -> str:
 
 
 def document_of(result: Json) -> dict[str, Json] | None:
-    """Return the JSON object in the first content item of a result.
+    """Return the JSON object that the text of a result's first content item is.
 
-    None if there is none, or if the result is an error.
+    None if the text is missing or is not a JSON object, or if the result is an error.
     """
     try:
         document = json.loads(result["content"][0]["text"])
@@ -167,10 +168,10 @@ def document_of(result: Json) -> dict[str, Json] | None:
 def _holes(
     template: ToolTemplate, tool: str, arguments: Mapping[str, Json]
 ) -> dict[str, str] | None:
-    """Match a call with a template of calls; return the text at each placeholder, by its name.
+    """Match a call of `tool` with a template; return the text at each placeholder, by its name.
 
-    None if the call does not match; arguments that the template lacks are ignored. Placeholders are
-    `{server}` and `{tool}`.
+    None if the call does not match; arguments that the template lacks are ignored. Placeholders
+    are `server` and `tool`.
     """
     pairs = [(template.tool, tool), (template.arguments, arguments)]
     holes: dict[str, str] = {}

@@ -43,10 +43,10 @@ def forked(
 ) -> Iterator[JobOutcome[Job, Done]]:
     """Run `work` on each job in a forked process, `at_once` at a time; yield outcomes as they end.
 
-    A job that fails or takes longer than `limit_s` has an outcome with the reason; nothing is
-    raised. Each process has a folder in `folder` for its output. The caller must run no thread: a
-    fork copies only its own. A process that takes too long, or whose caller stops iterating, is
-    asked to end what it has started, then ended with its group.
+    A job that raises or takes longer than `limit_s` has an outcome with the reason; nothing is
+    raised. Output and results stay in a folder `job-N` each in `folder`. The caller must run no
+    thread, since a fork copies only its own; if it stops iterating, running jobs get SIGTERM,
+    then SIGKILL after 10 s.
     """
     gc.collect()
     gc.freeze()
@@ -80,7 +80,7 @@ def forked(
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Block SIGINT and SIGTERM during the block: a fork would swallow them or lose its job."""
+    """Block SIGINT and SIGTERM in this thread during the block, so that none arrives in a fork."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)
     try:
         yield
@@ -89,10 +89,10 @@ def _unheard() -> Iterator[None]:
 
 
 def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
-    """Fork a process, in a group of its own, that does the job; return its id.
+    """Fork a process, in a process group of its own, that runs `work(job)`; return its process id.
 
-    It leaves its output and the pickled value, or the traceback of a failure, in the folder
-    `place`.
+    It leaves in the folder `place` its `output`, and either `value`, pickled, or `failure`, a
+    traceback.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -117,10 +117,10 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
 
 
 def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobOutcome[Job, Done]:
-    """Return the outcome of a job by the files that its process left in `place`.
+    """Return the outcome of a job by the files that its process left in the folder `place`.
 
-    `code` is its exit code, None if it was ended for taking too long. The reason of a failure is
-    the last line of its traceback, or the exit code if it left none.
+    `code` is its exit code, None if it was ended for taking too long. The reason of a failure
+    is the last line of its traceback, or names the exit code if it left none.
     """
     if code is None:
         return JobOutcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
@@ -136,9 +136,10 @@ def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobO
 
 
 def _end(pids: Sequence[int], *, running: bool) -> None:
-    """Kill the jobs' process groups and reap the running ones.
+    """End the jobs with these process ids and kill their process groups.
 
-    Those get SIGTERM and 10 s first, to end their targets themselves.
+    Those still `running` get SIGTERM and up to 10 s first, to end their targets themselves, and
+    are waited for.
     """
     left = set(pids) if running else set()
     for pid in left:

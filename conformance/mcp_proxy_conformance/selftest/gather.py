@@ -25,10 +25,10 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """Return all trials of the reference: mutants, with their first checks, variants, controls.
+    """Return all trials of the reference, in order: mutants, then variants, then controls.
 
-    Each kind has those of proxies and of loaders; the mutants have those of the wire, the controls
-    the removals.
+    Each kind has those of proxies and of loaders; mutants of the wire and removal controls are
+    among them. Each mutant has the check that runs first on it.
     """
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
@@ -62,9 +62,9 @@ def wire_trials() -> list[Trial]:
 
 
 def _counterexample(kind: Kind, changed: Any) -> Trial:
-    """Return the trial of a mutant by the first profile that has a clause it breaks.
+    """Return the trial of a mutant by the first profile of JUDGING with a clause it breaks.
 
-    By `discovery` if none has.
+    If none has, it is judged by `discovery`.
     """
     broken = set(changed.breaks)
     own = next((name for name in JUDGING if broken.intersection(profile(name).clauses)), JUDGING[0])
@@ -74,8 +74,8 @@ def _counterexample(kind: Kind, changed: Any) -> Trial:
 def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
     """Split the trials of wire mutants in front of a user's target, which `base` describes.
 
-    Return (rows of the mutants that no check which passes on the target could show, the other
-    trials, with the check that is tried first).
+    Return (rows of the mutants that no check which passes on the target could show, the trials
+    to run, each with its first check).
     """
     unseeable, visible = [], []
     for trial in wanted:
@@ -87,20 +87,20 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
 
 
 def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
-    """Return the trials of part `number`, from 1, of the selftest: every `parts`-th one."""
+    """Return part `number`, from 1, of the trials: every `parts`-th one."""
     return list(wanted[number - 1 :: parts])
 
 
 def alone_in_part(number: int, parts: int) -> list[Check]:
-    """Return the discovery checks that part `number`, from 1, of the selftest runs alone."""
+    """Return the discovery checks that part `number`, from 1, of `parts` runs alone."""
     return list(checks_in("discovery")[number - 1 :: parts])
 
 
 def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
     """Set aside the mutants all of whose clauses a run judges only with --soak or --baseline.
 
-    Return (their rows, the other trials). There are recordings of the reference, so a trial that
-    needs one is run on it.
+    Return (their rows, the trials left). A mutant of the reference that needs --baseline is not
+    set aside, since the reference can be recorded.
     """
     skipped, rest = [], []
     for trial in wanted:
@@ -133,7 +133,8 @@ def firm_checks() -> list[Check]:
 def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) -> list[Check]:
     """Return the required checks that did not kill the mutant that proofs.toml lists for them.
 
-    `tried`: the mutants that were run; checks listed with another are left out. None is all.
+    With `tried`, the ids of the mutants that were run, only checks listed with one of these
+    count.
     """
     killers = {row.id: row.by for row in rows if row.cell == "killed"}
     listed = {check.name: proofs().get(check.name, "") for check in firm_checks()}
@@ -146,9 +147,9 @@ def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) ->
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Return a duel for each check: with its listed mutant, if tried.
+    """Return a duel for each check: with its listed mutant if that is among the trials `tried`.
 
-    Otherwise with up to MOST_DUELS tried mutants of its clauses.
+    Otherwise with up to MOST_DUELS of these mutants that break a clause the check cites.
     """
     jobs = []
     for check in lazy:
@@ -164,10 +165,10 @@ def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
 
 
 def _with_firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
-    """Return the trials of mutants, each with the check that is to run first on it.
+    """Return the trials of mutants, each with the name of the check that is to run first on it.
 
-    It is one of the checks that `able` names for the trial: one listed with the mutant in
-    proofs.toml, if any, and one that is first for few other mutants. Empty if `able` names none.
+    `able` names the checks to choose from for a trial: preferred is one listed with the mutant
+    in proofs.toml, then one that is first for few others. Empty if it names none.
     """
     used: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}

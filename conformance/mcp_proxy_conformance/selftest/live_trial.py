@@ -46,10 +46,11 @@ EXPECTED = {
 
 @contextmanager
 def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """Start a target with locks by config and user; end it after the block.
+    """Start a target with locks by config and by user; end it after the block.
 
-    If it declares approval or quarantine, a tool waits for approval or a server is quarantined,
-    too. The block begins when the flag reveals the expected locked tools, or a few seconds later.
+    If it declares approval, a tool waits for approval; if quarantine, a server is quarantined.
+    The block begins when the flag reveals the locked tools due, or without them 5 s after the
+    settling time.
     """
     started = Started(target, SEEDED, scratch)
     try:
@@ -74,9 +75,9 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
 
 
 def endpoint_of(started: Started, **members: Any) -> Endpoint:
-    """Return a started target as an Endpoint for fast runs, with expected locks and calls.
+    """Return a started target as an Endpoint with expected locks, allowed calls and a high rate.
 
-    `members` override.
+    `members` replace members of the Endpoint.
     """
     access, surface = started.access, started.target.surface
     whole = Endpoint(
@@ -96,9 +97,9 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 
 
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
-    """Run the live checks, or one of them, in this process, without output.
+    """Run the live checks, or the one named `check`, in this process, without output.
 
-    The report stays in `out`; its JSON is returned.
+    Return the report's JSON; the report stays in the folder `out`.
     """
     checks = () if check is None else (check,)
     prepare(out, checks)
@@ -110,7 +111,7 @@ def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[
 
 
 def _due(target: Target) -> set[ToolKey]:
-    """Return the tools of EXPECTED whose kind of lock the target declares."""
+    """Return the tools of EXPECTED, but for kinds of lock that the target does not declare."""
     lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
     gone = {status for word, status in lacks.items() if word not in target.capabilities}
     return {key for key, status in EXPECTED.items() if status not in gone}

@@ -25,17 +25,17 @@ EVERY_LOAD_IS_EMPTY = (
 
 
 class _Says:
-    """A loader that connects to nothing and reports one outcome for every server."""
+    """A loader that connects to nothing and reports one and the same outcome for every server."""
 
     def __init__(self, outcome: Mapping[str, Any]) -> None:
         """Keep the outcome, whose members are reported beside each server's id."""
         self._outcome = outcome
 
     def start(self) -> Load:
-        """Return a load function that reports that outcome for each server of a request."""
+        """Return an async load function that reports the kept outcome for each requested server."""
 
         async def load(request: dict[str, Any]) -> dict[str, Any]:
-            """Return that outcome for each server of the request."""
+            """Return the kept outcome for each server of the request, beside its `server_id`."""
             ids = [server["server_id"] for server in request["servers"]]
             return {"outcomes": [{"server_id": name, **self._outcome} for name in ids]}
 
@@ -43,7 +43,10 @@ class _Says:
 
 
 def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]:
-    """Return a function that makes a target whose loader reports this outcome for every server."""
+    """Return a function that makes a target whose loader reports this outcome for every server.
+
+    Its list of tools is empty.
+    """
     outcome: dict[str, Any] = {"status": status, "tools": [], "error": error, "attempts": attempts}
     return lambda: embedded_target(_Says(outcome))
 
@@ -58,9 +61,9 @@ def _unchanged() -> Target:
 
 
 def _program(source: str) -> Callable[[], Target]:
-    """Return a function that makes a target whose loader is this Python program.
+    """Return a function that makes a target whose loader is this Python source, run as a program.
 
-    It declares every capability.
+    It declares every capability of loaders.
     """
     return lambda: program_target([sys.executable, "-c", source], OF_LOADERS)
 
@@ -72,10 +75,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     """
 
     def misses(verdicts: Verdicts) -> str:
-        """Return which required clauses pass, or else how the run ended.
-
-        Empty if both are right.
-        """
+        """Return the required clauses that pass, else "exit CODE: why"; empty if both are right."""
         firm = {
             clause
             for clause in verdicts.clauses_passed
@@ -89,7 +89,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
 
 
 def _all(verdicts: Verdicts) -> str:
-    """Return what is wrong unless the run ended with exit 0: empty if it did."""
+    """Return "exit CODE: why" unless the run ended with exit code 0; empty if it did."""
     return "" if verdicts.exit == 0 else f"exit {verdicts.exit}: {verdicts.why}"
 
 

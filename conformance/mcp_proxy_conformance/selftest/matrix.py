@@ -56,10 +56,11 @@ class Trial:
         return "resilience" in folders_of(self.profile)
 
     def target(self) -> Target:
-        """Return the changed target, made in the process that tries it.
+        """Return the changed target, made in the process that calls this.
 
-        A mutant of the wire stands before its base or the reference; mutants of loaders have less
-        patience; variants have their own surface, pins and capabilities.
+        A wire mutant is put in front of its base, else the reference. A mutant of a loader
+        has 0.4 of the usual time for a load; a variant has its own surface, pins and
+        capabilities.
         """
         if isinstance(self.changed, Control):
             return self.changed.target()
@@ -85,11 +86,11 @@ class Trial:
         return replace(made, capabilities=capabilities, pins=pins, surface=surface)
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
-        """Run the selected checks on the target, without those that fail on its base.
+        """Run the selected checks on the target, with its reports in `place`; return the verdicts.
 
-        Return verdicts. `narrow`: few checks are selected, so that only one target is started
-        ahead; stages are kept for a short while if one of them needs a soak. Failures are confirmed
-        only behind a base, and of variants of loaders.
+        `narrow`: few checks are selected, so only one target is started ahead and soaks
+        last 1.5 s. Failures are confirmed only behind a base and for variants of loaders;
+        checks that fail on the base are left out.
         """
         target = self.target()
         if narrow:
@@ -108,8 +109,8 @@ def rows(
 ) -> Iterator[MatrixRow]:
     """Run each trial in a forked process, `at_once` at a time; yield its row when it is done.
 
-    A mutant is tried with the checks of its clauses until one kills it, with `full` with all
-    checks. A mutant of the reference that survives the former is tried with all checks too.
+    A mutant is tried with the checks of its clauses until one kills it, then, if it survives
+    and is of the reference, with all checks; with `full` with all at once.
     """
 
     def work(trial: Trial) -> MatrixRow:
@@ -130,7 +131,7 @@ def rows(
 
 
 def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
-    """Return a finished job's row, with its seconds; `broken` if its process gave none."""
+    """Return a finished job's row, with its duration; `broken`, with the reason, if it failed."""
     if outcome.value is not None:
         return replace(outcome.value, seconds=round(outcome.seconds, 2))
     return made(outcome.job, "broken", reason=outcome.failure)
@@ -139,9 +140,10 @@ def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
 def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
     """Run checks on a mutant, which they must kill; return its row.
 
-    Without `full`, those that cite its clauses run first, until one kills it; all run after them if
-    the mutant is of the reference, and with `full` at once. Without a killer the row says why, as
-    far as known.
+    Without `full`, those that cite its clauses run first, until one kills it; then, or at once
+    with `full`, all run, but not in front of a user's target unless `full`. Without a killer,
+    the row's cell and reason say what is known: broken, unseeable, unread, killed for another
+    reason, or survived.
     """
     wanted, verdicts = frozenset(trial.clauses), None
     if not full:
@@ -166,31 +168,31 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
 
 
 def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
-    """Return a killed mutant's row, with the checks that killed it.
+    """Return a mutant's row as `killed`, with the checks `by` that killed it.
 
-    It is `badly worded` if the reason of a failure shows Python code.
+    It is `badly worded` instead if the reason of any failure shows Python code.
     """
     odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
     return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the checks, each once, of these clauses that did not recognise a text."""
+    """Return the names, once each, of checks of wanted clauses that did not recognise a text."""
     unread = [r for r in verdicts.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 
 
 def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the names, each once, of the required checks that failed with a wanted clause."""
+    """Return the names, once each, of the required checks that failed with a wanted clause."""
     convicting = [result for result in verdicts.failed() if wanted.intersection(result["clauses"])]
     return tuple(dict.fromkeys(result["check"] for result in convicting))
 
 
 def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
-    """Return the row of a conforming variant: `accused` unless its run ended with exit 0.
+    """Return the row of a conforming variant: `acquitted` if its run ended with 0, else `accused`.
 
-    An accused one has the required checks that neither passed nor were not applicable.
+    An accused one names the required checks with any verdict but pass or not applicable.
     """
     if verdicts.exit == 0:
         return made(trial, "acquitted")
@@ -202,9 +204,9 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
 
 
 def _control(trial: Trial, verdicts: Verdicts) -> MatrixRow:
-    """Return the row of a control: `misbehaved`, with the reason, or else `behaved`.
+    """Return the row of a control: `behaved` if its own `misses` returns "" for the verdicts.
 
-    Its own `misses` tells from the verdicts.
+    Else `misbehaved`, with what it returned as the reason.
     """
     missed = trial.changed.misses(verdicts)
     return made(trial, "misbehaved" if missed else "behaved", reason=missed)
@@ -218,10 +220,10 @@ def made(
     *,
     reason: str = "",
 ) -> MatrixRow:
-    """Return the row of a trial that came to `cell`, as decided by the checks `by`.
+    """Return the row of a trial with the outcome `cell`, as decided by the checks `by`.
 
-    With `verdicts`, unless it was killed, its reason is the first one of these checks, else the
-    run's.
+    With `verdicts`, unless it was killed, the reason is the first one of a bad result of these
+    checks, else why the run ended so, instead of `reason`.
     """
     if verdicts is not None and cell != "killed":
         reasons = [
@@ -248,7 +250,7 @@ def reference() -> Target:
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """Map each remediation text that a variant declares to all statuses for which it gives it."""
+    """Map each remediation text that a variant pins to all the statuses that it gives it for."""
     remediation = declared.change.get("remediation", {})
     return {
         text: frozenset({status, *(word for word, own in remediation.items() if own == text)})

@@ -30,7 +30,7 @@ class Turn:
     check: Check | None = None
 
     def request(self) -> RunRequest:
-        """Return the request to run all checks, or the one, on the unchanged reference."""
+        """Return the request of this turn: its one check, or all in its order, on the reference."""
         if self.check is None:
             return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)
@@ -40,15 +40,11 @@ class Turn:
 def rows(
     ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int
 ) -> list[MatrixRow]:
-    """Run the ways in forked processes, and once in order; return a row for each way.
+    """Run the checks in each of these ways and once in usual order; return a row for each way.
 
-    It is `misbehaved` if verdicts differ from those in order; empty without ways.
-
-    Args:
-        ways: Keys of WAYS.
-        alone: The checks that are run alone, if ALONE is among the ways.
-        folder: Folder of the reports.
-        at_once: Number of processes.
+    `ways` are keys of WAYS, none of which yields an empty list; `alone` are the checks for
+    ALONE. A row is `misbehaved` if verdicts differ from those in the usual order. Each turn
+    runs in a forked process, `at_once` at a time, its report in `folder`.
     """
     wanted = [way for way in WAYS if way in set(ways)]
     if not wanted:
@@ -82,9 +78,9 @@ def rows(
 
 
 def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
-    """Map each check whose verdict differs in the two runs to its first difference, in words.
+    """Map each check whose verdict differs in two runs to a sentence on its first differing case.
 
-    A verdict that only one run has differs too.
+    A verdict that only one of the runs has differs too.
     """
     differences: dict[str, str] = {}
     for check, case in dict.fromkeys([*in_order, *other]):
@@ -96,16 +92,19 @@ def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
 
 
 def _case_verdicts(verdicts: Verdicts | None, turn: Turn, failure: str) -> CaseVerdicts:
-    """Map (check, case) to its verdict; without verdicts, the turn's name to the `failure`."""
+    """Map (check, case) to its verdict, with None for no case.
+
+    Without verdicts, map (the turn's check or way, None) to `failure` alone.
+    """
     if verdicts is None:
         return {(turn.check.name if turn.check else turn.way or "in-order", None): failure}
     return {(result["check"], result["case"]): result["verdict"] for result in verdicts.every}
 
 
 def _row(way: str, differences: Mapping[str, str], seconds: float) -> MatrixRow:
-    """Return the row of one way to run the checks: `misbehaved` if any verdict differs.
+    """Return the row of one way to run the checks: `misbehaved` if verdicts differ, else `behaved`.
 
-    Its reason joins the differences.
+    Its reason joins the sentences of `differences`, which are by check.
     """
     return MatrixRow(
         id=way,

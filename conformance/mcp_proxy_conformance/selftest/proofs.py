@@ -19,16 +19,16 @@ class Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def proofs() -> dict[str, str]:
-    """Return the id of the mutant that each check must kill, by the check's name."""
+    """Map each required check that is not live to the id of the mutant that it must kill."""
     return _read().kills
 
 
 def live_proofs() -> dict[str, str]:
-    """Return the id of the mutant that each live check must kill, by the check's name."""
+    """Map each live check to the id of the mutant that it must kill."""
     return _read().live
 
 
 @cache
 def _read() -> Proofs:
-    """Return the content of proofs.toml, which is read once."""
+    """Return the content of proofs.toml, read once and kept."""
     return msgspec.toml.decode((fixtures_dir() / PROOFS).read_bytes(), type=Proofs)

@@ -23,17 +23,15 @@ class NotRecorded(RuntimeError):
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """Return the trials, those that need a recording with the folder of one that is made now.
+    """Return the trials; those whose clauses need a recording get the folder of one made now.
 
-    One is made of each kind needed, in forked processes.
-
-    Raises:
-        NotRecorded: A recording could not be made.
+    One is made, in a forked process, of each kind needed, into `folder`. Raises NotRecorded if
+    one could not be made.
     """
     wanted = {trial.changed.id: kind for trial in trials if (kind := _kind(trial)) is not None}
 
     def work(kind: Kind) -> None:
-        """Record the reference of that kind into the folder of its name."""
+        """Record the reference of this kind into the folder named after it."""
         write(_recording(kind, folder / f"{kind}-scratch"), folder / kind)
 
     for outcome in forked(work, sorted(set(wanted.values())), folder / "recordings"):
@@ -48,7 +46,8 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
 def _kind(trial: Trial) -> Kind | None:
     """Return the kind of recording that a mutant's clauses compare with; None if they need none.
 
-    None for any other trial, and for mutants of the wire.
+    It is `previous` for the clause on changes of a build, else `pre_feature`. None for
+    variants, controls and mutants of the wire.
     """
     if trial.kind != "fault":
         return None
@@ -59,9 +58,9 @@ def _kind(trial: Trial) -> Kind | None:
 
 
 def _recording(kind: Kind, scratch: Path) -> Any:
-    """Record the unchanged reference or, for `pre_feature`, one without the flag.
+    """Record the reference: without the flag for `pre_feature`, unchanged for any other kind.
 
-    Return the recording; the target is closed.
+    Return the recording; the target, whose files are in `scratch`, is closed.
     """
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
     from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415

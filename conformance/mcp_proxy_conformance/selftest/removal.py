@@ -25,23 +25,20 @@ OF_DISCOVERY = [
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """Return the discovery clauses whose ids begin with one of these prefixes.
+    """Return the ids of discovery clauses that begin with one of these prefixes.
 
-    Without those judged only with an option.
+    Clauses judged only with an option, as --soak, are left out.
     """
     return frozenset(clause.id for clause in OF_DISCOVERY if clause.id.startswith(prefixes))
 
 
 class Without:
-    """Adapter of a target from whose world something is removed, without the suite's knowledge.
-
-    It starts the target in the world that `world` makes, and ignores locks of these kinds.
-    """
+    """Adapter that starts a target in a changed world, and ignores locks of some kinds."""
 
     def __init__(
         self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
     ) -> None:
-        """Wrap the adapter; start nothing yet."""
+        """Wrap `adapter`; ignore locks of `kinds`; start targets in `world(given world)`."""
         self._adapter, self._kinds, self._world = adapter, kinds, world
 
     def __getattr__(self, name: str) -> Any:
@@ -49,12 +46,12 @@ class Without:
         return getattr(self._adapter, name)
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target in the changed world; the suite assumes the one that it passed."""
+        """Start the target in the changed world; return its access. The suite assumes `world`."""
         access: Access = self._adapter.start(self._world(world), upstreams, folder)
         return access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock in the target; do nothing if it is of a removed kind.
+        """Set the lock by the wrapped adapter, but do nothing if its kind is ignored.
 
         Return the new access, None if it stays the same.
         """
@@ -64,7 +61,7 @@ class Without:
         return access
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove the lock in the target; do nothing if it is of a removed kind.
+        """Remove the lock by the wrapped adapter, but do nothing if its kind is ignored.
 
         Approvals are always passed on. Return the new access, None if it stays the same.
         """
@@ -75,7 +72,7 @@ class Without:
 
 
 def open_lists(world: World) -> World:
-    """Return the world without deny and allow lists."""
+    """Return a copy of the world whose servers have no deny list and no allow list."""
     servers = tuple(
         msgspec.structs.replace(server, deny=(), allow=None) for server in world.servers
     )
@@ -83,7 +80,7 @@ def open_lists(world: World) -> World:
 
 
 def wide_agents(world: World) -> World:
-    """Return the world whose agents may see every server, so that nothing is beyond their scope."""
+    """Return a copy of the world whose agents may see every server."""
     names = tuple(server.name for server in world.servers)
     return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, names))
 
@@ -96,9 +93,10 @@ def same(world: World) -> World:
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
-    """Return a reference, with a changed policy, in another world, that ignores locks of `kinds`.
+    """Return a reference with a changed policy that ignores locks of `kinds`, in another world.
 
-    The suite does not know of these.
+    `change` maps decisions of its policy to replacements. The suite assumes the unchanged
+    world.
     """
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
@@ -162,12 +160,15 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
 
 
 def undeclared(word: str) -> Target:
-    """Return the unchanged reference with all capabilities declared but this one."""
+    """Return the unchanged reference with all capabilities declared but `word`."""
     return replace(target(), capabilities=CAPABILITIES - {word})
 
 
 def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
-    """Return the `misses` of a Control on which none of these clauses may pass."""
+    """Return the `misses` of a Control on which none of these clauses may pass.
+
+    It names those that do; empty if none does.
+    """
     return lambda verdicts: unobserved(clauses.intersection(verdicts.clauses_passed))
 
 
@@ -187,12 +188,15 @@ def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
 
 
 def _slug(subject: str) -> str:
-    """Return the subject as a part of an id: hyphens for spaces, no apostrophes."""
+    """Return the text with hyphens for spaces and without apostrophes, as a part of an id."""
     return subject.replace("'", "").replace(" ", "-")
 
 
 def _without(subject: str) -> Control:
-    """Return the Control without this subject of REMOVED, on which none of its clauses may pass."""
+    """Return the Control whose target lacks this subject, a key of REMOVED.
+
+    None of the clauses listed there may pass on it.
+    """
     make, clauses = REMOVED[subject]
     return Control(
         id=f"without-{_slug(subject)}",
@@ -204,7 +208,7 @@ def _without(subject: str) -> Control:
 
 
 def _undeclared(word: str) -> Control:
-    """Return the Control that does not declare this capability.
+    """Return the Control of the reference that does not declare the capability `word`.
 
     The discovery clauses that need it must be not applicable.
     """

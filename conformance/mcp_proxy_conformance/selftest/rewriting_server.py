@@ -25,7 +25,7 @@ KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
 
 
 def rewriting(target: Target, fault: WireFault) -> Target:
-    """Return the target with the wire mutant in front of each of its instances."""
+    """Return a copy of the target, each of whose instances has the wire mutant in front."""
     return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
 
 
@@ -33,7 +33,7 @@ class RewritingAdapter:
     """Adapter that puts a rewriting server in front of the target of another adapter."""
 
     def __init__(self, inner: Adapter, fault: WireFault, surface: Surface) -> None:
-        """Start nothing yet."""
+        """Wrap the target's adapter `inner`; start nothing yet."""
         self._inner = inner
         self._fault = fault
         self._surface = surface
@@ -41,34 +41,35 @@ class RewritingAdapter:
         self._memory: dict[Any, Any] = {}
 
     def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
-        """Start the target and a server in front of it; return the server's access."""
+        """Start the target and a rewriting server in front of it; return the server's access."""
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set the lock by the target's adapter; a new access goes by way of a new server.
+        """Set the lock by the target's adapter; return a new rewriting server's access if it moved.
 
         None if the access stays the same.
         """
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Remove the lock by the target's adapter; a new access goes by way of a new server.
+        """Remove the lock by the target's adapter; return a new rewriting server's access if moved.
 
         None if the access stays the same.
         """
         return self._moved(self._inner.unlock(kind, server, tools))
 
     def restart(self) -> Access | None:
-        """Restart by the target's adapter; a new access goes by way of a new server.
+        """Restart the target; return the access of a new rewriting server if its address changed.
 
         None if the access stays the same.
         """
         return self._moved(self._inner.restart())
 
     def refresh(self, server: str) -> Access | None:
-        """Refresh by the target's adapter; a new access goes by way of a new server.
+        """Have the target list its upstream server `server` again.
 
-        None if the access stays the same.
+        Return the access of a new rewriting server if the target's access changed, else
+        None.
         """
         return self._moved(self._inner.refresh(server))
 
@@ -77,9 +78,10 @@ class RewritingAdapter:
         return self._inner.counter()
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Have the target's adapter make the reason of these tools' locks unknown, or known again.
+        """Make the reason of these tools' locks unknown (`on`) or known again, by inner adapter.
 
-        A new access goes by way of a new server; None if the access stays the same.
+        Return the access of a new rewriting server if the target's access changed, else
+        None.
         """
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 
@@ -99,13 +101,13 @@ class RewritingAdapter:
         self._inner.stop()
 
     def _moved(self, access: Access | None) -> Access | None:
-        """Return a new access by way of a new rewriting server; None if there is no new access."""
+        """Start a rewriting server in front of this access and return its own; None for None."""
         return None if access is None else self._behind(access)
 
     def _behind(self, access: Access) -> Access:
-        """Start a rewriting server in front of this access, on a free port.
+        """Start a rewriting server, on a free port, in front of this access.
 
-        Return the access with its URL and without stdio.
+        Return the access with the server's URL and without stdio.
         """
         parts = urlsplit(access.url)
         place = _Place(parts.hostname or "", parts.port or 80, self._surface, access.agents)
@@ -128,7 +130,7 @@ class _Place:
     agents: Mapping[str, Mapping[str, str]]
 
     def agent(self, headers: Mapping[str, str]) -> str:
-        """Return the first agent whose credentials the headers have, empty for the administrator.
+        """Return the first agent all of whose credentials are sent, empty for the administrator.
 
         Names of headers match in any case; an agent without credentials never matches.
         """
@@ -147,9 +149,10 @@ class _TargetConnection:
     link: http.client.HTTPConnection | None = field(default=None)
 
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
-        """Send a request and return the response, unread; once more if the connection is lost.
+        """Send a request and return the response, its body unread.
 
-        The connection is opened by the first request.
+        The first request opens the connection; if it is lost, the request is sent once more
+        on a new one.
         """
         if self.link is None:
             self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
@@ -172,7 +175,7 @@ def _handler(
 ) -> type[BaseHTTPRequestHandler]:
     """Return the HTTP handler of a rewriting server: it passes requests on and changes answers.
 
-    It takes POST, GET and DELETE.
+    It takes POST, GET and DELETE; `memory` is shared by all exchanges.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -188,12 +191,12 @@ def _handler(
             self.way = _TargetConnection(place)
 
         def finish(self) -> None:
-            """End the client's connection and that to the target."""
+            """Close the client's connection and the one to the target."""
             super().finish()
             self.way.close()
 
         def do_POST(self) -> None:
-            """Pass the request on, or answer it as the mutant does; GET and DELETE too."""
+            """Pass a POST, GET or DELETE request on, or answer it as the mutant does."""
             self._pass()
 
         do_DELETE = do_GET = do_POST  # noqa: N815
@@ -254,7 +257,10 @@ def _handler(
             params = params if isinstance(params, dict) else {}
 
             def send(inner: str, own: Json) -> Json:
-                """Send a mutant's own request with the `_meta` of this one; return its result."""
+                """Send a mutant's own request with the `_meta` of the client's; return its result.
+
+                None without a result.
+                """
                 whole = {"_meta": params["_meta"], **own} if "_meta" in params else own
                 return _own_request(place, self.path, inner, whole, headers)
 
@@ -281,7 +287,7 @@ HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
 def _own_request(
     place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]
 ) -> Json:
-    """Send a mutant's own request in the client's session, on a connection of its own.
+    """Send a mutant's own JSON-RPC request with the client's headers, on a new connection.
 
     Return the first result in its answer, None without one.
     """

@@ -9,10 +9,10 @@ from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFaul
 
 
 def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return a JSON answer changed by the mutant's hooks; the same bytes if none applies.
+    """Return a JSON answer changed by the mutant's hooks; the same bytes if none changes it.
 
-    `refusal` changes the message of an error to a call of an upstream tool, other hooks a result.
-    Raises ValueError if it is not JSON.
+    `refusal` changes the message of a JSON-RPC error to a call of an upstream tool, the other
+    hooks a result. Raises ValueError if the body is not JSON.
     """
     answer = json.loads(body)
     if not isinstance(answer, dict):
@@ -29,10 +29,10 @@ def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
 
 
 def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) -> Json | None:
-    """Return a call's result, or any other, as the mutant changes it; None if it does not.
+    """Return a result as the mutant changes it, maybe in place; None if it does not.
 
-    `result` gets a copy of any result; the text hooks only that of a call with exactly one text
-    item.
+    The hook `result`, if set, alone gets a copy of it; else the text hooks get the text of a
+    `tools/call` with exactly one text item.
     """
     if fault.result is not None:
         return fault.result(exchange, json.loads(json.dumps(result)))
@@ -58,8 +58,9 @@ def _rewritten_text(
 ) -> str | None:
     """Return the text of a tool's answer as the mutant rewrites it; None if it does not.
 
-    A refused call of an upstream tool is rewritten by `refusal`, another answer by `spelled`, else
-    by `document`, if it is a JSON object of a built-in tool.
+    The text of a refused call of an upstream tool goes to the hook `refusal`; of another answer
+    to `spelled` or, if that is not set and it is a JSON object of a built-in tool, to
+    `document`.
     """
     if refused:
         judged = fault.refusal is not None and exchange.called is not None
@@ -80,9 +81,9 @@ def _rewritten_text(
 
 
 def events_rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
-    """Return the body of an event stream, with each answer in it changed as by `rewritten`.
+    """Return an event stream's body, the JSON of each `data` line changed as by `rewritten`.
 
-    A line that is not JSON stays.
+    Lines without a result or error, or that are not JSON, stay.
     """
     lines = body.split(b"\n")
     for place, line in enumerate(lines):

@@ -38,5 +38,5 @@ class MatrixRow:
 
     @property
     def good(self) -> bool:
-        """Whether the suite did what it must: killed a mutant, acquitted a variant and so on."""
+        """Whether the suite did what it must, as to kill a mutant: `cell` is in GOOD."""
         return self.cell in GOOD

@@ -1,4 +1,4 @@
-"""The shipped catalogue and its proofs, and the rules by which gaps in them are found."""
+"""The shipped catalogue with its mutants and proofs, and rules that find gaps between them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Gap:
     repair: str = "correct it there"
 
     def __str__(self) -> str:
-        """Return the fault and its repair, as one sentence."""
+        """Return "FAULT; REPAIR"."""
         return f"{self.fault}; {self.repair}"
 
 
@@ -64,14 +64,14 @@ class Shipped:
     live: Mapping[str, str]
 
     def judged(self) -> list[Clause]:
-        """Return the clauses of the profiles that need proofs, but for unknown ids."""
+        """Return the clauses of the profiles in `proven`, without ids that the catalogue lacks."""
         names = [name for version in self.proven for name in version.clauses]
         return [self.clauses[name] for name in names if name in self.clauses]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
-        """Return the required clauses of the profiles that need proofs.
+        """Return the required clauses of the profiles in `proven`.
 
-        Only with `asked`, those too that a run judges only with an option, such as --soak.
+        Clauses that a run judges only with an option, such as --soak, only if `asked`.
         """
         return [c for c in self.judged() if c.level == "required" and (asked or c.asked_by is None)]
 
@@ -98,7 +98,7 @@ def shipped() -> Shipped:
 
 
 def shipped_with(**data: Any) -> Shipped:
-    """Return a Shipped of these members, with the installed mutants and variants (Python code)."""
+    """Return a Shipped of these members, with all mutants and variants of the installed package."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -112,7 +112,7 @@ def shipped_with(**data: Any) -> Shipped:
 
 
 def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Yield a Gap for each clause that no check cites and that does not say why."""
+    """Yield a Gap for each clause that no check cites and that has no `untested` reason."""
     cited = {clause for check in data.checks for clause in check.clauses}
     for clause in data.clauses.values():
         if clause.id not in cited and clause.untested is None:
@@ -134,7 +134,7 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Yield each clause that a check cites and no newest profile for its folder lists.
+    """Yield a Gap for each clause a check cites that no newest profile of the check's folder lists.
 
     Nothing for a folder that no profile has.
     """
@@ -150,9 +150,9 @@ def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
-    """Yield each required clause that fewer than two mutants break.
+    """Yield a Gap for each required clause that fewer than two mutants break.
 
-    Not those that are judged only with an option.
+    Clauses judged only with an option are left out.
     """
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
@@ -171,9 +171,9 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Yield each required check without a listed mutant, or with one it cannot kill.
+    """Yield a Gap for each required check without a listed mutant, or with one it cannot kill.
 
-    The mutant must break a clause that the check cites; live checks have a list of their own.
+    It can kill a mutant that breaks a clause it cites. Live checks have a list of their own.
     """
     known, firm = data.breaks(), {clause.id for clause in data.firm()}
     for check in data.checks:
@@ -200,9 +200,9 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
-    """Yield each interpretation or advisory clause on which no conforming variant differs.
+    """Yield a Gap for each interpretation or advisory clause that no conforming variant takes.
 
-    Not those that say why: interpretations with `no_variant`, untested clauses.
+    Interpretations with `no_variant` and untested clauses are left out.
     """
     taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]

@@ -65,11 +65,10 @@ def trial(
     confirm: bool = False,
     examples: int | None = None,
 ) -> RunRequest:
-    """Return the run request of a trial; failures are not confirmed unless `confirm`.
+    """Return the run request that tries a target; failures are not confirmed unless `confirm`.
 
     `examples`: how many worlds or loads are generated for laws; None is none for a proxy, whose
-    fixed worlds are tried, and as usual for a loader. No file excuses a failure, and a target that
-    stops answering does not end the trial.
+    fixed worlds are tried, and the default for a loader.
     """
     if examples is None and not isinstance(target, LoaderTarget):
         examples = 0
@@ -86,8 +85,8 @@ def trial(
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
     """Run a trial's request in this process, without output, and return its verdicts.
 
-    The report stays in `out`; FileNotFoundError if the run wrote none. `check_s`: seconds that one
-    check may take; None is what suits a proxy or a loader.
+    The report stays in the folder `out`; FileNotFoundError if the run wrote none. `check_s`:
+    seconds that one check may take; None is the default for a proxy or for a loader.
     """
     usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)
@@ -105,9 +104,9 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
 
 
 def _files(request: RunRequest) -> list[Path]:
-    """Return the check files to collect, sorted: those with a check of a wanted clause.
+    """Return the check files of the profile that have a check of a selected clause, sorted.
 
-    If no clauses are selected, all folders of the profile.
+    If no clauses are selected, return all check folders of the profile.
     """
     wanted, folders = request.selection.clauses, folders_of(request.profile or "")
     if wanted is None:
@@ -119,6 +118,6 @@ def _files(request: RunRequest) -> list[Path]:
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:
-    """Return those members of a report's result that trials decide by."""
+    """Return a copy of a report's result with only the members that trials need."""
     members = ("check", "case", "clauses", "level", "verdict", "reason", "cause", "stage")
     return {name: result[name] for name in members}

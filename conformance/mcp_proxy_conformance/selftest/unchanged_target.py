@@ -44,9 +44,10 @@ class Standing:
 
     @property
     def row(self) -> MatrixRow:
-        """The matrix row of the target itself, which is good whatever the target violates.
+        """The matrix row of the unchanged target, which is good whatever the target violates.
 
-        It is acquitted, violated (with the failing required checks) or incomplete.
+        Its cell is `acquitted` for exit 0, `violated`, with the failing required checks,
+        for 1, else `incomplete`.
         """
         failed = dict.fromkeys(result["check"] for result in self.found.failed())
         return MatrixRow(
@@ -67,7 +68,7 @@ class Standing:
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Return why no check of these clauses could show a mutant; empty if one could."""
+        """Return why no check that cites one of these clauses could show a mutant; else empty."""
         wanted = set(clauses)
         if self.convicting(wanted):
             return ""
@@ -75,10 +76,10 @@ class Standing:
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """Return why checks of these clauses may have missed a surviving mutant; else empty.
+        """Return why checks of these clauses may have missed a surviving mutant; empty if nothing.
 
-        The reason is the worst result that is not a pass; those that do not apply count only if
-        something is not declared.
+        It names the worst result on the unchanged target that is not a pass; a not
+        applicable one counts only if a capability is not declared.
         """
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
@@ -86,9 +87,9 @@ class Standing:
         return hidden and f"{detecting}; this one does not pass there: {hidden}"
 
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
-        """Yield the required checks of these clauses that do not pass, worst first, with reasons.
+        """Yield "CHECK, VERDICT: reason" for required results that do not pass, worst first.
 
-        `doubtful`: without those that do not apply, unless for something that is not declared.
+        `doubtful` skips those that are not applicable, unless a capability is not declared.
         """
         for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = first_line(result["reason"])
@@ -105,14 +106,11 @@ class Standing:
 def standing(make: Callable[[], Target], folder: Path) -> Standing:
     """Run all checks for proxies on the target behind a server that changes nothing.
 
-    Return its Standing.
-
-    Raises:
-        NotTried: The run did not come to an end.
+    Return its Standing; raises NotTried if the run failed or did not end in time.
     """
 
     def work(through: WireFault) -> Verdicts:
-        """Run the checks for proxies on the target behind that mutant; return the verdicts."""
+        """Run the checks for proxies on the target behind this wire mutant; return the verdicts."""
         target = rewriting(make(), through)
         request = trial(target, profile=OF_PROXIES, confirm=True)
         return tried(request, folder / through.id, check_s=CHECK_S)

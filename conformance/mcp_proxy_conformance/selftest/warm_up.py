@@ -30,10 +30,10 @@ LATE_IN_REFERENCE = (
 
 
 def warm(*, reference: bool) -> None:
-    """Import and compile what trials need; with `reference`, for embedded proxies and loaders too.
+    """Import and compile what trials need, so that processes forked later have it; start no thread.
 
-    Packages that are not installed are skipped. No thread is started: a process that is to be
-    forked must have none.
+    With `reference`, what embedded proxies and loaders need too. Packages that are not
+    installed are skipped.
     """
     for name in (*LATE, *(LATE_IN_REFERENCE if reference else ())):
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
@@ -46,7 +46,7 @@ def warm(*, reference: bool) -> None:
 
 
 def _collect(*folders: str) -> None:
-    """Have pytest import the checks of these folders of `checks/` in this process, silently."""
+    """Have pytest import the checks of these folders of `checks/`, in this process, silently."""
     with Path(os.devnull).open("w", encoding="utf-8") as null:
         stdout = os.dup(1)
         os.dup2(null.fileno(), 1)

@@ -19,12 +19,12 @@ Block = dict[str, Json]
 
 
 def _zeros(_: WireExchange, block: Block) -> Block:
-    """Count 0 for each reason that the block lacks, of the six."""
+    """Add a count of 0 for each of the six statuses that the block lacks."""
     return dict.fromkeys(STATUSES, 0) | block
 
 
 def _one_zero(_: WireExchange, block: Block) -> Block:
-    """Count 0 for user locks if the block lacks that reason."""
+    """Add a count of 0 for user locks if the block has none."""
     return {USER: 0} | block
 
 
@@ -34,7 +34,7 @@ def _one_more(_: WireExchange, block: Block) -> Block:
 
 
 def _all_callable(_: WireExchange, block: Block) -> Block:
-    """Count all tools as callable, the locked ones too, which keep their own counts."""
+    """Count all tools as callable, the locked ones too; the counts of these stay."""
     return block | {CALLABLE: sum(block.values())}
 
 
@@ -44,13 +44,10 @@ def _twice(_: WireExchange, block: Block) -> Block:
 
 
 def _counted_as(old: str, new: str) -> WireFault:
-    """Return the mutant that counts tools with the reason `old` under `new`.
-
-    They are added to those already under `new`.
-    """
+    """Return the mutant that moves the count of the status `old` to that of `new`, added to it."""
 
     def change(_: WireExchange, block: Block) -> Block:
-        """Return the block with the count of `old` added to that of `new`, if it has `old`."""
+        """Return the block with the count of `old` moved to `new`; unchanged without `old`."""
         rest = {word: number for word, number in block.items() if word != old}
         return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
 
@@ -67,9 +64,9 @@ def _with_block_if_none(x: WireExchange, entry: Entry, value: Json) -> None:
 
 
 def _marked(x: WireExchange, answer: Document) -> Document | None:
-    """Mark the servers without a counts block if another server of the same answer has one.
+    """Mark the servers without a counts block, if another server of the same listing has one.
 
-    None if none has.
+    The mark is a member `all_callable`. None (no change) if none has a block.
     """
     counts = x.surface.members.counts
     entries = servers(x, answer) if x.lists else []
@@ -82,24 +79,24 @@ def _marked(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _respelled(x: WireExchange, text: str) -> str:
-    """Put a space after every colon between a name and its value if any server has a counts block.
+    """Put a space after each colon of a listing's JSON text in which a server has a counts block.
 
-    Only in listings and views; other texts stay.
+    Other texts stay.
     """
     counts = f'"{x.surface.members.counts}":'
     return text.replace('":', '": ') if x.lists and counts in text else text
 
 
 def _naming_called_tools(x: WireExchange, block: Block) -> Block:
-    """Add the names of all tools called so far to a counts block."""
+    """Add to a counts block, as `names`, the names of all tools called so far."""
     called = x.memory.get("called", set())
     return block | {"names": sorted(called)}
 
 
 def _with_examples(x: WireExchange, answer: Document) -> Document | None:
-    """Add to each counts block the locked names that discovery revealed before.
+    """Add to each counts block, as `examples`, the locked names that the flag has revealed so far.
 
-    For a flagged answer, remember its names instead and return None.
+    For a flagged answer, remember its names instead and return None (no change).
     """
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
@@ -109,15 +106,15 @@ def _with_examples(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _noting_calls(x: WireExchange) -> None:
-    """Remember the upstream tool that the request calls, if any."""
+    """Remember in `x.memory` the upstream tool that the request calls, if any."""
     if x.called is not None:
         x.memory.setdefault("called", set()).add(x.called.tool)
 
 
 def _blockless(x: WireExchange, answer: Document) -> Document | None:
-    """Always remove the counts block of one server, the first that ever had one.
+    """Remove the counts block of one server, always the first that was seen with one.
 
-    None for an answer without a block.
+    None (no change) for an answer without a block.
     """
     counts, names = x.surface.members.counts, x.surface.members
     entries = servers(x, answer) if x.lists else []
@@ -131,7 +128,7 @@ def _blockless(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _kept(x: WireExchange, entry: Entry) -> None:
-    """Give a server that has no counts block now the last one that it had, if it had any."""
+    """Give a server's entry that has no counts block the last one seen of that server, if any."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
     name = str(entry.get(x.surface.members.server_name))
@@ -151,7 +148,7 @@ def _shrunk(x: WireExchange, entry: Entry) -> None:
 def _uninspected(x: WireExchange, answer: Document) -> Document | None:
     """Remove the counts block from the view of one server.
 
-    None for a listing of all, or if the target has no views.
+    None (no change) for a listing of all, or if the target has no views of one.
     """
     if not x.lists or x.surface.inspect is None or len(servers(x, answer)) != 1:
         return None
@@ -168,7 +165,7 @@ def _is_listing(x: WireExchange) -> bool:
 
 
 def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents, as `locked`, the sums by reason that the administrator's last listing had.
+    """Add to an agent's listing, as `locked`, the sums by status of the administrator's last one.
 
     The administrator's own listings are remembered. None (no change) for these and for other
     answers.
@@ -184,10 +181,10 @@ def _sums_for_agents(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _naming_others(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the servers that had a counts block when the administrator last listed them.
+    """Add to an agent's listing the servers with counts in the administrator's last listing.
 
-    They are in `with_locked_tools`. None (no change) for the administrator's own listings and for
-    other answers.
+    They are in `with_locked_tools`. None (no change) for the administrator's own listings and
+    for other answers.
     """
     if not x.lists or not _is_listing(x):
         return None
@@ -203,7 +200,7 @@ def _naming_others(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _remembering_calls(x: WireExchange) -> Json | None:
-    """Remember the upstream tool that is called; return None, so that the target answers."""
+    """Remember the upstream tool that is called; return None, so that the target itself answers."""
     _noting_calls(x)
     return None
 

@@ -24,9 +24,9 @@ Spell = Callable[[str], str]
 def false(
     spell: Spell, when: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[..., str]:
-    """Return a hook that respells the answers to requests with the flag false, if `when` holds.
+    """Return a hook that respells answers to the flag false by `spell`, where `when` holds.
 
-    Other texts it returns unchanged.
+    It returns other texts unchanged.
     """
     return lambda x, text: spell(text) if x.false and when(x) else text
 
@@ -37,7 +37,10 @@ def spaced(text: str) -> str:
 
 
 def swapped(text: str) -> str:
-    """Return the JSON object with its first two members swapped, all else byte for byte."""
+    """Return the JSON object's text with its first two members swapped, all else byte for byte.
+
+    It must have at least two members.
+    """
     raw = text.encode()
     first, second, *_ = spans.parse(raw).members
     head = raw[first.key_span.start : first.value.end]
@@ -54,9 +57,9 @@ def _nodes(node: spans.Node) -> list[spans.Node]:
 
 
 def respelled(text: str) -> str:
-    """Return the JSON text with its first whole number as a fraction: 1 as 1.0.
+    """Return the JSON text with its first whole number as a fraction, such as 1.0 for 1.
 
-    Unchanged without any.
+    Unchanged without a whole number.
     """
     raw = text.encode()
     whole = [n for n in _nodes(spans.parse(raw)) if n.kind == "number" and n.raw.isdigit()]
@@ -64,9 +67,9 @@ def respelled(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return the JSON text with the first letter of a string escaped, which changes no value.
+    """Return the JSON text with the first letter of one string escaped, which changes no value.
 
-    Unchanged if no string begins with a letter.
+    It is the first string that begins with a letter; unchanged without any.
     """
     raw = text.encode()
     texts = [n for n in _nodes(spans.parse(raw)) if n.kind == "string" and n.raw[1:2].isalpha()]
@@ -77,23 +80,20 @@ def escaped(text: str) -> str:
 
 
 def member(text: str) -> str:
-    """Return the JSON object with one more member at its end."""
+    """Return the JSON object's text with one more member, `locked_tools_known`, at its end."""
     return text.rstrip()[:-1] + ',"locked_tools_known":true}'
 
 
 def every_fifth(x: WireExchange) -> bool:
-    """Count the calls of this function for a target, from 1.
-
-    Return whether 5 divides the number.
-    """
+    """Whether this is the fifth, tenth, … call of this function for the started target."""
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 
 
 def _spaced_after_true(x: WireExchange, text: str) -> str:
-    """Add a space to an answer to the flag false if the same query came with true before.
+    """Add a space to an answer to the flag false, if the same query came with true before.
 
-    Only queries of the same agent count.
+    Only queries of the same agent count. Other texts stay.
     """
     flagged: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
     if x.flagged:
@@ -102,7 +102,7 @@ def _spaced_after_true(x: WireExchange, text: str) -> str:
 
 
 def _with_structured_content(x: WireExchange, result: Json) -> Json | None:
-    """With the flag false, add the answer's JSON object as structuredContent; else None."""
+    """With the flag false, add the answer's JSON object as `structuredContent`; else None."""
     return result | {"structuredContent": document_of(result)} if x.false else None
 
 
@@ -129,32 +129,32 @@ def _empty_section(x: WireExchange, answer: Document) -> Document:
 
 
 def _with_section(x: WireExchange, answer: Document) -> Document | None:
-    """Add the locked section and the remediation map that the flag would bring, if it does."""
+    """Add the locked section and the remediation map that the flag would bring, if any."""
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
     return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
 def _with_map(x: WireExchange, answer: Document) -> Document:
-    """Add the remediation map that the flag would bring, if any, without the locked section."""
+    """Add the remediation map, without the locked section, that the target gives with the flag."""
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
     return answer | ({name: flagged[name]} if name in flagged else {})
 
 
 def _locked_among_callables(x: WireExchange, answer: Document) -> Document:
-    """Append the locked entries that the flag would bring to the callable ones."""
+    """Append the locked entries that the target gives with the flag to the callable ones."""
     return with_tools(x, answer, [*tools(x, answer), *locked(x, x.revealing(limit=x.limit))])
 
 
 def _with_locked_names(x: WireExchange, answer: Document) -> Document:
-    """Add the names of the locked tools that match, if any, as `see_also`."""
+    """Add, as `see_also`, the names of the locked tools that the flag would reveal, if any."""
     entries = locked(x, x.revealing(limit=x.limit))
     return answer | {"see_also": [entry["name"] for entry in entries]} if entries else answer
 
 
 def _with_locked_descriptions(x: WireExchange, answer: Document) -> Document:
-    """Add the descriptions of the locked tools that match, if any, as `similar`."""
+    """Add, as `similar`, the descriptions of the locked tools that the flag reveals, if any."""
     entries = locked(x, x.revealing(limit=x.limit))
     return (
         answer | {"similar": [entry.get("description") for entry in entries]} if entries else answer
@@ -177,14 +177,17 @@ def _noteless(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _false_as_true(x: WireExchange) -> Json | None:
-    """Answer a request with the flag false as if it were true; others as the target does."""
+    """Answer a request with the flag false as if it were true.
+
+    None for other requests: the target answers.
+    """
     return x.again(**{FLAG: True}) if x.false else None
 
 
 def _any_as_true(x: WireExchange) -> Json | None:
     """Answer a request with the flag false or absent as if it were true.
 
-    None for other requests, which the target answers.
+    None for other requests: the target answers.
     """
     return x.again(**{FLAG: True}) if x.usual else None
 

@@ -24,9 +24,9 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document], Document | None]:
-    """Return an edit that changes the description of each locked entry that has one.
+    """Return an edit that has `change` rewrite the description of each locked entry with one.
 
-    An answer without locked entries stays as it came: the edit returns None.
+    For an answer without locked entries, or without the flag, it returns None: unchanged.
     """
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
@@ -38,15 +38,15 @@ def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document]
 
 
 def _doubled(x: WireExchange, answer: Document) -> Document | None:
-    """Append the first locked entry again, even beyond the cap; None without one."""
+    """Append the first locked entry again, even beyond the cap; None (no change) without one."""
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries else None
 
 
 def _once_more_up_to_ten(x: WireExchange, answer: Document) -> Document | None:
-    """Append the first locked entry again if the limit and the cap of ten have room for it.
+    """Append the first locked entry again if there are fewer than the limit and than ten.
 
-    None otherwise, also without a whole-number limit.
+    None (no change) otherwise, also without a whole-number limit.
     """
     entries = locked(x, answer)
     room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
@@ -60,9 +60,9 @@ def _eleventh(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
-    """Replace a locked section and its remediation map by those that the target gives at limit 100.
+    """Replace the locked section and remediation map by those that the target gives at limit 100.
 
-    None for an answer without locked entries.
+    None (no change) for an answer without locked entries.
     """
     whole = x.revealing()
     names = x.surface.members
@@ -71,10 +71,10 @@ def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
-    """Under the flag, answer an odd limit with every locked entry three times.
+    """With the flag and an odd limit, answer with every locked entry three times.
 
-    A limit is odd if it is not an integer of at least 1; None for others, or without locked
-    entries.
+    A limit is odd if it is not an integer of at least 1. None (no change) for other requests,
+    or without locked entries.
     """
     limit = x.limit
     odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
@@ -129,10 +129,7 @@ def _without_last_callable(x: WireExchange, answer: Document) -> Document | None
 
 
 def _of_another_server(x: WireExchange, entry: Entry) -> Entry:
-    """Give a locked entry the first seen name of another server, if there is one.
-
-    Remember the server of the entry.
-    """
+    """Replace a locked entry's server by the first other server seen, if any; remember its own."""
     known: list[str] = x.memory.setdefault("servers", [])
     if entry["server"] not in known:
         known.append(entry["server"])
@@ -146,21 +143,21 @@ def _of_no_server(_: WireExchange, entry: Entry) -> Entry:
 
 
 def _renamed(_: WireExchange, entry: Entry) -> Entry:
-    """Put the server and two slashes before the name in a locked entry."""
+    """Prefix the name in a locked entry with its server and two slashes."""
     return entry | {"name": f"{entry['server']}//{entry['name']}"}
 
 
 def _undescribed(_: WireExchange, entry: Entry) -> Entry:
-    """Remove the description from the entry of a user-locked tool."""
+    """Remove the description from a locked entry if its status is disabled_by_user."""
     gone = entry["status"] == "disabled_by_user"
     return {n: v for n, v in entry.items() if n != "description" or not gone}
 
 
 def _remembering(x: WireExchange, answer: Document) -> Document | None:
-    """Show for quarantined tools the descriptions that they had while callable, by name.
+    """Give quarantined entries the descriptions that tools of their names had while callable.
 
-    Those of callable tools are remembered from all discovery answers. None (no change) for an
-    answer without locked entries.
+    Those are remembered from all discovery answers. None (no change) for an answer without
+    locked entries.
     """
     if not x.discovers:
         return None
@@ -176,13 +173,13 @@ def _remembering(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
-    """Return an edit that adds an input schema to locked entries.
+    """Return an edit that adds an input schema to locked entries: withheld ones, or all others.
 
-    To those whose text must be withheld (quarantined or pending tools), or only to the others.
+    Withheld are the texts of quarantined and pending tools.
     """
 
     def edit(_: WireExchange, entry: Entry) -> Entry:
-        """Return the entry with an input schema if it is withheld, or not, as wanted."""
+        """Return the entry with an input schema if it is of the wanted sort, else unchanged."""
         apt = (entry["status"] in WITHHELD) == withheld
         return entry | {"inputSchema": SCHEMA} if apt else entry
 
@@ -206,7 +203,7 @@ def _with_another_map(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_status(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
-    """Return an edit that replaces the status of a locked entry by the result of `change`."""
+    """Return an edit that replaces a locked entry's status by `change(status)`."""
     return lambda _, entry: entry | {"status": change(entry["status"])}
 
 

@@ -17,17 +17,17 @@ from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
 
 
 def _revealed(x: WireExchange) -> int:
-    """Return the number of locked entries that the flag, at limit 100, brings for the query."""
+    """Return how many locked entries the target gives for the query with the flag, at limit 100."""
     return len(locked(x, x.revealing()))
 
 
 def note_of(number: object) -> str:
-    """Return a note with this number, in wording that no target uses."""
+    """Return a note with this number or word, in wording that no target uses."""
     return f"{number} matching tools exist but are locked; search with {FLAG}=true to see why."
 
 
 def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
-    """Put the note into answers with callable tools too, if any locked tool matches.
+    """Add a note to answers with callable tools if the query has locked matches too.
 
     None (no change) otherwise.
     """
@@ -38,17 +38,17 @@ def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _even_for_nothing(x: WireExchange, answer: Document) -> Document | None:
-    """Put the note into every answer without callable tools, even if no locked tool matches.
+    """Set the note of every answer without callable tools, with the number of locked matches.
 
-    It has the number of locked matches. None (no change) for an answer with callable tools.
+    It may be 0. None (no change) for an answer with callable tools.
     """
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
 def _twice(x: WireExchange, text: str) -> str:
-    """Return a default answer's text with its note once more, as a second member of that name.
+    """Return a default answer's JSON text with its note once more, as a member of the same name.
 
-    Unchanged without a note.
+    Unchanged without a note, or if the flag is true.
     """
     name = f'"{x.surface.members.note}":'
     match = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', text) if x.usual else None
@@ -56,30 +56,33 @@ def _twice(x: WireExchange, text: str) -> str:
 
 
 def _naming_another_flag(x: WireExchange, _: str) -> str:
-    """Return a note that names a flag that does not exist, with the number of locked matches."""
+    """Return a note with the number of locked matches that names a flag that does not exist."""
     return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
 def _naming(x: WireExchange, note: str) -> str:
-    """Return the note, followed by the names of the locked tools."""
+    """Return the note, followed by the names of the locked tools that match the query."""
     return f"{note} ({', '.join(entry['name'] for entry in locked(x, x.revealing()))})"
 
 
 def _describing(x: WireExchange, note: str) -> str:
-    """Return the note, followed by the descriptions of the locked tools."""
+    """Return the note, followed by the descriptions of the locked tools that match the query."""
     texts = [str(e.get("description", "")) for e in locked(x, x.revealing())]
     return f"{note} {' '.join(texts)}"
 
 
 def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
-    """Add a member `candidates` with the locked names to answers with a note; None for others."""
+    """Add a member `candidates` with the names of the locked matches to answers with a note.
+
+    None (no change) for others.
+    """
     if x.surface.members.note not in answer:
         return None
     return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
 
 
 def _only_with_config_locks(x: WireExchange, note: str) -> str | None:
-    """Return the note if one of the locked tools is locked by config; else None, no note."""
+    """Return the note if any locked match is locked by config; else None, which removes it."""
     statuses = {entry["status"] for entry in locked(x, x.revealing())}
     return note if "disabled_by_config" in statuses else None
 
@@ -99,9 +102,9 @@ def _unless(status: str) -> WireFault:
 
 
 def _of_everyone(x: WireExchange, answer: Document) -> Document | None:
-    """Show agents the note that the administrator got for the same query.
+    """Set the note of an agent's answer to the one that the administrator got for the same query.
 
-    The administrator's notes are remembered; None if there is nothing to show.
+    The administrator's notes are remembered; None (no change) if there is nothing to show.
     """
     notes: dict[str, str] = x.memory.setdefault("notes", {})
     name = x.surface.members.note

@@ -44,9 +44,9 @@ def to_agents(x: WireExchange) -> bool:
 
 
 def elsewhere(x: WireExchange) -> bool:
-    """Whether the request goes to an endpoint other than the first.
+    """Whether the request goes to an endpoint other than the target's first.
 
-    False if its path is empty, or that of a later endpoint is.
+    False if its path, or that of a later endpoint, is empty.
     """
     return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
 
@@ -57,14 +57,17 @@ def at_one(x: WireExchange) -> bool:
 
 
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
-    """Return the known mutants of these ids, restricted to requests for which `where` holds.
+    """Return the mutants with the ids `names`, restricted to requests for which `where` holds.
 
-    All their hooks but `unread` are restricted. `place` is the restriction as a phrase, for their
-    new ids and texts.
+    All their hooks but `unread` are restricted. `place` is the restriction as a phrase, for
+    their new ids and texts.
     """
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        """Return the hook, which now returns None where `where` does not hold; None for None."""
+        """Return the hook, made to return None (no change) where `where` does not hold.
+
+        None stays None.
+        """
         if hook is None:
             return None
         return lambda x, *answer: hook(x, *answer) if where(x) else None

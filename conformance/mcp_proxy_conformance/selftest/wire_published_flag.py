@@ -14,9 +14,9 @@ Change = Callable[[Entry], None]
 def published(
     change: Change, where: Callable[[WireExchange], bool] = lambda _: True
 ) -> Callable[[WireExchange, Json], Json | None]:
-    """Return a hook that changes, in place, the discovery tool's entry in tools/list.
+    """Return a hook that has `change` alter, in place, the discovery tool's entry in tools/list.
 
-    Only in answers to requests for which `where` holds; for any other the hook returns None, no
+    Only in answers to requests for which `where` holds; for any other it returns None: no
     change.
     """
 
@@ -33,10 +33,9 @@ def published(
 
 
 def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
-    """Return a hook that sets members of the flag's own schema in tools/list.
+    """Return a hook that sets these members in the flag's own schema in tools/list.
 
-    A missing schema is made, of type boolean. For answers to other requests it returns None, no
-    change.
+    A missing schema is made, of type boolean. For any other method it returns None: no change.
     """
 
     def change(tool: Entry) -> None:
@@ -48,7 +47,7 @@ def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
 
 
 def _closed(tool: Entry) -> None:
-    """Remove the flag from the input schema, and forbid members that it does not name."""
+    """Remove the flag from the tool's input schema, and forbid properties that it does not name."""
     tool["inputSchema"].get("properties", {}).pop(FLAG, None)
     tool["inputSchema"]["additionalProperties"] = False
 
@@ -60,7 +59,7 @@ def _required(tool: Entry) -> None:
 
 
 def _silent(tool: Entry) -> None:
-    """Replace the flag's name in the tool's description with "the flag", each time."""
+    """Replace the flag's name by "the flag" wherever it is in the tool's description."""
     description = str(tool.get("description", ""))
     tool["description"] = description.replace(FLAG, "the flag")
 
@@ -77,10 +76,7 @@ def _wordless(tool: Entry) -> None:
 
 
 def _in_the_schema(tool: Entry) -> None:
-    """Move the words about the flag from the tool's description to the flag's own schema.
-
-    The sentences that name it are dropped, and one fixed sentence describes it.
-    """
+    """Remove the description's sentences that name the flag; describe it in its schema instead."""
     description = str(tool.get("description", ""))
     tool["description"] = " ".join(s for s in description.split(". ") if FLAG not in s)
     properties = tool["inputSchema"].setdefault("properties", {})
@@ -88,10 +84,7 @@ def _in_the_schema(tool: Entry) -> None:
 
 
 def _at_last_endpoint(x: WireExchange) -> bool:
-    """Whether the request goes to the last of the target's endpoints.
-
-    True if that has an empty path.
-    """
+    """Whether the request goes to the last of the target's endpoints, or that has an empty path."""
     last = x.surface.endpoints[-1]
     return not last or x.path == last
 

@@ -15,14 +15,14 @@ Rewrite = Callable[[WireExchange, str], str | None]
 
 
 def with_pointer(text: str) -> str:
-    """Return a mutant's refusal with a pointer to the flag, so that FR-008.pointer still holds."""
+    """Return the text with a sentence that points to the flag, so that FR-008.pointer holds."""
     return f"{text} Search again with {FLAG} true."
 
 
 def where(status: str, rewrite: Rewrite) -> Rewrite:
-    """Return the rewrite, restricted to tools that the target lists under that status.
+    """Return the rewrite restricted to called tools that the target lists under `status`.
 
-    None for others.
+    For others it returns None: no change.
     """
 
     def edit(x: WireExchange, text: str) -> str | None:
@@ -34,12 +34,15 @@ def where(status: str, rewrite: Rewrite) -> Rewrite:
 
 
 def _without_pointer(x: WireExchange, text: str) -> str:
-    """Return the refusal with other words for the flag and the discovery tool."""
+    """Return the refusal with other words for the names of the flag and the discovery tool."""
     return text.replace(FLAG, "a flag").replace(x.surface.discovery_tool, "discovery")
 
 
 def _success(x: WireExchange, result: Json) -> Json | None:
-    """Answer a refused call of an upstream tool as if it had succeeded; None for others."""
+    """Answer a refused call of an upstream tool as if it had succeeded.
+
+    None (no change) for other answers.
+    """
     if x.called is None or not result.get("isError"):
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
@@ -57,9 +60,9 @@ def _wordless(x: WireExchange, result: Json) -> Json | None:
 
 
 def _recalled(x: WireExchange, result: Json) -> Json | None:
-    """Answer a refused call with the last result from before the lock; None if there was none.
+    """Answer a refused call with the tool's last result from before; None if there was none.
 
-    Other results of upstream tools are remembered, and stay.
+    Successful results of upstream tools are remembered, and stay.
     """
     called = x.called
     if called is None:
@@ -71,7 +74,7 @@ def _recalled(x: WireExchange, result: Json) -> Json | None:
 
 
 def _of_first_reason(x: WireExchange, text: str) -> str:
-    """Return the text of the first refusal seen, with this tool's and its server's names put in."""
+    """Return the first refusal seen, with this call's tool and server named in place of its own."""
     called = x.called
     if called is None:
         return text
@@ -82,7 +85,7 @@ def _of_first_reason(x: WireExchange, text: str) -> str:
 def _to_the_user_elsewhere(x: WireExchange, text: str) -> str | None:
     """Return, at all endpoints but the first, a refusal that says to ask the user.
 
-    At the first it is the text unchanged.
+    At the first, return the text unchanged.
     """
     return text if x.path == x.surface.endpoints[0] else with_pointer(TO_THE_USER)
 

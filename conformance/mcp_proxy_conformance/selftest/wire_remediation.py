@@ -20,26 +20,26 @@ Map = dict[str, Json]
 
 
 def saying(status: str, text: Json) -> Callable[[WireExchange, Document], Document | None]:
-    """Return an edit that replaces the remediation text of one status, if the answer has it."""
+    """Return an edit that sets the remediation text of one status, if a flagged answer has it."""
     return mapped(lambda _, remedies: remedies | ({status: text} if status in remedies else {}))
 
 
 def _learned(x: WireExchange, remedies: Map) -> dict[str, Json]:
-    """Return the remediation texts of all answers so far by status, these added to them."""
+    """Add these remediation texts to those of all answers so far; return all, by status."""
     texts: dict[str, Json] = x.memory.setdefault("remedies", {})
     texts |= remedies
     return texts
 
 
 def _config_and_user_swapped(x: WireExchange, remedies: Map) -> Map:
-    """Give config and user locks each other's text, once an answer has had the other one."""
+    """Give config and user locks each other's text, if any answer so far had the other one."""
     texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
     return {status: other.get(status) or text for status, text in remedies.items()}
 
 
 def _config_as_user(x: WireExchange, remedies: Map) -> Map:
-    """Give config locks the text for user locks, once an answer has had it."""
+    """Give config locks the text for user locks, if any answer so far had it."""
     texts = _learned(x, remedies)
     return remedies | ({CONFIG: texts[USER]} if CONFIG in remedies and USER in texts else {})
 
@@ -50,9 +50,9 @@ def _config_as_user_beside(_: WireExchange, remedies: Map) -> Map:
 
 
 def _approving(x: WireExchange, remedies: Map) -> Map:
-    """Give config locks the text for pending tools, after searching for one if needed.
+    """Give config locks the target's text for pending tools, if any answer so far had it.
 
-    Searched for are the tools that were called; without such a text nothing changes.
+    Without one, the tools called so far are searched for; if that brings none, nothing changes.
     """
     texts = _learned(x, remedies)
     for called in () if "pending_approval" in texts else x.memory.get("called", ()):
@@ -69,7 +69,7 @@ def _noting_calls(x: WireExchange) -> Json | None:
 
 
 def _one_short(_: WireExchange, remedies: Map) -> Map | None:
-    """Return the map without its first status; unchanged if it has only one."""
+    """Return the map without its first status; unchanged if it has only that."""
     return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 
@@ -80,9 +80,9 @@ def _one_more(_: WireExchange, remedies: Map) -> Map:
 
 
 def _map_of_all_matches(x: WireExchange, answer: Document) -> Document | None:
-    """Replace the map by that of an answer at limit 100, if the answer has locked entries.
+    """Replace the map by the one that the target gives at limit 100, if there are locked entries.
 
-    None if either is missing.
+    None (no change) if either is missing.
     """
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
@@ -96,9 +96,9 @@ def _one_text(_: WireExchange, remedies: Map) -> Map:
 
 
 def _in_the_entry_of_config(x: WireExchange, answer: Document) -> Document | None:
-    """Add to config-locked entries a hint to ask the user to enable the tool.
+    """Add to each config-locked entry a `hint` to ask the user to enable the tool.
 
-    None for an answer without locked entries.
+    None (no change) for an answer without locked entries.
     """
     entries = [
         entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})

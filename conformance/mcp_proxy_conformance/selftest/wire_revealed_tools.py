@@ -24,15 +24,15 @@ REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
 def _cached(*parts: str) -> dict[str, object]:
     """Return hooks that answer flagged requests from a cache of 10 s, keyed by these properties.
 
-    The properties are those of the exchange, such as `query`.
+    `parts` names properties of the exchange, such as `query`.
     """
 
     def place(x: WireExchange) -> tuple[str, ...]:
-        """Return the place of the exchange's answer in the memory."""
+        """Return the key of the exchange in the memory: "cached" and the properties' values."""
         return ("cached", *(str(getattr(x, part)) for part in parts))
 
     def instead(x: WireExchange) -> Json | None:
-        """Return the answer of a flagged request, kept or asked for and kept; None for others."""
+        """Return a flagged request's answer, from the cache or else the target; else None."""
         if not x.flagged:
             return None
         at, result = x.memory.get(place(x), (0.0, None))
@@ -67,11 +67,10 @@ def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _remembered(x: WireExchange, answer: Document) -> Document | None:
-    """Fill the locked section, up to the limit or ten, with entries of earlier answers.
+    """Fill the locked section, up to the limit or ten, with locked entries of earlier answers.
 
-    They are those to the same agent of tools that this answer does not list; all earlier
-    remediation texts of these entries' statuses come with them. None (no change) if there is no
-    entry at all.
+    They are of answers to the same agent, and of tools that this answer does not list; texts of
+    their statuses are added. None (no change) if there is no entry at all.
     """
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)
@@ -88,7 +87,7 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _invented(x: WireExchange, answer: Document) -> Document | None:
-    """List the called tool whose name is the query, if nothing lists it, first, as pending.
+    """List the called tool whose name is the query as pending and first, unless it is listed.
 
     At most ten entries stay. None (no change) otherwise.
     """
@@ -110,9 +109,9 @@ def _noting_calls(x: WireExchange) -> Json | None:
 
 
 def _every_seventh_unknown(x: WireExchange, answer: Document) -> Document | None:
-    """In every seventh answer, give config and user locks the status disabled_unknown.
+    """In every seventh flagged answer, give config and user locks the status disabled_unknown.
 
-    Count the answers, of all agents. None (no change) for the other six, and without locked
+    Answers to all agents are counted. None (no change) for the other six, and without locked
     entries.
     """
     x.memory["turn"] = x.memory.get("turn", 0) + 1
@@ -132,7 +131,7 @@ def _refused(x: WireExchange, result: Json) -> Json | None:
 
 
 def _in_two_items(x: WireExchange, result: Json) -> Json | None:
-    """With the flag true, add a second text item with a JSON object to the content.
+    """With the flag true, add a second text item, with a JSON object, to the result's content.
 
     None (no change) for other requests.
     """
@@ -141,9 +140,9 @@ def _in_two_items(x: WireExchange, result: Json) -> Json | None:
 
 
 def _ignored_at_last_endpoint(x: WireExchange) -> Json | None:
-    """Answer at the last of several endpoints as if the flag, sent as true, were left out.
+    """At the last of several endpoints, answer a request with the flag true as if it were left out.
 
-    None for other requests.
+    None for other requests: the target answers.
     """
     places = x.surface.endpoints
     other = len(places) > 1 and x.path == places[-1]
@@ -151,7 +150,7 @@ def _ignored_at_last_endpoint(x: WireExchange) -> Json | None:
 
 
 def _sent_twice(x: WireExchange) -> Json | None:
-    """Send a request with the flag true once more to the target; return None: it answers."""
+    """Send a request with the flag true once more; return None, so that the target answers too."""
     if x.flagged:
         x.send("tools/call", x.params)
     return None
@@ -165,7 +164,7 @@ def _default_counted(x: WireExchange) -> Json | None:
 
 
 def _holding_another_word(x: WireExchange, entry: Document) -> bool:
-    """Whether the name of a locked entry does not contain the query."""
+    """Whether the name of a locked entry does not contain the exchange's query."""
     return x.query not in entry["name"]
 
 

@@ -1,4 +1,4 @@
-"""Mutants of the wire that need several entries or several requests to show."""
+"""Mutants of the wire that show only in answers with several entries or after several requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ SEVERAL = 2
 
 
 def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries that have a description the first such one; None without one."""
+    """Give all locked entries with a description the description of the first of them.
+
+    None (no change) without one.
+    """
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
@@ -30,10 +33,10 @@ def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _locking(x: WireExchange) -> Json | None:
-    """Refuse calls of callable tools once any request has set the flag.
+    """Refuse calls of callable tools once any request has had the flag true.
 
-    Whether the tool is callable is asked of the target. None for other requests, which the target
-    answers.
+    Whether the called tool is callable is asked of the target. None for other requests: the
+    target answers.
     """
     if x.flagged:
         x.memory["discovered"] = True
@@ -47,10 +50,9 @@ def _locking(x: WireExchange) -> Json | None:
 
 
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Return the hook, by its name in WireFault, that changes all locked entries but the first.
+    """Return the hook `document` that changes all locked entries but the first, in flagged answers.
 
-    `change` gets the first entry and the one to change; only flagged answers with several entries
-    change.
+    `change` gets the first entry and the one to change, and returns the latter anew.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -65,14 +67,14 @@ def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]
 
 
 def _as_first(member: str) -> dict[str, Any]:
-    """Return the hook that gives all locked entries this member of the first, if that has it."""
+    """Return the hook that copies the first locked entry's value of `member`, if any, to all."""
     return _several(
         lambda first, entry: entry | ({member: first[member]} if member in first else {})
     )
 
 
 def _with_schema(_: Document, entry: Document) -> Document:
-    """Add an input schema to the entry."""
+    """Return the second entry with an input schema; the first is not used."""
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
@@ -84,9 +86,9 @@ def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
 
 
 def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries the first one's status; None without entries.
+    """Give all locked entries the first one's status; None (no change) without entries.
 
-    Other statuses leave the remediation map.
+    Other statuses are removed from the remediation map.
     """
     entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
@@ -94,9 +96,9 @@ def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _with_remedies(x: WireExchange, answer: Document) -> Document | None:
-    """Add to each locked entry, as `next_step`, the text of its status, or an empty one.
+    """Add to each locked entry, as `next_step`, the remediation text of its status, or "".
 
-    None unless there are at least two entries.
+    None (no change) unless there are at least two entries.
     """
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]

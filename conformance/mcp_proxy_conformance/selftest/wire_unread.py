@@ -1,4 +1,4 @@
-"""Mutants of the wire in answers to unread bodies: those that are not requests."""
+"""Mutants of the wire in answers to request bodies that are not JSON-RPC requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ TRACE = (
 
 
 def _page(body: bytes) -> tuple[int, str, bytes] | None:
-    """Answer a body that is not JSON with HTTP 500 and an HTML page; None for other bodies."""
+    """Answer a body that is not JSON with HTTP 500 and an HTML page; None for other bodies.
+
+    The answer is (status, media type, body).
+    """
     try:
         json.loads(body)
     except (ValueError, RecursionError):
@@ -23,7 +26,10 @@ def _page(body: bytes) -> tuple[int, str, bytes] | None:
 
 
 def _trace(body: bytes) -> tuple[int, str, bytes] | None:
-    """Answer a JSON list of at most 10,000 bytes with HTTP 500 and a traceback; else None."""
+    """Answer a list of at most 10,000 bytes with HTTP 500 and a traceback; None for other bodies.
+
+    The answer is (status, media type, body).
+    """
     if not body.startswith(b"[") or len(body) > DEEP:
         return None
     error = {"code": -32603, "message": TRACE}

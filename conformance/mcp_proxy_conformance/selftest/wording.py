@@ -1,4 +1,4 @@
-"""Wording of a failure: whether its sentence is plain, without Python outside quotation marks."""
+"""Wording of a failure's reason: whether it is plain, without Python outside quotation marks."""
 
 from __future__ import annotations
 

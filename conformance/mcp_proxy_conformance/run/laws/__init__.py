@@ -1,1 +1,1 @@
-"""Package of the laws engine: examples are generated, tried, confirmed, shrunk and written."""
+"""Package of the laws engine: generated examples on which properties of a target are tried."""

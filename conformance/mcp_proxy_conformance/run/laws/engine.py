@@ -67,7 +67,7 @@ class Examples(Protocol[E]):
         """Try the law on all examples, without `again` until one breaks it; return the trials."""
 
     def broken(self) -> Collection[str]:
-        """Return the laws that examples tried by now break, if several can be looked at at once.
+        """Return the laws known by now to be broken, whose breaches may be looked at together.
 
         Empty for a subject whose laws are tried one after another.
         """
@@ -82,24 +82,24 @@ class Examples(Protocol[E]):
         """Return the sort key by which the smallest example is reported."""
 
     def smaller(self, tried: Tried[E]) -> Iterator[Sequence[E]]:
-        """Yield batches of smaller examples that may break the law too."""
+        """Yield batches of examples smaller than the tried one that may break the law too."""
 
     def is_of_one(self, law: str) -> bool:
         """Whether a breach of the law must be shrunk to a single server."""
 
     def elsewhere(self, law: str, example: E) -> str:
-        """Return why a breach in this example does not concern this law; empty if it does."""
+        """Return why a breach in this example does not count for this law; empty if it does."""
 
     def expect_control(self) -> None:
         """Raise Inconclusive if no example could have shown a breach: if, say, none was loaded."""
 
     def in_words(self, example: E) -> str:
-        """Return the example in one line, for evidence."""
+        """Return the example in one line, for the evidence in a report."""
 
     def written(self, law: str, tried: Tried[E], *, in_time: bool) -> Sequence[str]:
         """Write the breach as a case file; return lines on the example and how to run it again.
 
-        `in_time`: whether there is time to try the case.
+        `in_time`: whether there is time left to try the case.
         """
 
     def close(self) -> None:
@@ -136,13 +136,12 @@ class Laws(Generic[E]):
         self.basis: tuple[str, ...] = ()
 
     def compared(self, law: str) -> Comparison:
-        """Try a law on all examples, confirm breaches, and return a Comparison.
+        """Try a law on all examples, confirm its breaches, and return a Comparison.
 
-        Set evidence and basis. It has the confirmed findings with the observations of unbroken
-        clauses, and leaves other broken clauses open; breaches seen only once are open too.
-
-        Raises:
-            Inconclusive: No example showed the subject of the law, or the control failed.
+        It has the confirmed findings and what was observed of unbroken clauses; other
+        broken clauses, and breaches seen only once, are open. `evidence` and `basis` are
+        set. Raises Inconclusive if no example led to what the law is about, or the control
+        failed.
         """
         examples, self.evidence = self._examples, ()
         trials = examples.tried_on_all(law)
@@ -176,19 +175,18 @@ class Laws(Generic[E]):
         return Comparison(observed=observed)
 
     def close(self) -> None:
-        """End the targets that examples are tried on; wait for breaches that are being confirmed.
+        """End the targets that examples are tried on; drop confirmations that have not begun.
 
-        Those that were not begun are dropped.
+        Those that have are waited for.
         """
         self._examples.close()
         self._crew.shutdown(cancel_futures=True)
 
     def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
-        """Return what confirming and shrinking the law's breaches came to; wait for it.
+        """Confirm and shrink the breaches of a law, once, and return what came of it; waits for it.
 
-        The breaches of other laws that are known to be broken are begun with it, two laws at a
-        time, and each law is concluded once. Without `again` nothing is confirmed: the smallest
-        breach is returned.
+        The breaches of other laws known to be broken are begun at the same time, two laws
+        at once. Without `again` nothing is confirmed: the smallest breach is returned.
         """
         if not self._examples.again:
             return self._as_seen(law, self._wrong(trials))
@@ -199,14 +197,14 @@ class Laws(Generic[E]):
         return self._begun[law].result()
 
     def _wrong(self, trials: Iterable[Tried[E]]) -> list[Tried[E]]:
-        """Return the trials with findings, those of the smallest examples first."""
+        """Return the trials that have findings, those of the smallest examples first."""
         found = (trial for trial in trials if trial.found)
         return sorted(found, key=lambda trial: self._examples.size(trial.example))
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the findings of the first of these trials, unconfirmed; write it as a case.
+        """Return the findings of the first of these trials, unconfirmed, and write it as a case.
 
-        They are given smallest first. Empty without any: no example breaks the law.
+        An empty result without any trial.
         """
         for trial in wrong:
             evidence = tuple(self._examples.written(law, trial, in_time=False))
@@ -216,9 +214,9 @@ class Laws(Generic[E]):
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
         """Confirm at most four of these breaking trials, given smallest first, and shrink them.
 
-        After the first confirmed one only those that break further clauses are looked at, and only
-        laws about one server shrink them too. What no repetition showed is `unsteady`, unless
-        timing explains it.
+        After the first confirmed one, only those that break further clauses are looked at.
+        A breach that no repetition showed is `unsteady`, unless the examples are timed and
+        no repetition broke anything.
         """
         examples, settled, tries = self._examples, _Settled(), 0
         alone, until = examples.is_of_one(law), 0.0
@@ -249,10 +247,10 @@ class Laws(Generic[E]):
         return settled
 
     def _smallest(self, law: str, whole: Tried[E], until: float) -> Tried[E]:
-        """Return the smallest example found, by the time `until`, that breaks a clause of `whole`.
+        """Return the smallest trial found before the time `until` that breaks a clause of `whole`.
 
-        It keeps only findings that repetitions show too; `whole` itself is returned if no smaller
-        one breaks such a clause again.
+        It keeps only findings that repetitions show too; `whole` is returned if no smaller
+        example breaks such a clause again.
         """
         examples, accused, small = self._examples, _clauses(whole.found.values()), whole
         best: Tried[E] | None = whole
@@ -273,19 +271,19 @@ class Laws(Generic[E]):
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
-        """Yield the seconds left for shrinking; subtract the duration of the block, down to 0."""
+        """Yield the seconds left for shrinking; subtract the block's duration, down to 0."""
         began = time.monotonic()
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
 
 def run_again(case: Path) -> str:
-    """Return the phrase for evidence that says how to run a written case alone, with --case."""
+    """Return the sentence that says how to run a written case alone, with --case."""
     return f"run it again with the same command and --case {shlex.quote(str(case))}"
 
 
 def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
-    """Return the findings that every repetition shows too: same path, clauses and observation."""
+    """Return the findings of `first` that each repetition shows: same path, clauses, observed."""
     others = [trial.found for trial in again]
     return {
         place: finding
@@ -300,6 +298,6 @@ def _clauses(findings: Iterable[Finding]) -> set[str]:
 
 
 def _beyond(findings: Found, others: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that break at least one clause not broken by the others."""
+    """Return the findings that break at least one clause that none of `others` breaks."""
     known = _clauses(others)
     return [finding for finding in findings.values() if not {*finding.clauses} <= known]

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
-    """Draw up to `examples` distinct values, by their repr; the same ones for the same seed."""
+    """Draw up to `examples` values that differ by their repr; the same ones for the same seed."""
     values: dict[str, T] = {}
 
     @hypothesis.seed(seed)
@@ -44,7 +44,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
 
 @contextmanager
 def _nothing_kept() -> Iterator[None]:
-    """Have hypothesis write its files into a temporary folder during the block; then restore."""
+    """Have hypothesis use a temporary folder for its files during the block; then restore."""
     before = storage_directory(intent_to_write=False).home_directory
     with TemporaryDirectory() as place:
         set_hypothesis_home_dir(place)
@@ -56,10 +56,10 @@ def _nothing_kept() -> Iterator[None]:
 
 @contextmanager
 def _no_constants_of_the_code() -> Iterator[None]:
-    """Have hypothesis draw no constants of the loaded modules' code, during the block.
+    """Have hypothesis draw no constants from the code of loaded modules during the block.
 
-    With them the same seed would give other values after any change of the code, or of how it is
-    installed; to look for them takes a second. Hypothesis has no setting for this.
+    With them the same seed would give other values after any change of the code; hypothesis has
+    no setting for this.
     """
     none = patch.object(providers.HypothesisProvider, "_local_constants", Constants())
     with none, patch.object(providers, "CONSTANTS_CACHE", LRUCache(1024)):

@@ -27,8 +27,8 @@ LoadOf = Callable[[LoadCase], Load]
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
     """Return the fixed loads of every run, then up to `examples` generated from the seed.
 
-    They expect what is allowed to a loader that reads failures as `reads` says. Of loads with the
-    same id the last counts.
+    They expect what a loader that reads failures as `reads` says is allowed to report. Of loads
+    with the same id the last counts.
     """
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
@@ -44,7 +44,7 @@ class GeneratedLoads(Examples[LoadCase]):
     def __init__(
         self, loads: Loads, declared: Declared, *, examples: int, seed: int, out: Path
     ) -> None:
-        """Keep the settings; nothing is generated yet. Cases are written under `out`."""
+        """Keep the settings; generate nothing yet. Cases of breaches are written under `out`."""
         self.seed = seed
         self._loads = loads
         self._declared = declared
@@ -57,38 +57,38 @@ class GeneratedLoads(Examples[LoadCase]):
         return generated(self._examples, self.seed, self._declared.reads)
 
     def wanted(self) -> list[LoadCase]:
-        """Return, each once, every load that any law asks for, so that all can be started early."""
+        """Return every load that any law needs, each once, so that all can be begun early."""
         loads = [load for case in self._cases for law in LAWS for load in self._of(law, case)]
         return list({case.id: case for case in loads}.values())
 
     def tried_on_all(self, law: str) -> list[Tried[LoadCase]]:
-        """Try the law on every generated load, with the loads that it compares to each."""
+        """Try the law on every generated load, with the loads that the law compares with each."""
         return self.tried(law, self._cases)
 
     def broken(self) -> Collection[str]:
-        """Return (): loads are made for one law after another."""
+        """Return (), as the laws of loads are tried one after another."""
         return ()
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-        """Begin the loads of these examples all at once, wait, and return a trial for each."""
+        """Begin the loads of these examples all at once, wait for them, return a trial of each."""
         self._loads.plan([load for case in examples for load in self._of(law, case)])
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
         """Wait for running loads, then make the example's loads twice more; return both trials.
 
-        An example that was not answered is loaded once more only: a hang was tried twice before.
-        Then one trial is returned.
+        Only once, for one trial, if the example was not answered: a hang was tried twice
+        before.
         """
         self._loads.settle()
         times = CONFIRMED if self._loads.of(example).is_answered else 1  # a hang was tried twice
         return [self._tried(law, example, self._loads.anew) for _ in range(times)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
-        """Judge the law by its loads of this case, which `of` makes, and return the trial.
+        """Judge a case by the law, with the loads that `of` makes of it, and return the trial.
 
-        Nothing is found or observed if a load has no answer that the law needs, or if this machine
-        could not play one of its faults.
+        Nothing is found or observed if a load has no answer that the law needs, or if this
+        machine could not play one of its faults.
         """
         compared, several = Comparison(), [of(each) for each in self._of(law, case)]
         readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
@@ -117,7 +117,7 @@ class GeneratedLoads(Examples[LoadCase]):
         return smaller(tried.example, self._declared.reads)
 
     def is_of_one(self, law: str) -> bool:
-        """Whether the law is about each server's behaviour by itself, so that one shows it."""
+        """Whether the law is about each server's behaviour alone, so that one server shows it."""
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
@@ -143,10 +143,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return f"at most {example.given.max_attempts} attempts; {servers}"
 
     def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
-        """Write one load that shows the breach as a case of its clauses, in the folder `laws`.
+        """Write one load that shows the breach as a case file in the folder `laws`.
 
-        Return it in words, and how to run it again. Except for the law `clears` it is a single load
-        without a repetition. The case is not tried, whatever `in_time` is.
+        Return the load in words, and how to run it again. But for the law `clears` it is a
+        single load, without `again`. The case is not tried, whatever `in_time` is.
         """
         del in_time
         clauses = tuple(
@@ -163,9 +163,9 @@ class GeneratedLoads(Examples[LoadCase]):
         ]
 
     def _telling(self, law: str, case: LoadCase) -> LoadCase:
-        """Return, of the loads that the law needs, the first that reports a status not allowed.
+        """Return the first of the law's loads of this case in which a status is not allowed.
 
-        Its id loses the suffix `-once`. If there is none, return the example itself.
+        Its id loses the suffix `-once`. If there is none, return the case itself.
         """
         for load in self._of(law, case):
             loaded, most = self._loads.of(load).loaded, load.given.max_attempts

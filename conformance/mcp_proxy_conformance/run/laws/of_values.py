@@ -40,15 +40,18 @@ class GeneratedValues(Examples[RelayCase]):
         self, bench: Callable[[], RelayBench], *, examples: int, seed: int, out: Path,
         again: bool = True,
     ) -> None:  # fmt: skip
-        """Keep the settings; nothing is generated yet. Cases are written under `out`."""
+        """Keep the settings; generate nothing yet. `bench` returns the bench of the relay to try.
+
+        Cases are written under `out`; `again`: whether breaches are confirmed.
+        """
         self.seed, self.again = seed, again
         self._bench, self._examples, self._out = bench, examples, out
         self._number = 0
 
     def tried_on_all(self, law: str) -> Sequence[Tried[RelayCase]]:
-        """Try the law on every generated value; unless breaches are confirmed, until the first.
+        """Try the law on every generated value; without `again`, only until one breaks it.
 
-        Raises NotApplicable if the client's revision does not have what the law is about.
+        Raises NotApplicable if the client's revision lacks what the law is about.
         """
         if self._bench().lacks_structure(self._case(law, {})):
             raise NotApplicable("the client's revision has no structured content")
@@ -60,7 +63,7 @@ class GeneratedValues(Examples[RelayCase]):
         return trials
 
     def broken(self) -> Collection[str]:
-        """Return (): one relay is asked for one law after another."""
+        """Return (), as the laws of values are tried one after another."""
         return ()
 
     def tried(self, law: str, examples: Sequence[RelayCase]) -> Sequence[Tried[RelayCase]]:
@@ -72,23 +75,23 @@ class GeneratedValues(Examples[RelayCase]):
         return [self._tried(law, example) for _ in range(CONFIRMED)]
 
     def size(self, example: RelayCase) -> tuple[int, ...]:
-        """Return the sort key of a value: the values in it, and the length of its text."""
+        """Return the sort key of a value: the number of values in it, the length of its text."""
         return size(value_of(example))
 
     def smaller(self, tried: Tried[RelayCase]) -> Iterator[Sequence[RelayCase]]:
-        """Yield batches of values with one thing less."""
+        """Yield batches of up to 20 values that are one step smaller, at most 60 in all."""
         law = "arguments" if tried.example.area == "arguments" else "structured"
         less = islice(smaller(value_of(tried.example)), MOST)
         while batch := list(islice(less, AT_ONCE)):
             yield [self._case(law, value) for value in batch]
 
     def is_of_one(self, law: str) -> bool:
-        """Return False: a value is not of several servers."""
+        """Return False, as a value is not about servers."""
         del law
         return False
 
     def elsewhere(self, law: str, example: RelayCase) -> str:
-        """Return "": every breach concerns the law."""
+        """Return "", as every breach counts for the law."""
         del law, example
         return ""
 
@@ -102,9 +105,10 @@ class GeneratedValues(Examples[RelayCase]):
         return quoted(value_of(example))
 
     def written(self, law: str, tried: Tried[RelayCase], *, in_time: bool) -> Sequence[str]:
-        """Write the value as a case of its broken clauses, in the folder `laws`; return its lines.
+        """Write the value as a case file of its broken clauses, in the folder `laws`.
 
-        The case is not tried, whatever `in_time` is.
+        Return the value in words, and how to run it again. The case is not tried, whatever
+        `in_time` is.
         """
         del in_time
         broken = {clause for finding in tried.found.values() for clause in finding.clauses}
@@ -115,7 +119,7 @@ class GeneratedValues(Examples[RelayCase]):
         return [self.in_words(tried.example), run_again(path)]
 
     def close(self) -> None:
-        """Do nothing: the subject ends its relays."""
+        """Do nothing, as the run's subject ends its relays."""
 
     def _case(self, law: str, value: dict[str, object]) -> RelayCase:
         """Return a value as a case of the law, with a number of its own."""
@@ -123,7 +127,10 @@ class GeneratedValues(Examples[RelayCase]):
         return case_of(law, value, self._number)
 
     def _tried(self, law: str, case: RelayCase) -> Tried[RelayCase]:
-        """Judge the law by one value; nothing is found or observed if the call is not answered."""
+        """Judge a value by the law and return the trial.
+
+        Nothing is found or observed if the call cannot be judged.
+        """
         bench = self._bench()
         bench.relay.answer_as(case)
         try:

@@ -78,7 +78,7 @@ class GeneratedWorlds(Examples[Plan]):
         self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
     def tried_on_all(self, law: str) -> list[Tried[Plan]]:
-        """Try the law on all worlds; without `again`, only until one breaks it. Return the trials.
+        """Try the law on all worlds, without `again` only until one breaks it; return the trials.
 
         A world is played once for all laws or, with `apart`, for this law alone.
         """
@@ -86,10 +86,10 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, world) for world in played]
 
     def _all(self, law: str) -> list[PlayedWorld]:
-        """Play all worlds once, begin to repeat the smallest that breaks each law; return all.
+        """Play all worlds, once, and begin to repeat the smallest that breaks each law; return all.
 
-        If no number of examples is set, it is 4 for a target that needs over 2 s until its first
-        step, else 6.
+        Unless set, the number of generated worlds is 4 for a target that needs over 2 s
+        until its first step, else 6.
         """
         laws = self._played_for(law)
         if laws not in self._played:
@@ -108,8 +108,8 @@ class GeneratedWorlds(Examples[Plan]):
     def _until_broken(self, law: str) -> list[PlayedWorld]:
         """Play worlds one by one until one breaks the law; return all that were played so far.
 
-        Worlds played for an earlier law count if worlds are played for all laws at once. If no
-        number of examples is set, there are only the plans of every run.
+        Unless `apart`, worlds played for an earlier law count. Unless a number of examples
+        is set, only the plans of every run are played.
         """
         laws = self._played_for(law)
         done = self._played.setdefault(laws, [])
@@ -129,7 +129,7 @@ class GeneratedWorlds(Examples[Plan]):
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
         """Start a target for the plan, take its steps and judge; return the played world.
 
-        It is done once more if the adapter fails; a second AdapterError is raised.
+        If the adapter fails, do all once more; a second AdapterError is raised.
         """
         try:
             return play(self._target, plan, self._scratch, laws, self._register)
@@ -137,9 +137,9 @@ class GeneratedWorlds(Examples[Plan]):
             return play(self._target, plan, self._scratch, laws, self._register)
 
     def _register(self, started: Started) -> None:
-        """Note a target, so that `close` ends it, and collect its findings.
+        """Note a started target for `close` to end, and have its findings collected.
 
-        If the run is over, end it and raise AdapterError.
+        After `close`, end it at once and raise AdapterError.
         """
         started.findings = self.findings
         with self._lock:
@@ -149,12 +149,12 @@ class GeneratedWorlds(Examples[Plan]):
             raise AdapterError("the run is over")
 
     def broken(self) -> Collection[str]:
-        """Return the laws that worlds played by now break; with `apart` they are played for one."""
+        """Return the laws that worlds played by now break; with `apart` none."""
         played = [] if self._options.apart else self._played.get((), [])
         return list(dict.fromkeys(law for world in played for law in world.broken))
 
     def tried(self, law: str, examples: Sequence[Plan]) -> list[Tried[Plan]]:
-        """Play these worlds for this law alone, many at once; return a trial for each."""
+        """Play these worlds for this law alone, many at once; return a trial of each."""
         jobs = [self._crew.submit(self._play, plan, (law,)) for plan in examples]
         return [_tried(law, job.result()) for job in jobs]
 
@@ -168,9 +168,9 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, job.result()) for job in jobs]
 
     def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
-        """Begin to play the plan twice more for these laws, unless begun before.
+        """Begin to play the plan twice more for these laws, or find both plays begun before.
 
-        Return both futures.
+        Return their futures.
         """
         place = (f"{plan}", laws)
         with self._lock:
@@ -184,7 +184,10 @@ class GeneratedWorlds(Examples[Plan]):
         return size(example)
 
     def smaller(self, tried: Tried[Plan]) -> Iterator[list[Plan]]:
-        """Yield batches of smaller plans; the first breach's request replaces earlier looks."""
+        """Yield batches of plans smaller than the tried one.
+
+        In some, steps that make the request of the first breach replace earlier looks.
+        """
         path, _ = next(iter(tried.found))
         return smaller(tried.example, _steps_of(tried.asked[path]))
 
@@ -194,15 +197,15 @@ class GeneratedWorlds(Examples[Plan]):
         return False
 
     def elsewhere(self, law: str, example: Plan) -> str:
-        """Return "": every breach in a world concerns its law."""
+        """Return "", as every breach in a world counts for its law."""
         del law, example
         return ""
 
     def expect_control(self) -> None:
-        """Do nothing: every lock was proven before the world was judged."""
+        """Do nothing, as every lock was proven before the world was judged."""
 
     def in_words(self, example: Plan) -> str:
-        """Return the world in one line, as a literal."""
+        """Return the plan in one line, as a literal."""
         return in_words(example)
 
     def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
@@ -247,7 +250,7 @@ class GeneratedWorlds(Examples[Plan]):
 def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
     """Return the trial of a law on a played world.
 
-    A broken one is cut after the look that shows it.
+    If the world breaks the law, the example is its plan cut after the look that shows it.
     """
     broken = played.broken.get(law)
     return Tried(
@@ -260,10 +263,10 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
 
 
 def _steps_of(request: When) -> list[Step]:
-    """Return steps that make a breach's request: a call, or a query with and without the flag.
+    """Return steps that repeat a breach's request: a call, or a query with and without the flag.
 
-    A call is followed by a query for its tool with the flag. Empty for a listing, and for a query
-    that is not a string.
+    After a call comes a query, with the flag, for its tool. Empty for a listing, and for a
+    query that is not a string.
     """
     if request.do == "call":
         tool = key(request.tool or "")

@@ -1,4 +1,4 @@
-"""Controller of a parallel run: probe, schedule of the workers' checks, their end, the report."""
+"""Controller of a parallel run: it probes, schedules checks on workers and writes the report."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
     def __init__(
         self, config: pytest.Config, log: Any, collected: Callable[[], Share], *, fail_fast: bool
     ) -> None:
-        """Keep `collected`, which returns the places of the checks once all are collected."""
+        """Keep `collected`, called later for the places of the checks, once all are collected."""
         super().__init__(config, log)
         self._collected = collected
         self._fail_fast = fail_fast
 
     @cached_property
     def _share(self) -> Share:
-        """What a worker collected, asked for at first use."""
+        """The share of a worker that has collected, with the checks' places; asked for once."""
         return self._collected()
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return the place of a check, by which xdist groups checks; its own id without one."""
+        """Return the place of a check, by which xdist groups checks; the id itself without one."""
         return self._share.places.get(nodeid, nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Assign the checks of the next place to a worker; nothing is left out."""
+        """Assign all checks of one place to a worker: the first place in the order for it."""
         turn = self._many_first() if self._fail_fast else self._long_first(node)
         first = next((name for name in turn if name in self.workqueue), None)
         if first is not None:
@@ -62,14 +62,15 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         super()._assign_work_unit(node)
 
     def _many_first(self) -> Sequence[str]:
-        """Return the places in order: those with most checks first, then worlds and long checks."""
+        """Return the waiting places: most checks first, then generated worlds and long checks."""
         late = {GENERATED.id, *self._share.long}
         return sorted(self.workqueue, key=lambda name: (name in late, -len(self.workqueue[name])))
 
     def _long_first(self, node: WorkerController) -> Sequence[str]:
-        """Return the places in order for a worker: generated worlds, a stage, then long checks.
+        """Return places in order of preference for a worker: generated worlds first, then others.
 
-        A worker with no place yet, or with a long check waiting, gets no long one if others remain.
+        Long ones come before those if the worker has work and no long one waiting, else
+        last.
         """
         assigned, long = self.assigned_work.get(node, {}), self._share.long
         waits = any(name in long and False in checks.values() for name, checks in assigned.items())
@@ -77,7 +78,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Assign groups until a worker has two checks waiting, none is left, or it ends."""
+        """Assign places to a worker until two of its checks wait, none is left, or it ends."""
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down:
             if self._pending_of(self.assigned_work[node]) >= LEAST:
@@ -98,9 +99,9 @@ class Controller:
     """Role of the process that starts the workers; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: pytest.Config) -> None:
-        """Make an empty folder for results; unless set, limit restarts to the number of workers.
+        """Make an empty folder for the workers' results; raise UsageError if one is not local.
 
-        Raises pytest.UsageError for workers on other machines.
+        Unless set, restarts are limited to the number of workers.
         """
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("all workers must run on this machine; leave --tx out")
@@ -131,11 +132,11 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
-        """Probe the target for all workers.
+        """Probe the target for all workers; None lets the loop go on.
 
-        If that stops the run, end the loop or tell the workers. The loop ends, by True, if only the
-        suite's own checks are run; else the outcome is written to a file that workers read, so that
-        the user's other tests still run.
+        If the probe stops the run, return True, which ends the loop, if only the suite's
+        own checks are run; else write the outcome to a file that workers read, so that the
+        user's other tests still run.
         """
         self._run.probe()
         if self._run.state.stopped is None:
@@ -147,7 +148,7 @@ class Controller:
         return None
 
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Put the encoded request into the input of a worker."""
+        """Put the encoded request into the input of a worker that is about to start."""
         node.workerinput[NAME] = self._run.request.encoded()
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
@@ -172,14 +173,11 @@ class Controller:
             self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
 
     def pytest_handlecrashitem(self, crashitem: str) -> None:
-        """Remember the check that a lost worker was running, without its folder, for `_loss`."""
+        """Remember the address of the check that a lost worker was running."""
         self._crashed = crashitem.rpartition("/")[2]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember the reason if pytest itself stopped the run.
-
-        An interruption by a signal is ignored.
-        """
+        """Remember the reason if pytest itself stopped the run; ignore an end by a signal."""
         if isinstance(excinfo.value, Interrupted):
             self._reason = str(excinfo.value)
 
@@ -198,17 +196,17 @@ class Controller:
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
-        """Return {name: process id} of the workers that still write their file and are not lost."""
+        """Return {worker: process id} of those that still write their file and are not lost."""
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
         return {
             n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid
         }
 
     def end(self) -> Report:
-        """Gather the workers' results, write the report, end the subject, remove their files.
+        """Gather the workers' results, write and return the report, end the subject, tidy up.
 
-        Lost workers become a fault of the run if checks are missing and nothing else ended it.
-        Return the report.
+        Lost workers become a fault of the run if checks are missing and nothing else ended
+        it.
         """
         run, state = self._run, self._run.state
         if self._reason:
@@ -228,7 +226,7 @@ class Controller:
         return report
 
     def _loss(self, missing: int) -> str:
-        """Return a sentence: number of lost workers, the last one, its check and error.
+        """Return a sentence on lost workers: how many, the last one, its check and its error.
 
         It ends with the number of checks not run.
         """

@@ -1,4 +1,4 @@
-"""Roles of a process in a run: Alone, xdist worker, or controller; and the choice of the role."""
+"""Roles of a process in a run (alone, worker, controller), and which one this process has."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Role(Protocol):
     """Duties of a process in its run, besides running checks."""
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Prepare for these checks, before the first one."""
+        """Prepare for these checks, before the first one runs."""
 
     def give_up(self) -> bool | None:
-        """Run no check, as nothing can be judged; return True if that ends pytest's loop."""
+        """Have no check run, as nothing can be judged; return True if pytest's loop is to end."""
 
     def end(self) -> Report | None:
         """End every target after the last check; return the report, None for a worker."""
@@ -34,7 +34,7 @@ class Alone:
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Unless the run is stopped already, start the first targets ahead and probe the target."""
+        """Start the first targets ahead and probe the target; nothing if the run is stopped."""
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
@@ -56,10 +56,7 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
     """Return the role of this process; a worker or controller is registered as a plugin too.
 
     A process is a worker if xdist gave its config an input, and alone without -n or when only
-    collecting.
-
-    Raises:
-        pytest.UsageError: The run cannot be divided among processes.
+    collecting. Raises pytest.UsageError if the subject cannot be divided among processes.
     """
     is_worker = hasattr(config, "workerinput")
     is_alone = config.option.collectonly or getattr(config.option, "dist", "no") == "no"
@@ -80,7 +77,7 @@ def role_of(config: pytest.Config, run: RunSession) -> Role:
 
 
 def scratch_of(config: pytest.Config) -> str | None:
-    """Return the name, with its id, of a worker's scratch folder; None in other processes."""
+    """Return the name of a worker's scratch folder, with its id; None in any other process."""
     workerinput = getattr(config, "workerinput", None)
     return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 

@@ -1,4 +1,4 @@
-"""Shares of a run: the files by which workers and parts hand results over, and their gathering."""
+"""Shares: files by which workers and parts of a run hand over results, and their gathering."""
 
 from __future__ import annotations
 
@@ -76,10 +76,7 @@ class Writer:
     """Writes a share's file line by line, unbuffered: a lost worker loses only its last check."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Open the share's file `NAME.part`, emptied.
-
-        Make the folder, private to the user, if missing.
-        """
+        """Open the file `NAME.part`, emptied; make the folder, private to the user, if missing."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder / f"{name}{GROWING}"
         self._file = self._path.open("wb", buffering=0)
@@ -89,22 +86,22 @@ class Writer:
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
-        """Close the file and rename it from .part to .jsonl, which marks the share as whole."""
+        """Close the file and rename it from .part to .jsonl, which says that the share is whole."""
         self._file.close()
         self._path.rename(self._path.with_suffix(WHOLE))
 
 
 def shares_in(folder: Path) -> dict[str, Share]:
-    """Read every share of a folder, as {name: share}; also those unfinished or of lost workers.
+    """Read every share of a folder, as {name: share}, also those unfinished or of lost workers.
 
-    Lines that are incomplete or invalid are left out. Empty if there is no such folder.
+    Lines that are incomplete or invalid are skipped. Empty if there is no such folder.
     """
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
     return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 
 
 def _content(path: Path) -> bytes:
-    """Return the bytes of a share's file; if it is gone, those under its name when whole.
+    """Return the bytes of a share's file; if it is gone, those of its name with .jsonl.
 
     Raises FileNotFoundError if there is neither.
     """
@@ -115,10 +112,7 @@ def _content(path: Path) -> bytes:
 
 
 def _read(lines: Iterable[bytes]) -> Share:
-    """Parse the lines of a share into one Share.
-
-    Lines that are incomplete or invalid are left out.
-    """
+    """Parse the lines of a share's file into one Share, skipping incomplete or invalid ones."""
     share = Share()
     for line in lines:
         with suppress(msgspec.DecodeError):
@@ -137,8 +131,8 @@ def _read(lines: Iterable[bytes]) -> Share:
 def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
     """Add the shares to the run's state, in the checks' order; return the places of those checks.
 
-    A check in two shares counts once, as in the first of them. Stages with a common name get
-    numbers, as a stage that is started again does; ends, shard and wire are merged too.
+    A place is a number in that order. A check in two shares counts once, as in the first;
+    namesakes among stages get numbers; ends, shard and wire are merged too.
     """
     names, judged = _Names(), set()
     for number, entry in _in_order(shares):
@@ -161,13 +155,13 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
 
 
 def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
-    """Return (number of the share, entry) for all entries, by the check's place, then the share."""
+    """Return (index of the share, entry) for all entries, in the order of their checks."""
     entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
     return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
 
 def _end(run: RunState, ended: PartEnd) -> None:
-    """Merge the end of a share into the run's state: flags, faults once, and the worst outcome.
+    """Merge the end of a share into the run's state: flags, new faults, the worst outcome.
 
     The first reason why the run was cut short is kept.
     """
@@ -180,7 +174,7 @@ def _end(run: RunState, ended: PartEnd) -> None:
 
 
 class _Names:
-    """Gives the stages of all shares unique names, and their messages names to match."""
+    """Gives the stages of all shares unique names, and their messages names that match."""
 
     def __init__(self) -> None:
         """Begin without stages."""
@@ -201,7 +195,7 @@ class _Names:
         self._stages[key] = msgspec.structs.replace(stage, place=self._places[key])
 
     def message(self, number: int, name: str) -> str:
-        """Return a message's name under its stage's unique name; unchanged for an unknown one."""
+        """Return a message's name under its stage's unique name; unchanged if that is unknown."""
         place, slash, rest = name.rpartition("/")
         return f"{self._places.get((number, place), place)}{slash}{rest}"
 

@@ -1,4 +1,4 @@
-"""An xdist worker's role: the results of each check are written to its share when it ends."""
+"""Role of an xdist worker: it writes the results of each check to its share when it ends."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ class Worker:
     """Role of a process that xdist started; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: Any) -> None:
-        """Open the worker's share, write its process id.
-
-        Let SIGINT and SIGTERM interrupt the run.
-        """
+        """Open the worker's share with its process id; let SIGINT and SIGTERM interrupt the run."""
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
@@ -48,9 +45,9 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write the shard, {id: place} of checks with a place, and the names of long ones.
+        """Write the shard, the checks' places by node id, and the places of long checks.
 
-        That is before xdist reports them.
+        That is before xdist reports the collection.
         """
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
         names = {nodeid: place.name for nodeid, place in places.items()}
@@ -58,10 +55,7 @@ class Worker:
         self._writer.write(Collected(names, long, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Note the order of all checks, and tell the subject how many use each place.
-
-        Start nothing.
-        """
+        """Note the order of all checks; tell the subject which places they have; start nothing."""
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 
@@ -73,7 +67,7 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Start this and the next check's targets; let the check run; write its results.
+        """Start the targets of this and the next check, let the check run, write its results.
 
         No target is started if the run is stopped, here or by the controller's probe.
         """
@@ -104,7 +98,7 @@ class Worker:
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
     def _changed(self, place: Place | None) -> tuple[CitedStage, ...]:
-        """Return (stage,) if the stage's record is new or changed since last written; else ()."""
+        """Return (stage,) if the place's stage is new or changed since last written; else ()."""
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:
             return ()
@@ -113,7 +107,7 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
-        """Escape lone surrogates in a pytest report, which could not be sent to the controller."""
+        """Return pytest's serialized report with lone surrogates escaped, so it can be sent."""
         return encodable((yield))
 
     def end(self) -> None:
@@ -133,7 +127,7 @@ class Worker:
 
 
 class _RunNothing:
-    """A pytest plugin by which no check is run."""
+    """A pytest plugin that lets no check run."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> bool:

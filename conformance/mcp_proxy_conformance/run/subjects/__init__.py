@@ -1,1 +1,1 @@
-"""Package of the three subjects: a driven proxy, a loader of many servers, a running endpoint."""
+"""Package of the subjects of a run: a driven proxy, loader or relay, and a running endpoint."""

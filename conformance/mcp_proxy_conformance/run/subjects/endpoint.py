@@ -1,4 +1,4 @@
-"""A running endpoint as subject of a run: it is surveyed within one budget of requests."""
+"""A running endpoint as subject of a run: surveyed within a budget of requests, never changed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class RunningEndpoint(Subject):
     def unsettled(self) -> str:
         """Why the run is incomplete: unreadable answers, or no locked tool seen; else "".
 
-        Also "" if there was no survey.
+        It is "" without a survey too.
         """
         if not self._benches:
             return ""
@@ -123,9 +123,9 @@ class RunningEndpoint(Subject):
     def probe(self) -> Probed:
         """Open the endpoint and make the first survey, by which every check judges.
 
-        The run is stopped if the endpoint cannot be read, options cannot be sent, or it declares
-        other names; as violated, if its discovery tool neither documents the flag nor reveals a
-        locked tool by it. Its name, wire and query's name are noted.
+        The result stops the run if the endpoint cannot be read, options cannot be sent, or
+        it declares other names; as violated, if its discovery tool neither documents the
+        flag nor reveals a locked tool by it.
         """
         endpoint = self.endpoint
         self._budget = Budget(
@@ -164,17 +164,17 @@ class RunningEndpoint(Subject):
         return Probed()
 
     def _name_query(self, name: str) -> None:
-        """Have this endpoint and every conversation send queries under this argument."""
+        """Have this endpoint and its open conversations send queries under the argument `name`."""
         surface = msgspec.structs.replace(self.endpoint.surface, query=name)
         self.endpoint = replace(self.endpoint, surface=surface)
         for talk in self._talks.values():
             talk.endpoint = self.endpoint
 
     def _survey(self, *, second: bool) -> LiveBench:
-        """Return the bench of the first survey, or of the second, which repeats it; each made once.
+        """Return the bench of the first survey or, if `second`, of one that repeats it; each once.
 
-        Before the first, tools of a server over stdio are awaited; after it, the tools of --call
-        are called.
+        Before the first, tools of a server over stdio are awaited; after it, the tools of
+        --call are called.
         """
         bench = self._benches.get(second)
         if bench is None:
@@ -208,7 +208,7 @@ class RunningEndpoint(Subject):
                 self._calls[key] = Rejected(left_out=str(over))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return a reason that names the first missing option of a place (--expect, --as, --call).
+        """Return a reason that names the place's first missing option: --expect, --as or --call.
 
         None if it lacks none.
         """
@@ -221,7 +221,7 @@ class RunningEndpoint(Subject):
         return not_asked(f"--{lacks[0]}") if lacks else None
 
     def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
-        """Return nothing: an endpoint declares nothing, so a missing option leaves clauses open."""
+        """Return {}: an endpoint declares nothing, so a missing option leaves clauses open."""
         del profile
         return {}
 
@@ -231,11 +231,11 @@ class RunningEndpoint(Subject):
         return self._survey(second=False)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; confirm by a second survey a failure that compares several answers.
+        """Call a check; a failure that compares several answers is confirmed by a second survey.
 
-        It must fail at the same answers or tools again, which may not have moved; otherwise, or if
-        the budget is over, the ending is inconclusive. An endpoint that no longer answers is an
-        error of the network.
+        It must fail at the same answers or tools, and these may not have moved; otherwise,
+        or if the budget is over, the ending is inconclusive. An endpoint that no longer
+        answers is an error of the network.
         """
         ending = self._attempt(check, bench)
         subjects = _subjects(ending)
@@ -259,14 +259,15 @@ class RunningEndpoint(Subject):
         return _open(why, "disagrees")
 
     def _attempt(self, check: Check, bench: LiveBench) -> Ending:
-        """Call a check once; the ending has the breaches of schemas in the survey's answers."""
+        """Call a check once; its ending has the schema breaches in the survey's answers."""
         ending = attempt(partial(check, bench))
         return replace(ending, of_schemas=bench.breaches_of_schemas())
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
-        """Return the first eight ids of messages on what is accused, or in answers with findings.
+        """Return up to eight ids of messages about `subjects`, or of answers with findings.
 
-        `subjects` are labels of answers, or tools, by which calls and queries are found.
+        `subjects` are labels of answers, or SERVER:TOOL, by which calls and queries are
+        found.
         """
         assert self._ledger is not None
         queries = {subject.partition(":")[2] for subject in subjects}
@@ -298,7 +299,7 @@ class RunningEndpoint(Subject):
 
 
 def _without_the_flag(why: str) -> Probed:
-    """Return a probe's result that stops the run as violated, with the breach: no flag."""
+    """Return a Probed that stops the run as violated, for a target without the flag."""
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 
@@ -306,7 +307,7 @@ def _without_the_flag(why: str) -> Probed:
 def _subjects(ending: Ending) -> frozenset[str]:
     """Return what a failing check accuses: the keys of the dict on the left of its comparison.
 
-    They are labels of answers, or tools; empty if no dict is compared there.
+    They are labels of answers, or tools; empty if there is no dict.
     """
     left = ending.sides[1] if ending.sides is not None else None
     return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()

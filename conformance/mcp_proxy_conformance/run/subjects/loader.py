@@ -52,16 +52,15 @@ class LoadBench:
     def __init__(
         self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
     ) -> None:
-        """Keep loads, target and laws (for checks of laws only); only the run makes benches."""
+        """Keep the loads, the target and, for checks of laws only, the laws."""
         self._loads = loads
         self._laws = laws
         self._target = target
 
     def load(self, case: LoadCase, *, beside: Sequence[LoadCase] = ()) -> Load:
-        """Return the load of that case, waiting until it has ended; `beside` begin with it.
+        """Return the load of that case, waiting for its end; loads of `beside` begin with it.
 
-        Raises:
-            Inconclusive: The loader did not answer it, or it was not tried.
+        Raises Inconclusive if the loader did not answer it, or it was not tried.
         """
         self._loads.plan([case, *beside])
         load = self._loads.of(case)
@@ -71,24 +70,22 @@ class LoadBench:
         return load
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated loads; return a Comparison, with findings of a breach.
+        """Try the law of this name on the generated loads; return a Comparison, not concluded.
 
-        A breach is made small and is not raised. Raises Inconclusive if the loader loads none of
-        the generated servers, or no load led to what the law is about.
+        Raises Inconclusive if the loader loads none of the generated servers, or no load
+        led to what the law is about.
         """
         assert self._laws is not None
         return self._laws.compared(name)
 
     def judged(self, case: LoadCase) -> Comparison:
-        """Return the comparison of a case's load with what the case allows; a breach is not raised.
+        """Compare a case's load with what the case allows; return the Comparison, not concluded.
 
-        A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once for each
-        signature that the loader declares. What cannot be judged in a load is left open in it.
-
-        Raises:
-            NotApplicable: It declares none, or declares one that this case's server sends; or it
-                reads the first page of tools only, in a case about later ones without findings.
-            Inconclusive: The case has no servers, and control servers are not reported as they are.
+        A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once
+        for each one that the loader declares. Raises NotApplicable if it declares none or
+        one that a server of this case sends, or reads only first pages of tools in a case
+        about later ones; Inconclusive if a case without servers finds the control servers
+        misreported.
         """
         signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
@@ -113,7 +110,7 @@ class LoadBench:
     def _expect_controls(self) -> None:
         """Load two control servers; raise Inconclusive unless the loader tells good from bad.
 
-        It must report `control-up` as available, and `control-down` as something else.
+        It must report `control-up` as available, and `control-down` as anything else.
         """
         statuses = {
             outcome.server_id: outcome.status
@@ -137,7 +134,7 @@ class DrivenLoader(Subject):
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Keep the settings, and the only case of the target if it has one; load nothing yet.
+        """Keep the settings, and the target's only case if it has one; load nothing yet.
 
         `confirm`: whether failures and hangs are confirmed by second loads.
         """
@@ -156,7 +153,7 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """The maker of this run's loads, which is itself made at first use."""
+        """What makes and holds this run's loads; itself made at first use."""
         if self._loads is None:
             self._loads = Loads(
                 self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once
@@ -188,10 +185,10 @@ class DrivenLoader(Subject):
         return self._laws
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Note all loads that checks will ask for; the probe begins them.
+        """Note all cases that these places need; `probe` begins their loads.
 
-        Controls are loaded first, unless only some checks are run (`partial_run`); generated loads
-        last, if a check of laws is among them.
+        Controls are loaded first unless `partial_run`; generated loads last, if a check of
+        laws is among them.
         """
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
@@ -202,8 +199,9 @@ class DrivenLoader(Subject):
     def probe(self) -> Probed:
         """Start the loader with no servers to load, then stop it; begin all planned loads.
 
-        Stop the run if it does not answer. A program that starts quickly makes more loads at a
-        time; a loader in this process does not, since all of its loads share one thread.
+        The result stops the run if it does not answer. A program that starts quickly makes
+        more loads at a time; a loader in this process does not, since all of its loads
+        share one thread.
         """
         loader, began = self.target.loader(self._scratch / "first"), time.monotonic()
         try:
@@ -229,15 +227,15 @@ class DrivenLoader(Subject):
             self.loads.plan(self.generated.wanted(), slowest_first=not in_order)
 
     def open(self, place: Place) -> Any:
-        """Return a bench of the run's loads; only for checks of laws it has the laws."""
+        """Return a bench of the run's loads, with the laws only at the place of generated loads."""
         laws = self.laws if place.name == GENERATED.id else None
         return LoadBench(self.loads, self.target, laws)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; confirm a failure with second loads, if failures are to be confirmed.
+        """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        Not so for a law, whose breach was confirmed before it was reported, nor for a hang, which
-        was tried twice.
+        Not so for a law, whose breach was confirmed before it was reported, nor for a hang,
+        which was tried twice.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
@@ -250,7 +248,7 @@ class DrivenLoader(Subject):
         return confirmed(ending, second, "the loader")
 
     def _confirm_ahead(self) -> None:
-        """Begin second loads of each planned case that ended and fails, to go side by side.
+        """Begin second loads of each planned case that has ended and fails, to go side by side.
 
         Cases that have ended are not looked at again.
         """
@@ -266,10 +264,9 @@ class DrivenLoader(Subject):
         self._cases = [case for case in self._cases if case.id not in ended]
 
     def _loads_of(self, case: LoadCase) -> list[LoadCase]:
-        """Return the loads by which a case is judged.
+        """Return the loads by which a case is judged: one for each declared signature, or itself.
 
-        It is loaded once for each declared signature, or as it is; a load that it is compared with
-        follows.
+        Loads that these are compared with follow.
         """
         forms = [*signed(case, self.target.timeout_signatures).values()]
         twins = [twin for form in forms if (twin := without_malformed(form)) is not None]
@@ -277,19 +274,19 @@ class DrivenLoader(Subject):
 
     @property
     def _second_loads(self) -> Loads:
-        """The maker of the second loads, which confirm failures; it is made at first use."""
+        """What makes and holds second loads, which confirm failures; made at first use."""
         if self._again is None:
             self._again = Loads(self.target.loader, self._scratch / "again", learns=False)
         return self._again
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending; for a check of a law, with its evidence and the trials it rests on."""
+        """Return the ending; for a check of a law, with lines of evidence and on its trials."""
         if place.name != GENERATED.id or self._laws is None:
             return Rests(ending=ending)
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
-        """End every loader and the target's host, copy the loaders' logs beside the report.
+        """End every loader and the target's host; copy their logs beside the report.
 
         Then remove the scratch folder.
         """
@@ -303,12 +300,12 @@ class DrivenLoader(Subject):
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:
-    """Judge a case as its check does; raise if it fails or is open."""
+    """Judge a case as its check does; raise as that does if it fails or is open."""
     bench.judged(case).conclude()
 
 
 def says(target: LoaderTarget) -> Says:
-    """Return the loader's capabilities, prefix and signatures as its loads are judged by them."""
+    """Return what the loader declares: capabilities, prefix, signatures; loads are judged by it."""
     can = target.capabilities
     reads = Reads(
         classifies="classifies" in can,
@@ -326,12 +323,15 @@ def says(target: LoaderTarget) -> Says:
 
 
 def each_load(area: str) -> pytest.MarkDecorator:
-    """Return a decorator that parametrises a check's `case` with all load cases of an area."""
+    """Return a decorator that parametrises a check's `case` with all load cases of an area.
+
+    Each runs at a place of its own.
+    """
     cases = [case for case in load_cases() if case.area == area]
     cells = [parameter(case, _world(case), case.needs) for case in cases]
     return pytest.mark.parametrize("case", cells)
 
 
 def _world(case: LoadCase) -> World:
-    """Return a world without servers, whose id names the place where the case is judged."""
+    """Return a world without servers, whose id is the name of the place of this case."""
     return World(servers=(), id=f"load of {case.id}")

@@ -70,17 +70,16 @@ class StageRecord:
 
 
 class LawBench:
-    """Access of a check of laws to the generated worlds."""
+    """Access of a check of laws to the laws of the generated worlds."""
 
     def __init__(self, laws: Laws[Plan]) -> None:
         """Keep the laws."""
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated worlds; return a Comparison, with findings of a breach.
+        """Try the law of this name on the generated worlds; return a Comparison, not concluded.
 
-        A breach is made small and is not raised. Raises Inconclusive if no world led to what the
-        law is about.
+        Raises Inconclusive if no world led to what the law is about.
         """
         return self._laws.compared(name)
 
@@ -147,9 +146,9 @@ class DrivenProxy(Subject):
     def probe(self) -> Probed:
         """Start a small world, look for the feature, note server and wire, and end the target.
 
-        The result stops the run if the target does not start or answer, is wrongly declared, or
-        lacks the feature in a clause of the profile, which is a violation; a misshapen answer is
-        left to the checks. Nothing is raised for these.
+        The result stops the run if the target does not start or answer, is wrongly
+        declared, or, as violated, lacks the feature in a clause of the profile. A misshapen
+        answer is left to the checks.
         """
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
@@ -169,10 +168,10 @@ class DrivenProxy(Subject):
             started.close()
 
     def _probed(self, missing: presence.Missing | None, started: Started) -> Probed:
-        """Return the result of the probe, by what it found missing: the feature, a name, nothing.
+        """Return the probe's result for what is `missing`: the feature, a name, or nothing.
 
-        The run is stopped by a wrong declaration, or as violated if the profile has the broken
-        clause; else only the last eight messages are kept.
+        The run is stopped by a wrong declaration, or as violated if the profile has the
+        broken clause; otherwise only the last eight messages are kept.
         """
         if missing is None:
             return Probed()
@@ -192,10 +191,10 @@ class DrivenProxy(Subject):
         )
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Count the applicable checks of each place, and start the first targets ahead.
+        """Count the checks of each applicable place, and start the first targets ahead.
 
-        With at most three checks of laws, worlds are played for each law by itself. A partial run
-        is planned like a whole one.
+        With at most three checks of laws, worlds are played for each law by itself.
+        `partial_run` changes nothing.
         """
         del partial_run
         self._few = sum(place.name == GENERATED.id for place in places) <= FEW
@@ -211,9 +210,10 @@ class DrivenProxy(Subject):
         self._uses = Counter(place.name for place in places)
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Have the pool start these places' targets ahead, in order; worlds of laws excluded.
+        """Have the pool start these places' targets ahead, in order; generated worlds excluded.
 
-        A stage of a slow target that failures are confirmed on also gets a spare second target.
+        A stage of a slow target also gets a second target as a spare, if failures are
+        confirmed.
         """
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)
@@ -234,9 +234,9 @@ class DrivenProxy(Subject):
         return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
 
     def open(self, place: Place) -> Any:
-        """Return a bench on the place's target, started if needed; for laws, a LawBench.
+        """Return a bench on the place's target, started if needed; a LawBench for generated worlds.
 
-        A target that replaced an earlier one at that place gets a record with a number. Raises
+        A target that replaced an earlier one there gets a record with a number. Raises
         AdapterError if it does not start, and whatever proving its locks raised.
         """
         if place.name == GENERATED.id:
@@ -252,10 +252,10 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check until settled; a failure on a shared target is confirmed on a second one.
+        """Call a check until settled; confirm a failure on a shared target on a second one.
 
-        A law's check is called once, as its breach was confirmed; its ending has the schema
-        breaches found in the worlds.
+        The check of a law is called once, as its breach was confirmed before; its ending
+        has the schema breaches found in the worlds.
         """
         if place.name == GENERATED.id:
             ending = attempt(partial(check, bench))
@@ -264,15 +264,15 @@ class DrivenProxy(Subject):
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """Return a bench on a stage's second target, started if needed, to confirm failures."""
+        """Return a bench on the second target of the place's stage, started if needed."""
         ready = self.pool.get(place.name + SECOND, place.world)
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the messages since the call that counted, and paths not compared.
 
-        A failure or error has the target's log kept; a pass has the last four messages only. A law
-        has lines on its worlds and no messages.
+        A pass has only the last four messages; a failure or error has the target's log
+        kept. A law has lines on its worlds instead.
         """
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
@@ -327,5 +327,5 @@ class DrivenProxy(Subject):
 
 
 def not_asked(option: str) -> NotApplicable:
-    """Return the NotApplicable of a check whose option is not given, with advice to add it."""
+    """Return the NotApplicable for a check whose option was not given, with advice to add it."""
     return NotApplicable(f"not asked for; add {option}", cause="not_asked")

@@ -1,4 +1,4 @@
-"""A relay as subject of a run: one started relay a stage, failures confirmed on a second one."""
+"""A relay as subject of a run: one started relay per stage, failures confirmed on a second."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 class ValueBench:
-    """Access of a check of laws to the generated values."""
+    """Access of a check of laws to the laws of the generated values."""
 
     def __init__(self, laws: Laws[RelayCase]) -> None:
         """Keep the laws."""
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """Try the law on the generated values; return a Comparison, with findings of a breach.
+        """Try the law of this name on the generated values; return a Comparison, not concluded.
 
-        A breach is made small and is not raised. Raises Inconclusive if no value was answered.
+        Raises Inconclusive if no value was answered.
         """
         return self._laws.compared(name)
 
@@ -97,7 +97,10 @@ class DrivenRelay(Subject):
         return self._laws
 
     def probe(self) -> Probed:
-        """Start the relay of the first stage, which checks go on with; note server and wire."""
+        """Start the relay of the first stage, which later checks use; note server and wire.
+
+        The result stops the run if it does not start.
+        """
         try:
             relay = self._relay(RELAYED.id, Place(RELAYED.id, RELAYED, fresh=False, needs=()))
         except AdapterError as error:
@@ -107,7 +110,7 @@ class DrivenRelay(Subject):
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Count the checks of each place, after the last of which its relay ends."""
+        """Count the checks of each applicable place; its relay ends after the last one."""
         del partial_run
         self.count(self.applicable(places))
 
@@ -116,7 +119,10 @@ class DrivenRelay(Subject):
         self._uses = Counter(place.name for place in places)
 
     def open(self, place: Place) -> Any:
-        """Return a bench on the place's relay, started if needed; AdapterError if it is not."""
+        """Return a bench on the place's relay, started if needed; AdapterError if it fails to.
+
+        At the place of generated values it is a ValueBench.
+        """
         if place.name in self._worn:
             self._worn.discard(place.name)
             self._end(place.name)
@@ -129,8 +135,8 @@ class DrivenRelay(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; a failure on a shared relay is confirmed on a second, newly started one.
 
-        An error there counts as it is on the second one: the relay may be what an earlier check has
-        left. If it does not serve after anything but a pass, the next check gets a new one.
+        Any other ending but a pass or not applicable is replaced by that on the second
+        relay. After it, a relay that no longer serves is replaced for the next check.
         """
         ending = attempt(partial(check, bench))
         if place.name == GENERATED.id:
@@ -145,7 +151,10 @@ class DrivenRelay(Subject):
         return ending
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with the messages of the check; of a pass the last four only."""
+        """Return the ending with the check's messages: the last four of a pass, else the first 40.
+
+        A law has lines on its values instead.
+        """
         if place.name == GENERATED.id and self._laws is not None:
             return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
         relay = self._started.get(place.name)
@@ -161,7 +170,7 @@ class DrivenRelay(Subject):
         return Rests(ending=ending, messages=messages)
 
     def stage(self, name: str) -> CitedStage | None:
-        """Return the record of the relay in use at that place; None if there is none."""
+        """Return the record of the relay last started at the place of that name; else None."""
         return next((each for each in reversed(self._cited) if each.name == name), None)
 
     @property
@@ -170,7 +179,7 @@ class DrivenRelay(Subject):
         return self._cited
 
     def done_with(self, place: Place) -> None:
-        """Count down a place's checks; after the last one end its relays."""
+        """Count down a place's checks; after the last one end its relay and second relay."""
         self._uses[place.name] -= 1
         if self._uses[place.name] <= 0:
             self._end(place.name)
@@ -194,7 +203,7 @@ class DrivenRelay(Subject):
                 relay.close()
 
     def _relay(self, name: str, place: Place) -> StartedRelay:
-        """Return the relay of that name, started if needed for the place's world."""
+        """Return the relay kept under this name, started for the place's world if needed."""
         if name not in self._started:
             began = time.monotonic()
             folder = self._scratch / f"relay-{len(self._cited) + 1}"

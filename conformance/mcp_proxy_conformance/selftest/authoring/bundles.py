@@ -11,7 +11,7 @@ SUFFIX = ".schema.json"
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Return the named schema with each of its `$defs` that is a schema file renewed from it.
+    """Return the schema of this name, with each of its `$defs` that is a schema file renewed.
 
     The copies are bundled likewise and lose their `$schema`; other definitions stay. No file is
     written.

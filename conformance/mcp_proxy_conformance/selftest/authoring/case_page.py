@@ -66,10 +66,10 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
 
 
 def _touched(case: Case, world: World) -> set[ToolKey]:
-    """Return the tools of the stage that the case names, and those that its request concerns.
+    """Return the tools of the stage that the case names or that its request is about.
 
-    A discovery concerns what its query finds; a listing all tools of the counted servers, or of
-    every server without `counts`.
+    A discovery is about what its query finds; a listing about all tools of the servers in
+    `counts`, or of every server without `counts`.
     """
     when, then = case.when, case.then
     named = {*(then.disabled or ()), *then.withheld, *then.described}
@@ -89,9 +89,9 @@ def _touched(case: Case, world: World) -> set[ToolKey]:
 
 
 def _server(server: Server) -> str:
-    """Return a server in words: trusted or not.
+    """Return a server in words: its name, and whether it is trusted.
 
-    When set, also the tools that the operator allows or denies, and the page size.
+    If set, also the tools that the operator allows or denies, and the page size.
     """
     about = ["trusted" if server.trusted else "not trusted: its tools need approval"]
     if server.allow is not None:
@@ -104,7 +104,10 @@ def _server(server: Server) -> str:
 
 
 def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
-    """Return a tool in words: callable, or its locks and how it may be counted or else listed."""
+    """Return a tool in words: callable, or its locks and the statuses that the source allows.
+
+    `listing`: those under which it may be counted, else those under which it may be listed.
+    """
     if state.callable:
         return f"{tool}: callable"
     locks = [
@@ -116,9 +119,10 @@ def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
 
 
 def _step(step: Step, touched: set[ToolKey]) -> str:
-    """Return a step in words, a lock or unlock with the touched tools or as on the whole server.
+    """Return a step in words; a lock or unlock names the touched tools, or the whole server.
 
-    Empty for a lock, unlock, addition or change of untouched tools; any other step is always shown.
+    Empty for a lock, unlock, addition or change of other tools; any other step is always in
+    words.
     """
     verb = next(member for member in VERBS if getattr(step, member) is not None)
     if verb in ("lock", "unlock"):
@@ -137,10 +141,7 @@ def _step(step: Step, touched: set[ToolKey]) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    """Return the first five names, comma-separated, and the number of others.
-
-    `none` without any.
-    """
+    """Return the first five names, comma-separated, and the number of others; "none" for none."""
     some = list(names)
     rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     return f"{', '.join(some[:NAMED])}{rest}" if some else "none"

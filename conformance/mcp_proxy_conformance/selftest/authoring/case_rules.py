@@ -48,7 +48,7 @@ class StagedCase:
         return query is not None and query in {*self.world.queries(), *names}
 
     def matches(self, *, callable_ones: bool) -> set[ToolKey]:
-        """Return the tools that hold the query, either the callable or the locked ones.
+        """Return the tools that match the query: the callable ones, or the locked ones.
 
         Only those on the servers of the case's agent, or on all servers if it has no agent.
         """
@@ -66,10 +66,11 @@ class StagedCase:
 
 
 def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on a case whose data are valid under the schema.
+    """Yield the findings on a discovery case whose data are valid under the schema.
 
-    They are on names that its stage lacks; without these, on expectations that the source does not
-    allow, on interpretations that are missing or needless, and on a title that contradicts it.
+    They are on names that its stage lacks; only if there are none, on expectations that the
+    source does not allow, on interpretations that are missing or needless, and on a title that
+    contradicts `then`.
     """
     case: Case = document.value
     world = known.stages.get(case.given.stage)
@@ -96,10 +97,10 @@ def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _excuses(case: Case) -> Iterator[str]:
-    """Yield the interpretations that let a target show or count fewer tools than `then` says.
+    """Yield the interpretations by which a target may show or count fewer tools than `then` says.
 
-    One if at least two locked tools must be shown, as one match is always shown; one if the note
-    has a count that may be more than one.
+    CAP_FILLS if at least two locked tools must be shown; NOTE_COUNT if the note's count may be
+    more than one.
     """
     owed = [words for words in (case.then.disabled or {}).values() if ABSENT not in words]
     if len(owed) > 1:
@@ -110,7 +111,7 @@ def _excuses(case: Case) -> Iterator[str]:
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:
-    """Yield a fault for each status that `then` allows a tool and the title denies: `never as`."""
+    """Yield a fault for each status that `then` allows and the title denies: "never as"."""
     never = {
         word
         for denied in re.findall(r"\bnever (?:listed )?as ([^.;]*)", case.title)
@@ -147,10 +148,10 @@ def _strangers(case: Case, world: World) -> Wrong:
 
 
 def _statuses(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each tool with expected statuses that its locks do not allow.
+    """Yield (place, fault) for each tool whose expected statuses its locks do not allow.
 
-    Absence is always allowed, and the only choice without the flag; in the area `precedence` the
-    statuses must be all that the source allows.
+    Absence is always allowed, and alone without the flag; in the area `precedence` the statuses
+    must be all that the source allows.
     """
     case = staged.case
     for name, statuses in (case.then.disabled or {}).items():
@@ -167,9 +168,9 @@ def _statuses(staged: StagedCase) -> Wrong:
 
 
 def _caps(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) if the locked entries expected exceed the cap or the known matches.
+    """Yield (place, fault) if more locked entries are expected than the cap or the query allows.
 
-    A limit that is not a number from 1 to 100 counts as none; nothing without an expected number.
+    A limit that is not a number from 1 to 100 counts as none. Nothing if no number is expected.
     """
     bounds, limit = staged.case.then.disabled_count, staged.case.when.limit
     if bounds is None:
@@ -186,10 +187,10 @@ def _caps(staged: StagedCase) -> Wrong:
 
 
 def _callables(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each tool in `has` or `only` that is not a callable match.
+    """Yield (place, fault) for each expected callable tool that the query does not find.
 
-    Also for each callable match in `lacks`, and once for those missing in `only`; nothing for an
-    unknown query.
+    Also for each callable match in `lacks`, and once for those missing in `only`; nothing if
+    the query's matches are not known.
     """
     parts = staged.case.then.tools
     if parts is None or not staged.has_known_query:
@@ -208,9 +209,9 @@ def _callables(staged: StagedCase) -> Wrong:
 
 
 def _texts(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each tool wrongly expected to be withheld, or to be described.
+    """Yield (place, fault) for each tool wrongly expected in `withheld` or in `described`.
 
-    A description is due only for tools that are locked and not withheld.
+    Only tools that are locked and not withheld may be in `described`.
     """
     for number, name in enumerate(staged.case.then.withheld):
         if not is_withheld(staged.states[key(name)]):
@@ -225,7 +226,7 @@ def _texts(staged: StagedCase) -> Wrong:
 def _notes(staged: StagedCase) -> Wrong:
     """Yield (place, fault) if a note is expected where none is due, or none where one surely is.
 
-    Nothing for a request other than a discovery, or an unknown query.
+    Nothing for a request other than a discovery, or a query whose matches are not known.
     """
     case = staged.case
     if not staged.has_known_query or case.when.do != "discover":
@@ -241,7 +242,7 @@ def _notes(staged: StagedCase) -> Wrong:
 
 
 def _counts(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) for each expected count that the locks on the server's tools exclude."""
+    """Yield (place, fault) for each expected count that the locks of the server's tools exclude."""
     for server, wanted in (staged.case.then.counts or {}).items():
         held = [counted_as(s) for k, s in staged.states.items() if k.server == server]
         for word, numbers in (wanted or {}).items():
@@ -254,10 +255,10 @@ def _counts(staged: StagedCase) -> Wrong:
 
 
 def _rejections(staged: StagedCase) -> Wrong:
-    """Yield (place, fault) if a call to a callable tool is to be rejected or kept back.
+    """Yield (place, fault) if the call of a callable tool is expected to be rejected.
 
-    Also if a call to a locked tool is to reach its upstream; nothing without an expected rejection
-    or a tool.
+    Also if that of a locked tool is to reach its upstream; nothing without an expected
+    rejection or a tool.
     """
     rejection = staged.case.then.rejection
     if rejection is None or staged.case.when.tool is None:

@@ -23,13 +23,10 @@ MEANING = {
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
-    """Return the page of all requirements, or of the requirement or clause of the id `wanted`.
+    """Return the Markdown page of all requirements, or of the one with the id, or clause, `wanted`.
 
-    With `within` it has only what that profile judges. Its parts are totals, contents, profiles,
-    requirements, interpretations and cases; equal data give equal bytes.
-
-    Raises:
-        UnknownClause: No requirement or clause has that id.
+    With `within` it has only what that profile judges. Equal data give equal bytes. Raises
+    UnknownClause if no requirement or clause has that id.
     """
     rows = requirements(wanted, within)
     clauses = {
@@ -56,10 +53,9 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
 def _head(
     entries: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
 ) -> Iterator[str]:
-    """Yield the lines of the title, the totals of the page, and the profile it is limited to.
+    """Yield the lines of the title, the totals of the page, and, unless None, the profile `within`.
 
-    The totals count requirements, clauses by level, and distinct checks and cases; the profile is
-    left out without a limit.
+    The totals count requirements, clauses by level, and distinct checks and cases.
     """
     firm = sum(entry.clause.level == "required" for entry in entries)
     checks = {f"{check.module}::{check.name}" for entry in entries for check in entry.checks}
@@ -81,9 +77,9 @@ def _contents(
     clauses: Mapping[str, Sequence[Explained]],
     more: Mapping[str, Sequence[object]],
 ) -> Iterator[str]:
-    """Yield the lines of a list of links to the profiles and to all requirements and their clauses.
+    """Yield the lines of a list of links to the profiles, the requirements and their clauses.
 
-    `more`: further parts by title, which are left out if they are empty.
+    `more`: further parts by title, each linked unless it is empty.
     """
     yield "## Contents"
     yield ""
@@ -113,7 +109,7 @@ def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[
 def _requirement(
     row: Requirement, own: Sequence[Explained], entries: Sequence[Explained]
 ) -> Iterator[str]:
-    """Yield the lines on a requirement: text, what proves it, why it is untested, its own clauses.
+    """Yield the lines on a requirement: text, what proves it, why it is untested, `own` clauses.
 
     `entries` are all clauses of the page: a clause that proves it is linked only if among them.
     """
@@ -160,7 +156,7 @@ def _clause(entry: Explained) -> Iterator[str]:
 def _proofs(entry: Explained) -> Iterator[str]:
     """Yield the lines on a clause's checks, cases, mutants with their killers, and further mutants.
 
-    None on those that it lacks; the further mutants are only counted.
+    A part without content is left out; further mutants are only counted.
     """
     if entry.checks:
         yield from _table(
@@ -182,11 +178,7 @@ def _proofs(entry: Explained) -> Iterator[str]:
 
 
 def _interpretations(rows: Sequence[Interpretation]) -> Iterator[str]:
-    """Yield the lines on these interpretations; none without any.
-
-    Each has its question, source, readings, the one taken, what the suite does, and why no variant
-    takes the other.
-    """
+    """Yield the lines on these interpretations; none without any."""
     if not rows:
         return
     yield from _heading("##", "interpretations", "Interpretations")
@@ -216,7 +208,7 @@ def _cases(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
-    """Yield the lines of a heading, with an HTML anchor that every renderer keeps."""
+    """Yield the lines of a heading (`level` is its "##"), with an HTML anchor above it."""
     yield f'<a id="{anchor}"></a>'
     yield ""
     yield f"{level} {title}"
@@ -224,9 +216,9 @@ def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
 
 
 def _link(name: str, kind: str = "") -> str:
-    """Return a Markdown link with this id as its text.
+    """Return a Markdown link whose text is this id.
 
-    Its anchor is the id, after `kind` and a hyphen if there is a kind.
+    Its anchor is the id, after `kind` and a hyphen unless `kind` is empty.
     """
     return f"[{prose(name)}](#{f'{kind}-{name}' if kind else name})"
 
@@ -237,7 +229,7 @@ def _source(source: Source) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table with this head, and an empty line."""
+    """Yield the lines of a Markdown table with this head and these rows, and an empty line."""
     yield f"| {' | '.join(head)} |"
     yield "|---" * len(head) + "|"
     yield from (f"| {' | '.join(row)} |" for row in rows)

@@ -1,4 +1,4 @@
-"""Lint rules for requirements, sentences, (frozen) profiles, interpretations: ids, references."""
+"""Lint rules for requirements, sentences, profiles (also frozen ones) and interpretations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")
 def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a file of requirements that is valid under its schema.
 
-    They are on wrong places of the source, clauses misnamed or in no profile, wrong `proved_by`,
-    and advisory clauses that no interpretation names.
+    They are on places that the source lacks, clauses misnamed or in no profile, wrong
+    `proved_by`, and advisory clauses that no interpretation names.
     """
     value: Catalogue = document.value
     explained = {name for row in known.shipped.interpretations for name in row.clauses}
@@ -48,10 +48,10 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
 def _clause(
     document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield the findings on a clause: its source, its id, and, unless untested, a lacking profile.
+    """Yield the findings on a clause: its source, its id, and that no profile lists it.
 
-    The id must begin with its requirement's; with a tilde, it must be an advisory clause beside a
-    required one.
+    An `untested` one needs no profile. The id must begin with its requirement's; with a tilde,
+    it must be an advisory clause beside a required one.
     """
     if clause.source is not None:
         yield from _source(document, at, clause.source, known)
@@ -76,7 +76,7 @@ def _clause(
 def _proved(
     document: Document, at: Place, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield a finding for each unknown or untested clause that proves the requirement."""
+    """Yield a finding for each clause in the requirement's `proved_by`: unknown or untested."""
     for name in row.proved_by:
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")
@@ -99,8 +99,8 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
 def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a list of sentences that is valid under its schema.
 
-    They are on unknown clauses, on places that look like a requirement's id but are none, and on
-    clauses that no sentence names.
+    They are on unknown clauses, on places that look like a requirement's id but are not one,
+    and on clauses that no sentence names.
     """
     clauses = known.catalogue.clauses
     requirements = {row.id for row in known.catalogue.requirements}
@@ -138,8 +138,8 @@ def interpretation_findings(
 def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a profile that is valid under its schema.
 
-    They are on the file's name, on clauses that are unknown or untested (other than `later`), on a
-    floor that cannot be asked for, and on a frozen version that was changed.
+    They are on the file's name, on clauses that are unknown or untested (but for `later`), on
+    its floor, and on a frozen version that was changed.
     """
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
@@ -164,7 +164,7 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
 
 
 def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield a finding for each frozen profile version that no file of the corpus contains."""
+    """Yield a finding for each frozen profile version that no profile file contains any more."""
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
@@ -173,10 +173,10 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFinding]:
-    """Yield a finding for each clause of a profile's floor that it cannot ask for.
+    """Yield a finding for each clause that the profile's floor asks for but cannot.
 
-    The floor is what a target must declare and pass; its clauses must be in the profile, be
-    required, and need no capability that the floor does not ask for.
+    It must be in the profile, be required, and need no capability that the floor does not ask
+    for.
     """
     for name in value.floor.passes:
         clause = known.catalogue.clauses.get(name)

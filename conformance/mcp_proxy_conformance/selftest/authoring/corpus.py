@@ -33,13 +33,13 @@ from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 
 @dataclass(frozen=True)
 class Corpus:
-    """Every data document by kind and name; `own` are the keys of those to lint."""
+    """Every data document by (noun of its kind, name); `own` are the keys of those to lint."""
 
     documents: Mapping[tuple[str, str], Document]
     own: frozenset[tuple[str, str]]
 
     def of(self, kind: Kind, *, own: bool = False) -> list[Document]:
-        """Return the documents of a kind that could be converted, by name.
+        """Return the documents of a kind that could be converted to its type, sorted by name.
 
         With `own`, only those to lint.
         """
@@ -64,7 +64,7 @@ class Corpus:
 
     @cached_property
     def places(self) -> Mapping[str, frozenset[str]]:
-        """The places of each source text, by its name, that a pointer may name."""
+        """The places that a pointer to the source may name, by the name of the source text."""
         return places(self.sentences)
 
     @cached_property
@@ -91,16 +91,19 @@ class Corpus:
 
     @cached_property
     def frozen(self) -> dict[str, str]:
-        """The fingerprints of the frozen versions of profiles, by name; of valid files only."""
+        """The fingerprints of the frozen profile versions, by name such as `discovery@1`.
+
+        Files with faults are left out.
+        """
         keys = [key for key in self.documents if key[0] == FROZEN.noun]
         parts = [self.documents[key].data for key in keys if not self.documents[key].faults]
         return {name: fingerprint for part in parts for name, fingerprint in part["frozen"].items()}
 
     @cached_property
     def shipped(self) -> Shipped:
-        """The corpus as a Shipped, in which `gaps` searches for gaps in the proofs.
+        """The corpus as a Shipped, in which `shipped.gaps` searches for gaps in the proofs.
 
-        Of the profiles that are proven, it has the newest versions; proofs of several files are
+        It has the newest versions of the proven profiles; proofs of several files are
         merged.
         """
         proofs = self.values(PROOFS)
@@ -138,9 +141,9 @@ def installed() -> list[Path]:
 
 @cache
 def _known(path: Path) -> Document | None:
-    """Read a shipped document, once and without its schema.
+    """Read a shipped document, without schema validation; it is kept for later calls.
 
-    None if that fails, which linting of that file reports.
+    None if it cannot be read.
     """
     document = read(path, whole=False)
     return document if isinstance(document, Document) else None

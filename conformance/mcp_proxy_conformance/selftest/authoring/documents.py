@@ -37,16 +37,19 @@ class Document:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and name; an author's file replaces the shipped one with the same key."""
+        """The noun of its kind, and its file name without suffix.
+
+        A file to lint replaces the shipped one of the same key.
+        """
         return self.kind.noun, self.path.stem
 
     @property
     def is_sound(self) -> bool:
-        """Whether the file has no fault yet, so that further rules can be applied."""
+        """Whether the file has no fault of schema or type, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
     def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
-        """Return a finding at a place in it, for JSON with the pointer.
+        """Return a finding at a place in this file: its line and, for JSON, the pointer.
 
         In TOML the place may end with the text of a list's item.
         """
@@ -60,14 +63,8 @@ class Document:
 def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
     """Read a file as a Document; return a finding if it cannot be parsed or is of no known kind.
 
-    A Document whose data break the schema or cannot be converted has these faults, and no value.
-
-    Args:
-        path: The file.
-        whole: Whether to validate it against its schema, too.
-
-    Raises:
-        Unreadable: There is no such file, or it may not be read.
+    A Document whose data break the schema (validated if `whole`) or cannot be converted has
+    faults and no value. Raises Unreadable if there is no such file or it may not be read.
     """
     try:
         raw = read_bytes(path)
@@ -96,7 +93,7 @@ def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
 def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
     """Parse JSON; return (data, lines), or a finding.
 
-    A finding also if an object has a member twice.
+    An object that has a member twice is a finding too.
     """
     try:
         root = parse(raw)
@@ -129,7 +126,7 @@ def _doubled(root: Node) -> tuple[str, int] | None:
 def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
     """Parse TOML; return (data, lines), or a finding at the line of the fault.
 
-    Without a line in the error, it is at the end.
+    That is the last line if the error names none.
     """
     try:
         text = raw.decode("utf-8")
@@ -145,7 +142,7 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
 
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
-    """Return the validator of the schema of that name, made once; it knows all shipped schemas."""
+    """Return the validator of `NAME.schema.json`, made once; it can resolve all shipped schemas."""
     schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
     known: Registry[Any] = Registry().with_resources(
         (schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()

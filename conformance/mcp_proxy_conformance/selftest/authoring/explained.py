@@ -49,10 +49,10 @@ class Explained:
 
 
 def explained(clause_id: str, data: Shipped) -> Explained:
-    """Collect everything that cites a clause; raises UnknownClause.
+    """Return a clause with all that cites it; raises UnknownClause.
 
-    Mutants that break it are listed with the checks that proofs.toml has for them; those without
-    any are only counted.
+    Mutants that break it are listed with the checks that proofs.toml has for them; those
+    without any are only counted.
     """
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
@@ -75,14 +75,10 @@ def explained(clause_id: str, data: Shipped) -> Explained:
 
 
 def requirements(wanted: str, within: Profile | None = None) -> tuple[Requirement, ...]:
-    """Return the requirement that has this id or this clause; without an id, all.
+    """Return the requirement that has the id `wanted`, or a clause of that id; all if it is empty.
 
-    Args:
-        wanted: An id, or nothing.
-        within: Of all of them, only those that have a clause in this profile, or are proved by it.
-
-    Raises:
-        UnknownClause: Nothing has that id.
+    `within` limits only the latter: to those with a clause in this profile, or proved by one.
+    Raises UnknownClause if nothing has that id.
     """
     rows = catalogue().requirements
     if wanted:
@@ -97,7 +93,7 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
 
 
 def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
-    """Return the clauses of a requirement that the id `wanted` (its own, or a clause's) selects.
+    """Return the clauses of a requirement that the id `wanted` selects: its own id, or a clause's.
 
     An empty id selects all. With `within`, only those of that profile.
     """
@@ -109,12 +105,12 @@ def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple
 
 
 def _proving(row: Requirement) -> Sequence[str]:
-    """Return the ids of a requirement's own clauses, and of those that prove it elsewhere."""
+    """Return the ids of a requirement's own clauses, then of those elsewhere that prove it."""
     return (*(clause.id for clause in row.clauses), *row.proved_by)
 
 
 def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
-    """Return the names, each once, of those checks for which proofs.toml lists this mutant."""
+    """Return the names, once each, of those checks for which proofs.toml lists mutant `name`."""
     names = [
         check.name
         for check in checks

@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 
 def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> LintFinding:
-    """Return a finding with one-line texts, and its path as users see it.
+    """Return a LintFinding with one-line texts, and its path as `shown`.
 
     The fault is cut at 300 characters.
     """
@@ -43,7 +43,7 @@ def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = ""
 
 
 def shown(path: Path) -> str:
-    """Return the path relative to the working folder if it is inside of that, else unchanged."""
+    """Return the path relative to the working folder if it is inside it, else unchanged."""
     whole, here = path.absolute(), Path.cwd()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(path)
 

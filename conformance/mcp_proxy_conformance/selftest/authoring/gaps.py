@@ -1,4 +1,4 @@
-"""Gaps in the proofs as lint findings, at the lines of files that define what they concern."""
+"""Gaps in the proofs as lint findings, at the lines that define what each gap is about."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF = {
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
     """Yield a finding for each gap in the proofs that concerns one of the files to lint.
 
-    Gaps that no data file defines (of mutants, say) are yielded at their line of Python code, if
+    A gap that no data file defines, as of a mutant, is yielded at a line of Python code, if
     requirements or interpretations are linted.
     """
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(INTERPRETATIONS, own=True))
@@ -48,10 +48,10 @@ def gap_findings(known: Corpus) -> Iterator[LintFinding]:
 
 
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield (document, line) for each place that defines this case, clause, profile and so on.
+    """Yield (document, line) for each place in data files that defines the id `name`.
 
-    `noun` is its kind, a key of OF, and `name` its id; nothing is yielded for another kind. A
-    profile is located at its `interpretations`, a check at `kills` of the proofs.
+    `noun` is what it is of, a key of OF; nothing for another. A profile is located at its
+    `interpretations`, a check at `kills` of the proofs.
     """
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
@@ -77,9 +77,9 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 
 def _code(name: str) -> tuple[Path, int]:
-    """Return (file, line) of the first code that quotes the id, else line 1 of the module of rules.
+    """Return (file, line) of the first Python line that quotes the id, the reference's first.
 
-    The reference is searched before the selftest.
+    Without any, line 1 of the module of rules.
     """
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 

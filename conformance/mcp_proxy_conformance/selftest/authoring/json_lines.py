@@ -8,7 +8,7 @@ from mcp_proxy_conformance.wire.spans import Node
 
 
 def pointer(place: Sequence[str | int]) -> str:
-    """Return the JSON pointer of a place (RFC 6901)."""
+    """Return the JSON pointer (RFC 6901) of a place, its keys and indices from the root on."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)
 
 
@@ -16,7 +16,7 @@ class JsonLines:
     """Line numbers of a parsed JSON document."""
 
     def __init__(self, root: Node) -> None:
-        """Keep the root node; lines are looked up on demand."""
+        """Keep the document's root node; lines are looked up on demand."""
         self._root = root
 
     def line(self, place: Sequence[str | int]) -> int:
@@ -30,5 +30,5 @@ class JsonLines:
 
 
 def line_at(raw: bytes, offset: int) -> int:
-    """Return the line number, from 1, of a byte offset."""
+    """Return the line number, from 1, of a byte offset in `raw`."""
     return raw.count(b"\n", 0, offset) + 1

@@ -31,11 +31,11 @@ class Kind:
 
     @property
     def suffix(self) -> str:
-        """The suffix of files of this kind, such as `.json`."""
+        """The suffix of files of this kind: `.json` or `.toml`."""
         return PurePath(self.shipped).suffix
 
     def is_one(self, data: Any, suffix: str) -> bool:
-        """Whether a file is of this kind: by its suffix, and one distinctive member in its data."""
+        """Whether data are of this kind, by their file's suffix and a member that is in `marks`."""
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 

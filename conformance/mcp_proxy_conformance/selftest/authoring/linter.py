@@ -53,11 +53,9 @@ class Linted:
 def lint(paths: Sequence[Path]) -> Linted:
     """Lint these files and folders, without any the shipped files; return sorted findings.
 
-    A file is judged among the shipped ones, in the place of the one of its kind and name. Files in
-    a folder that are of no known kind are passed over.
-
-    Raises:
-        Unreadable: A path does not exist, may not be read, or holds nothing to lint.
+    Each is judged among the shipped ones, in place of the one of its kind and name. In a
+    folder, files of no known kind are passed over. Raises Unreadable if a path does not exist,
+    may not be read, or holds nothing to lint.
     """
     chosen = list(_chosen(paths)) if paths else [(path, False) for path in installed()]
     documents: list[Document] = []
@@ -143,7 +141,7 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
-    """Yield findings on a case: clauses unknown or of two levels, an area that no check has."""
+    """Yield findings on a case: unknown clauses, clauses of two levels, an area no check runs."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
         if name not in clauses:
@@ -163,7 +161,7 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on these documents that need all data: doubled ids, gaps in the proofs.
 
-    Gaps are searched for only if every document is sound.
+    Gaps are searched for only if every one of these documents is sound.
     """
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):

@@ -27,8 +27,8 @@ SLOW, TIMELY = 2.0, 0.5
 def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a load case whose data are valid under the schema.
 
-    They are on parts that do not fit together; without these, on the id, on outcomes that the
-    source does not allow, and on servers that cannot show what the case is about.
+    They are on parts that do not fit together; only if they fit, on the id, on outcomes that
+    the source does not allow, and on servers that cannot show what the case is about.
     """
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
@@ -45,9 +45,9 @@ def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
-    """Return (`then` or `again`, server, expected, number of loads) for each expectation.
+    """Return (`then` or `again`, server, expected, number of loads) for each expectation of a case.
 
-    `again` of a case that heals is one load of the healed server, else two loads of the server.
+    For `again` of a case that heals, it is one load of the healed server, else two of the same.
     """
     rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}
@@ -59,9 +59,10 @@ def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
 
 
 def comparable(expected: Expected, allowed: Allowed) -> tuple[object, object]:
-    """Return what a case expects and what the source allows, each as (statuses, attempts, tools).
+    """Return (what a case expects, what the source allows), each as (statuses, attempts, tools).
 
-    Attempts, a pair of least and most, and tools are None in both if either side leaves them open.
+    Attempts, a pair of least and most, and tools are None in both if either side leaves them
+    open.
     """
     attempts = expected.attempts and (expected.attempts.min, expected.attempts.max)
     walked = allowed.attempts if attempts is not None else None
@@ -89,7 +90,7 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     """Yield (place, fault, repair) for each expectation that the source does not allow.
 
-    If all its clauses are advisory, it must be among the allowed, else equal to them. Also for a
+    It must equal what is allowed, or be within it if all clauses are advisory. Also for a
     second attempt if no clause needs the capability `retries`.
     """
     clauses = [requirements.clauses[name] for name in case.clauses]
@@ -120,8 +121,8 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
 def _worlds(case: LoadCase, document: Document) -> Wrong:
     """Yield (place, fault, repair) for servers that cannot show what the case is about.
 
-    They have answers neither late nor timely, tools of one name, no text with a listed secret, or
-    no secret where S1.secrets is cited.
+    Faults are answers neither late nor timely, a tool name on two servers, a listed secret in
+    no server, and no secret where S1.secrets is cited.
     """
     for number, server in enumerate(case.given.servers):
         for step, action in enumerate(server.script):
@@ -143,7 +144,7 @@ def _worlds(case: LoadCase, document: Document) -> Wrong:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every string inside a JSON value, names of members too."""
+    """Yield every string inside a JSON value, the names of members too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

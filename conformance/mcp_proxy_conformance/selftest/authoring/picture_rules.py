@@ -1,4 +1,4 @@
-"""Lint rules for pictures: names that are there, and every required clause in its place."""
+"""Lint rules for pictures (grids of clauses): known names, every required clause in some place."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Place = tuple[str | int, ...]
 def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a picture that is valid under its schema.
 
-    They are on headings that occur twice, on unknown names, on checks that cite none of the
-    clauses, and on required clauses that are nowhere.
+    They are on headings that occur twice, on unknown names, on checks that cite none of their
+    cells' clauses, and on required clauses with no place.
     """
     grid: Grid = document.value
     for noun, headings in (("row", grid.rows), ("column", grid.columns)):
@@ -61,7 +61,7 @@ def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterat
 def _names(
     document: Document, at: Place, noun: str, names: Iterable[str], known: Iterable[str]
 ) -> Iterator[LintFinding]:
-    """Yield a finding, at the place of the name, for each name that is not among the known ones."""
+    """Yield a finding, at `at` and the name, for each name that is not among the known ones."""
     there = set(known)
     for name in names:
         if name not in there:
@@ -72,7 +72,8 @@ def _names(
 def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFinding]:
     """Yield a finding for each profile of the picture that does not exist.
 
-    Also for each required clause of the others that has no place in the picture.
+    For one that does, a finding for each of its required clauses that has no place in the
+    picture.
     """
     clauses = known.catalogue.clauses
     for name in grid.profiles:

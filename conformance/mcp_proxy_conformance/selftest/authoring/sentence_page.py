@@ -23,7 +23,7 @@ Clauses in italics are advisory.
 
 
 def sentence_page() -> str:
-    """Return the page: a head, and a table of the sentences of each source text."""
+    """Return the Markdown page: a head, and for each source text a table of its sentences."""
     lines = [HEAD]
     by_text: dict[str, list[Sentence]] = {}
     for row in sentences():

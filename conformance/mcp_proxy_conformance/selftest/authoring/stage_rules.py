@@ -25,8 +25,8 @@ SHORT = 3
 def stage_findings(document: Document) -> Iterator[LintFinding]:
     """Yield the findings on a stage whose data are valid under the schema.
 
-    They are on unknown names in steps and scopes; if steps have none, on words that are too
-    similar, and on tools whose texts have the wrong words.
+    They are on unknown names in steps and scopes; only if no step has one, on words that are
+    too similar, and on tools whose texts have the wrong words.
     """
     world: World = document.value
     strangers = [
@@ -47,7 +47,8 @@ def stage_findings(document: Document) -> Iterator[LintFinding]:
 def _stranger(world: World, step: Step) -> str:
     """Return a fault if the step names an unknown agent, server or tool; else empty.
 
-    Of a step that asks or restarts, only the agent is looked at; an added tool is new.
+    Of a step that asks or restarts, only the agent is looked at; a tool that it adds need not
+    exist.
     """
     if step.agent is not None and step.agent not in world.agents:
         return f"there is no agent {step.agent!r}"
@@ -63,7 +64,7 @@ def _stranger(world: World, step: Step) -> str:
 
 
 def _beyond(world: World) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Yield (place, name, known names) for each unknown server in the scope of an agent."""
+    """Yield (place, name, known names as text) for each unknown server in an agent's scope."""
     names = [server.name for server in world.servers]
     for agent, servers in world.agents.items():
         for number, name in enumerate(servers):
@@ -72,7 +73,7 @@ def _beyond(world: World) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
 
 
 def _place(world: World, owner: ToolKey) -> tuple[str | int, ...]:
-    """Return the place of a tool in the stage's file; `steps` if a step adds it."""
+    """Return the place of a tool in the stage's file; ("steps",) if a step adds it."""
     for number, server in enumerate(world.servers):
         for at, tool in enumerate(server.tools):
             if owner == ToolKey(server.name, tool.name):
@@ -94,8 +95,8 @@ def texts(tool: Tool) -> set[str]:
 def unlike(world: World) -> Iterator[str]:
     """Yield a fault for each query word, server name or canary that is too like another word.
 
-    The other is one of these, or a word of a tool's texts; too like means contained or near. Also
-    for each that ends as stemmers drop. Canaries are words of texts that must be withheld.
+    The other is one of these or a word of a tool's texts; too like means that one contains the
+    other or they are near. Also for each with an ending that stemmers drop.
     """
     tools = world.tools().values()
     canaries = [canary for tool in tools for canary in tool.canaries]
@@ -117,8 +118,8 @@ def unlike(world: World) -> Iterator[str]:
 def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
     """Yield (tool, fault) for each tool with wrong query words in its texts or a too long name.
 
-    Only its first fault: words of other tools, a description without its own, a name without its
-    word, over 40 characters with its server's name.
+    Only its first fault: words of other tools, a description or a name without its own, over 40
+    characters together with its server's name.
     """
     reserved = {*world.queries(), *(server.name for server in world.servers)}
     for name, tool in world.tools().items():
