@@ -39,7 +39,8 @@ class Changed:
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
         """Return a context manager that starts the changed proxy over HTTP, yields it and stops it.
 
-        One that is changed over stdio only (`over_stdio`) is the unchanged reference here.
+        One that is changed over stdio only (`over_stdio`) is the unchanged reference here. Each
+        start has fresh state.
         """
         if self.over_stdio:
             return Proxy.open(config, data_dir)
@@ -59,7 +60,7 @@ class Changed:
         return ChangedProtocol(ChangedTools(gateway))
 
     def _front(self, gateway: Gateway) -> Front:
-        """Apply `swap`, if any, to the gateway, and return an HTTP front with the changes."""
+        """Apply `swap`, if any, to the gateway, and return an HTTP front over the changed tools."""
         if self.swap is not None:
             self.swap(gateway)
         return ChangedFront(gateway)

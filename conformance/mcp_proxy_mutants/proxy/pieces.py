@@ -39,9 +39,9 @@ WITHHELD = {PENDING, QUARANTINED}
 
 
 def ordered(*statuses: str) -> Callable[[Facts], str]:
-    """Return a function from a tool's facts to the first of these statuses that holds for it.
+    """Return a function from a tool's facts to the first of these statuses whose lock it has.
 
-    Where none holds, the status is `disabled_unknown`.
+    Without any, it returns `disabled_unknown`.
     """
     return lambda facts: next((status for status in statuses if HOLDS[status](facts)), UNKNOWN)
 
@@ -64,7 +64,7 @@ def every_nth(number: int) -> Callable[[], bool]:
 
 
 def crowded() -> bool:
-    """Whether at least two HTTP requests are being served at this moment."""
+    """Whether at least two HTTP requests, this one included, are being served at this moment."""
     tasks = [getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()]
     return tasks.count("run_asgi") > 1
 
@@ -130,7 +130,7 @@ def on_later_pages(gateway: Gateway) -> Chosen:
         real = upstream._connect  # noqa: SLF001 - pages are seen nowhere else
 
         async def connect(connection: Connection) -> Any:
-            """Connect as usual, and note the tools of later pages from now on."""
+            """Connect as usual and return the session, whose later pages of tools are noted."""
             session = await real(connection)
             ask = session.request
 
@@ -240,7 +240,7 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
 
 
 def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
-    """Make five the gateway's limit for requests without one.
+    """Change the gateway: the limit of discovery requests without one is five.
 
     With `publishes`, the input schema in tools/list says so; else it gives no default at all.
     """

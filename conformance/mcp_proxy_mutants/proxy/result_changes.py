@@ -106,10 +106,9 @@ SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
 
 
 def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
-    """Return a gateway change that replaces decisions by name for requests of one revision only.
+    """Return a gateway change that replaces decisions, by name, for the stateless revision only.
 
-    That is the stateless revision, whose requests have the revision in `_meta`; all others are
-    decided as before.
+    Its requests have the revision in `_meta`; all others are decided as usual.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -118,13 +117,13 @@ def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply; note before whether its request is stateless."""
+            """Return the usual reply, after noting whether its request is stateless."""
             meta = (message.get("params") or {}).get("_meta") or {}
             SESSIONLESS.set(f"{META}protocolVersion" in meta)
             return await respond()
 
         def chosen(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-            """Return a decision: `other` in the stateless revision, else the usual one."""
+            """Return a decision: `other` in the stateless revision, else the gateway's own."""
             usual = getattr(gateway.policy, name)
 
             def decision(*given: Any) -> Any:

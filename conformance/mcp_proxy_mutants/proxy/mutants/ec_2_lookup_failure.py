@@ -1,7 +1,6 @@
 """Mutants of a failed lookup: tools are locked because their approval cannot be read."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from mcp_proxy_mutants.proxy.gateway_changes import put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
@@ -16,7 +15,7 @@ def _is_lost(facts: Facts) -> bool:
     return facts.approval is None
 
 
-def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) -> str:
+def _rejected(facts: Facts, texts: Texts, status: Status, *, denied: bool = False) -> str:
     """Return the refusal of a call, with the text of `status` if the approval is unreadable.
 
     That applies only to tools that config denies if `denied`, and only to the others if not; any
@@ -28,12 +27,12 @@ def _rejected(facts: Facts, texts: Texts, status: Any, *, denied: bool = False) 
 
 
 def _open_index(gateway: Gateway) -> None:
-    """Search the whole text of tools whose approval is unreadable, even of never approved ones."""
+    """Search the whole text of tools whose approval is unreadable, even of those never approved."""
     searchable = gateway.searchable
     put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
 
 
-def _known_matches(flag: bool, callables: int, locked: Any) -> str | None:
+def _known_matches(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     """Return the usual note without tools whose approval is unreadable; None if none is left."""
     return std.note(flag, callables, [facts for facts in locked if not _is_lost(facts)])
 

@@ -1,16 +1,16 @@
 """Mutants of the flag `include_disabled`: its schema, its reading, its default, its lifetime."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import FLAG, crowded, flagged, left_out
+from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, crowded, flagged, left_out
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.protocol import META, PARAMS, RpcError
 
@@ -47,9 +47,9 @@ def _refused_to_agents(document: Json, request: Request) -> Json:
 
 
 def _wrapped(document: Json, request: Request) -> Json:
-    """Return a flagged answer with locked tools as `result` of another object.
+    """Return a flagged answer that lists locked tools as the member `result` of another object.
 
-    Others as they are.
+    Other answers are unchanged.
     """
     return {"result": document} if request.flag and "disabled" in document else document
 
@@ -62,7 +62,7 @@ def _nothing_locked(document: Json, request: Request) -> Json:
 
 
 def _sticky() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a `flag` decision: a request without the flag takes the value it last had."""
+    """Return a `flag` decision: a request without the flag gets the value that was last sent."""
     last = False
 
     def sticky(arguments: Mapping[str, Any]) -> bool:
@@ -76,11 +76,11 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _next_too() -> Callable[[Mapping[str, Any]], bool]:
-    """Return a `flag` decision: while another request is served, the flag of the request before."""
+    """Return a `flag` decision that takes the previous request's flag while another is served."""
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:
-        """Return the flag, or that of the request before while another is served; keep it."""
+        """Keep and return the request's flag, or return the one before while another is served."""
         before, last[0] = last[0], std.flag(arguments)
         return before if crowded() else last[0]
 
@@ -90,7 +90,7 @@ def _next_too() -> Callable[[Mapping[str, Any]], bool]:
 def _locked_among_tools(gateway: Gateway) -> None:
     """Without the flag, list locked hits among the callable ones; with it, answer as usual."""
 
-    def window(hits: Any, limit: int) -> Any:
+    def window(hits: Sequence[Match], limit: int) -> Windows:
         """Return the first `limit` hits, locked or not, and all the locked ones."""
         return hits[:limit], [hit for hit in hits if not hit.may_call]
 
@@ -113,7 +113,7 @@ def _locked_among_tools(gateway: Gateway) -> None:
 
 
 def _names(document: Json) -> set[str]:
-    """Return the names of the answer's locked entries; none without a section."""
+    """Return the names of the answer's locked entries; empty if it lists none."""
     return {entry["name"] for entry in document.get("disabled", [])}
 
 

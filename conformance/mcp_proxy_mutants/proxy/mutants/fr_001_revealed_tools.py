@@ -86,10 +86,7 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
 
 
 def _refresh_forgets(gateway: Gateway) -> None:
-    """Hide user-locked tools once their server is refreshed, as long as they are locked.
-
-    Those that are locked by the user at that time are meant.
-    """
+    """Hide tools that are user-locked when their server is refreshed, as long as the lock lasts."""
     forgotten: set[str] = set()
     real = gateway.refresh
 
@@ -122,9 +119,9 @@ def _changed_listed_once() -> Callable[[Facts], Status | None]:
     listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:
-        """Count the looks at a changed tool.
+        """Count a look at a changed tool.
 
-        Return its withheld status, None from the second on.
+        Return its withheld status, None from the second look on.
         """
         key = facts.tool.key
         if facts.approval == "changed":
@@ -189,7 +186,10 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
 
 
 def _allow_as_deny(gateway: Gateway, facts: Facts) -> bool:
-    """Whether the tool is denied if an allow list is read as a deny list."""
+    """Whether the tool is denied if its server's allow list is read as a deny list.
+
+    Without an allow list, whether config denies it.
+    """
     allowed = gateway.config.servers[facts.tool.server].enabled_tools
     return facts.denied if allowed is None else facts.tool.name in allowed
 
@@ -268,10 +268,7 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
-        """Count a look at a user-locked tool.
-
-        Whether it is indexed and was not looked at too often.
-        """
+        """Count a look at a user-locked tool; whether it is indexed, looked at 20 times at most."""
         if facts.disabled_by_user and not facts.denied:
             looks[facts.tool.key] = looks.get(facts.tool.key, 0) + 1
         return std.indexed(facts) and looks.get(facts.tool.key, 0) <= LOOKS

@@ -56,15 +56,15 @@ def _rounded(document: Json, request: Request) -> Json:
 
 
 def _agents_see_less(document: Json, request: Request) -> Json:
-    """Return the answer without its last result if an agent of limited scope names the flag."""
+    """Return the answer, without its last callable result if a scoped agent names the flag."""
     present = "include_disabled" in request.arguments and request.agent.servers is not None
     return document | {"tools": document["tools"][:-1]} if present else document
 
 
 def _opted_in() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: once locked tools were revealed, mark all unflagged answers.
+    """Return an `answer` change: once locked tools were revealed, all unflagged answers are marked.
 
-    The mark is a member `opted_in`; whoever asks.
+    The mark is a member `opted_in`, whichever agent asks.
     """
     opted_in: list[bool] = []
 
@@ -200,9 +200,9 @@ def _user_locked_in_default(gateway: Gateway) -> None:
     known: dict[str, Facts] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer with `did_you_mean` for a user-locked tool that is the query.
+        """Return an unflagged answer with `did_you_mean` if the query is a user-locked tool's name.
 
-        Names once within the agent's scope are remembered.
+        Tools once known within an agent's scope are remembered, with their facts of then.
         """
         if request.flag:
             return document
@@ -220,7 +220,7 @@ def _user_locked_in_default(gateway: Gateway) -> None:
 def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], None]:
     """Return a gateway change: `change` is applied to unflagged answers that have callable tools.
 
-    It applies only if locked tools match too; it gets the answer and their number.
+    It applies only if locked tools match too, and gets the answer and the number of these.
     """
 
     def swap(gateway: Gateway) -> None:

@@ -19,9 +19,9 @@ THEIRS = std.REMEDIATION["disabled_by_user"]
 
 
 def _user_text_for_agents(document: Json, request: Request) -> Json:
-    """Give agents the remediation text of user locks for config locks.
+    """Return an agent's answer with the user-lock text as the remediation of config locks.
 
-    The administrator's answer, and one without config locks, stay.
+    The administrator's answer, and one without config locks, are unchanged.
     """
     texts = document.get("remediation", {})
     if request.agent.servers is None or "disabled_by_config" not in texts:
@@ -31,22 +31,22 @@ def _user_text_for_agents(document: Json, request: Request) -> Json:
 
 
 def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry without a description if that has more than 1000 characters."""
+    """Return the locked entry, also without a description that has more than 1000 characters."""
     return std.locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
 
 
 def _without_text_when_twice(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry without a description if both config and user lock the tool."""
+    """Return the locked entry, also without a description if both config and user lock the tool."""
     return std.locked_entry(facts, status, withheld or (facts.denied and facts.disabled_by_user))
 
 
 def _under(facts: Facts, status: Status, withheld: bool, name: str) -> Json:
-    """Return the locked entry with another name."""
+    """Return the locked entry with `name` as the name of its tool."""
     return std.locked_entry(facts, status, withheld) | {"name": name}
 
 
 def _described(facts: Facts, status: Status, withheld: bool, text: str) -> Json:
-    """Return the locked entry with another description, unless that is withheld."""
+    """Return the locked entry with `text` as its description, unless that is withheld."""
     entry = std.locked_entry(facts, status, withheld)
     return entry if withheld else entry | {"description": text}
 
@@ -94,7 +94,7 @@ def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _parameters_in_usage(gateway: Gateway) -> None:
-    """Without the flag, name parameters of tools outside of the index in the usage instructions.
+    """Name parameters of tools outside of the index in the usage instructions, without the flag.
 
     They are those of the servers that have hits.
     """
@@ -138,7 +138,7 @@ def _user_text_for_two_locks(gateway: Gateway) -> None:
         return std.locked_entry(facts, status, withheld)
 
     def joined(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-        """Return the usual locked section, with the wrong text if a listed tool had both locks."""
+        """Return the usual section; config's text is the user's if a listed tool has both."""
         has_both, texts = any(both), dict(remediation)
         both.clear()
         if has_both and "disabled_by_config" in texts:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count, cycle
-from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
@@ -50,7 +49,7 @@ def _unknown_after_unlock(gateway: Gateway) -> None:
     def status(facts: Facts) -> Status:
         """Return the usual status.
 
-        `disabled_unknown` for a tool that had both locks and has not now.
+        `disabled_unknown` for a tool that once had both locks and has not now.
         """
         if facts.denied and facts.disabled_by_user:
             twice.add(facts.tool.key)
@@ -78,12 +77,12 @@ def _seventh_word(gateway: Gateway) -> None:
 
 
 def _user_before_config(facts: Facts) -> Status:
-    """Return the tool's status with a user lock before config's denial."""
+    """Return the tool's status; a user lock comes before config's denial."""
     return std.classify(replace(facts, denied=facts.denied and not facts.disabled_by_user))
 
 
 def _config_before_off(facts: Facts) -> Status:
-    """Return the tool's status with config's denial before its server's being off."""
+    """Return the tool's status; config's denial comes before a server that is off."""
     return std.classify(replace(facts, enabled=facts.enabled or facts.denied))
 
 
@@ -145,14 +144,17 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
 
 
 def _second_lock_unseen() -> Callable[[Facts, str], bool]:
-    """Return a `may_call` decision: discovery overlooks a user lock after an earlier lock ended."""
+    """Return a `may_call` decision: discovery overlooks a user lock after an earlier lock ended.
+
+    Calls are still refused.
+    """
     locked: set[str] = set()
     freed: set[str] = set()
 
     def discovered(facts: Facts, surface: str) -> bool:
         """Whether the tool may be called.
 
-        In discovery, also if it was locked, then free, then user-locked.
+        In discovery also if user-locked after it was locked and free.
         """
         free, key = std.may_call(facts, surface), facts.tool.key
         if surface != "discovery":
@@ -187,10 +189,7 @@ def _user_locks_of_start(gateway: Gateway) -> None:
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called.
-
-        Discovery treats one user-locked at the start as still locked.
-        """
+        """Whether the tool may be called; in discovery not if it was user-locked at the start."""
         key = facts.tool.server, facts.tool.name
         held = key in start and not facts.disabled_by_user
         return (
@@ -207,9 +206,9 @@ def _now_and_then() -> Callable[[Facts], Status]:
     looks: Counter[str] = Counter()
 
     def status(facts: Facts) -> Status:
-        """Count the look at the tool.
+        """Count the look.
 
-        Return its status, `disabled_unknown` at every fifth if user-locked.
+        Return the usual status, `disabled_unknown` at each fifth of a user lock.
         """
         looks[facts.tool.key] += 1
         slow = looks[facts.tool.key] % OFTEN == 0 and facts.disabled_by_user
@@ -219,18 +218,15 @@ def _now_and_then() -> Callable[[Facts], Status]:
 
 
 def _after_another_agent() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change: when the agent changes, its entries are all `disabled_unknown`.
+    """Return an `answer` change: after another agent's request, all entries are `disabled_unknown`.
 
-    The first such change is answered as usual.
+    The first such change of agents is answered as usual.
     """
     last = [""]
     turns = count()
 
     def answer(document: Json, request: Request) -> Json:
-        """Note the agent.
-
-        Return its answer, with unknown reasons if another one asked before it.
-        """
+        """Return the answer, with unknown reasons if another agent made the request before."""
         other = last[0] not in {"", request.agent.name}
         last[0] = request.agent.name
         if not other or not next(turns) or "disabled" not in document:
@@ -243,7 +239,10 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
 
 
 def _allow_unknown(gateway: Gateway) -> None:
-    """Report a tool that an allow list leaves out as `disabled_unknown`, if its server is on."""
+    """Report a tool that its server's allow list leaves out as `disabled_unknown`.
+
+    Not on a server that is off.
+    """
     decide(
         gateway,
         classify=lambda facts: (
@@ -301,7 +300,7 @@ def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]
 
 
 def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Split the hits as usual, but add a tool that config and user lock once more, not denied.
+    """Split the hits as usual, but add each tool that config and user lock again, as not denied.
 
     Return the callable ones, up to the limit, and the locked ones.
     """
@@ -335,7 +334,7 @@ def _callable_and_locked(
     return [*callables, *users][:limit], rest
 
 
-def _by_turns() -> Callable[[Facts], Any]:
+def _by_turns() -> Callable[[Facts], str]:
     """Return a `classify` decision: for a denied tool, config and user lock win in turns."""
     order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
     return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
@@ -355,7 +354,7 @@ def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
     return may_call
 
 
-def _kept_status() -> Callable[[Facts], Any]:
+def _kept_status() -> Callable[[Facts], Status]:
     """Return a `classify` decision that computes a tool's status once and keeps it."""
     kept: dict[str, Status] = {}
     return lambda facts: kept.setdefault(facts.tool.key, std.classify(facts))
@@ -426,9 +425,9 @@ def _named_by_the_records(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with the user-locked tools of that name that are gone.
+        """Return a flagged answer with gone user-locked tools that are the query, and their text.
 
-        If it has no texts then, it loses its locked section.
+        Other answers are unchanged.
         """
         if not request.flag:
             return document
@@ -507,9 +506,9 @@ def _back_twice(gateway: Gateway) -> None:
 
 
 def _descriptions_searched(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, else by its texts; 0 for not.
+    """Return how well a withheld tool matches by name, else by its name and description together.
 
-    By its texts counts the query words in name and description.
+    That is the number of query words in them; 0 for no match.
     """
     text = f"{facts.tool.name} {facts.tool.description}"
     return std.matches(query, facts) or len({*terms(query)} & {*terms(text)})
@@ -525,9 +524,9 @@ def _schemas_searched(query: str, facts: Facts) -> float:
 
 
 def _descriptions_rank(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, raised by query words described.
+    """Return how well a withheld tool's name matches, plus a tenth for each query word described.
 
-    A tenth for each word; 0 if the name does not match.
+    0 if the name does not match.
     """
     relevance = std.matches(query, facts)
     beside = len({*terms(query)} & {*terms(facts.tool.description)})
@@ -535,7 +534,7 @@ def _descriptions_rank(query: str, facts: Facts) -> float:
 
 
 def _longest_first(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches by name, raised by query words in its description.
+    """Return how well a withheld tool's name matches, plus the query words that its text contains.
 
     A hundredth for each of their letters; 0 if the name does not match.
     """

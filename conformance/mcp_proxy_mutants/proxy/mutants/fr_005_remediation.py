@@ -56,14 +56,14 @@ def _empty_answers_kept() -> Callable[[Json, Request], Json]:
 
 
 def _not_what_was_refused(gateway: Gateway) -> None:
-    """Leave a locked tool whose call was refused out of the next search that would find it.
+    """Leave a tool whose call was refused out of the locked results of the next search for it.
 
-    From then on it is found again.
+    After that search it is found again.
     """
     refused: set[str] = set()
 
     def rejection(facts: Facts, texts: object) -> str:
-        """Reject as usual, and note the tool."""
+        """Reject as usual, and note the tool for the next search."""
         refused.add(facts.tool.key)
         return std.rejection(facts, gateway.policy.remediation if texts else {})
 
@@ -214,9 +214,9 @@ def _one_withheld_kind(shown: Sequence[Status], matched: Sequence[Status], texts
 
 
 def _last_withheld_kind(document: Json, _request: Request) -> Json:
-    """Return the answer.
+    """Return the answer with the text of one status only of those without descriptions, the last.
 
-    Of statuses of entries without description, only the last keeps its text.
+    Texts of statuses whose entries have descriptions are kept.
     """
     kinds = [e["status"] for e in document.get("disabled", []) if "description" not in e]
     texts = document.get("remediation", {})

@@ -34,7 +34,7 @@ def _each_status(gateway: Gateway) -> None:
     most = [0]
 
     def none(wanted: int) -> int:
-        """Return a cap beyond any answer, and note the right one."""
+        """Return a cap of 1000, beyond any answer, and note the right one."""
         most[0] = std.cap(wanted)
         return ALL
 
@@ -52,7 +52,10 @@ def _each_status(gateway: Gateway) -> None:
 
 
 def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the limit as usual, but a negative integer as it is. The reference makes it one."""
+    """Return the limit as usual, but a negative integer as it is.
+
+    The reference makes it one.
+    """
     value = arguments.get("limit")
     if isinstance(value, int) and value < 0:
         return value
@@ -64,7 +67,7 @@ def _fraction_lifts(gateway: Gateway) -> None:
     odd = [False]
 
     def read(arguments: Mapping[str, Any], default: int) -> int:
-        """Return the usual limit, and note whether the given one is not a whole number."""
+        """Return the usual limit, and note whether the sent one is a fraction."""
         value = arguments.get("limit")
         odd[0] = isinstance(value, float) and value != int(min(value, ALL))
         return std.limit(arguments, default)
@@ -120,7 +123,7 @@ def _displaced_crowded(document: Json, request: Request) -> Json:
 
 
 def _one_less(document: Json, _request: Request) -> Json:
-    """Return the answer without its last callable result if it has locked entries."""
+    """Return the answer; its last callable result is missing if it has locked entries."""
     return document | {"tools": document["tools"][: -1 if document.get("disabled") else None]}
 
 

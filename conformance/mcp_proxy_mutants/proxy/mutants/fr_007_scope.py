@@ -170,7 +170,7 @@ def _rolled_up(gateway: Gateway) -> None:
     """
 
     def block(tools: Tally) -> Json | None:
-        """Return the server's counts with `elsewhere`; none without counts."""
+        """Return the server's counts with `elsewhere`; None if nothing on it is locked."""
         counts = std.counts(tools)
         if not counts:
             return counts
@@ -301,7 +301,7 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
 
 
 def _total_in_listing(gateway: Gateway) -> None:
-    """Add the number of locked tools of all servers to the listing, as `locked_tools`, unless 0.
+    """Add to the listing, as `locked_tools`, the number of locked tools of all servers, unless 0.
 
     It ignores the agent's scope.
     """

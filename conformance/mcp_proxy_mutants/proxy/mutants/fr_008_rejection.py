@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, TEXTS, USER, Texts
@@ -11,14 +10,17 @@ from mcp_proxy_reference.facts import Facts, Status
 
 
 def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
-    """Return a `rejection` decision: `words` reject tools of that status; others as usual."""
+    """Return a `rejection` decision: tools of that status get the text of `words`.
+
+    Others as usual.
+    """
     return lambda facts, texts: (
         words(facts) if std.classify(facts) == status else std.rejection(facts, texts)
     )
 
 
 def _as_pending(facts: Facts, texts: Texts) -> str:
-    """Reject a tool that was never approved as usual, but as if config did not deny it."""
+    """Reject as usual, but ignore config's denial of a tool that was never approved."""
     denied = facts.denied and facts.approval != "pending"
     return std.rejection(replace(facts, denied=denied), texts)
 
@@ -76,7 +78,7 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     return rejection
 
 
-def _as_user(facts: Facts, texts: Any) -> str:
+def _as_user(facts: Facts, texts: Texts) -> str:
     """Reject a user-locked tool as such, even if config denies it.
 
     Tools of a server that is off or in quarantine are rejected as usual.
@@ -86,7 +88,7 @@ def _as_user(facts: Facts, texts: Any) -> str:
     return std.rejection(facts, texts)
 
 
-def _approval_before_config(facts: Facts, texts: Any) -> str:
+def _approval_before_config(facts: Facts, texts: Texts) -> str:
     """Reject an unapproved tool as pending, even if config denies it.
 
     Tools of a server that is off or in quarantine are rejected as usual.

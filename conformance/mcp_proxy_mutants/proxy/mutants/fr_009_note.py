@@ -1,7 +1,6 @@
 """Mutants of the note, the hint at locked matches in an answer without callable tools."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
@@ -103,9 +102,9 @@ def _description_of_one(locked: Sequence[Facts]) -> str:
 
 
 def _beside_few(gateway: Gateway) -> None:
-    """Add the note to answers without the flag that have exactly one callable tool.
+    """Add a note to unflagged answers that have exactly one callable tool.
 
-    It counts the locked hits; none without any.
+    It counts the locked hits; without any there is no note.
     """
     locked_facts: list[Facts] = []
 
@@ -238,7 +237,7 @@ def _for(when: Callable[[Facts], bool]) -> Note:
 
 
 def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
-    """Return an `answer` change that drops the note where `when` is true of the request."""
+    """Return an `answer` change that drops the note of requests for which `when` is true."""
     return lambda document, request: _mute(document) if when(request) else document
 
 
@@ -283,7 +282,7 @@ def _in_tens(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
 
 
 def _all_when_full(gateway: Gateway) -> None:
-    """If more than ten locked tools match, count in the note every locked tool of the proxy."""
+    """Count every locked tool of the proxy in the note if more than ten locked tools match."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         """Return the note on the matches, or on every locked tool if they are more than ten.
@@ -297,7 +296,7 @@ def _all_when_full(gateway: Gateway) -> None:
     decide(gateway, note=note)
 
 
-def _noted(left_out: Callable[[Facts], bool]) -> Any:
+def _noted(left_out: Callable[[Facts], bool]) -> Note:
     """Return a `note` decision that does not count the locked tools that `left_out` selects."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if not left_out(facts)]

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
@@ -39,8 +38,8 @@ def _escaped(document: Json) -> str:
     return render(document).replace("/", r"\/")
 
 
-def _locks_counted(entry: Json, tools: Any) -> Json:
-    """Return a server's entry with the number of its tools that config or user lock, even if 0."""
+def _locks_counted(entry: Json, tools: Sequence[Facts]) -> Json:
+    """Return a server's entry with the number of config- and user-locked tools as `locked`."""
     return entry | {"locked": sum(not _free(facts) for facts in tools)}
 
 
@@ -91,7 +90,7 @@ def _lingering() -> Block:
     def block(tools: Tally) -> Json | None:
         """Return the usual counts.
 
-        Without any, only `callable` for a server that had counts before.
+        For a server that had some before, at least the callable tools.
         """
         counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if counts:
@@ -155,9 +154,9 @@ def _last_locked(gateway: Gateway) -> None:
 
 
 def _by_the_longest_list() -> Callable[[Tally], Json | None]:
-    """Return a `counts` decision that counts tools that their server dropped as callable.
+    """Return a `counts` decision that still counts tools that their server dropped, as callable.
 
-    It takes the longest list so far as the number of tools, while anything is locked.
+    It takes the longest list so far as the number of tools; None if nothing is locked.
     """
     most: dict[str, int] = {}
 
@@ -271,7 +270,7 @@ def _first_counts() -> Counts:
     """Return a `counts` decision that repeats a server's first counts while anything is locked."""
     first: dict[str, Json] = {}
 
-    def counts(tools: Tally) -> Any:
+    def counts(tools: Tally) -> Json | None:
         """Return the first counts of the server, which are kept; None while nothing is locked."""
         block = std.counts(tools)
         return block and first.setdefault(tools[0][0].tool.server, block)
@@ -298,9 +297,9 @@ def _own_reasons_too(block: Json, tools: Tally) -> Json:
 
 
 def _approval_in_quarantine(facts: Facts, status: Status | None) -> Status | None:
-    """Return the tool's status, but pending for unapproved tools in quarantine.
+    """Return the tool's status; an unapproved tool in quarantine is pending.
 
-    None is a callable tool.
+    None is a callable one.
     """
     waits = facts.quarantined and facts.approval in {"pending", "changed"}
     return PENDING if waits else status

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
@@ -71,10 +70,7 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called.
-
-        Count calls of a locked one, of which each fifth passes.
-        """
+        """Whether the tool may be called; of the calls of a locked one, each fifth passes."""
         if not is_call(surface):
             return std.may_call(facts, surface)
         calls[facts.tool.key] += not std.may_call(facts, surface)
@@ -102,7 +98,7 @@ def _discovered_passes(gateway: Gateway) -> None:
 
 
 def _rejection_forgets(gateway: Gateway) -> None:
-    """Lift the user lock of a tool that config denies as soon as a call of it is refused."""
+    """Lift the user lock of a tool that config denies too as soon as a call of it is refused."""
 
     def rejection(facts: Facts, texts: Texts) -> str:
         """Lift the user lock if both locks hold, then reject as usual."""
@@ -162,7 +158,7 @@ def _fifth() -> May:
 
 
 def _insisted() -> May:
-    """Return a `may_call` decision that lets the third call of a locked tool in a row pass.
+    """Return a `may_call` decision: calls of a locked tool pass from the third in a row on.
 
     Calls of other locked tools between them begin the row anew.
     """
@@ -225,10 +221,7 @@ def _after_discovery(
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: note when tools are listed as locked.
-
-        Let their calls pass in time.
-        """
+        """Change the gateway: calls of listed locked tools pass if `passes` is true."""
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -269,7 +262,7 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
             stored(facts)
             return std.locked_entry(facts, status, withheld)
 
-        def rejection(facts: Facts, texts: Any) -> str:
+        def rejection(facts: Facts, texts: Texts) -> str:
             """Apply `change` to the tool, and reject its call as usual."""
             stored(facts)
             return std.rejection(facts, texts)
@@ -317,7 +310,7 @@ def _sent_anyway(gateway: Gateway) -> None:
         except UpstreamError:
             return
 
-    def rejection(facts: Facts, texts: Any) -> str:
+    def rejection(facts: Facts, texts: Texts) -> str:
         """Reject as usual, and start a task that sends the call if the server is on."""
         if facts.enabled:
             task = asyncio.get_running_loop().create_task(send(facts))
@@ -335,7 +328,7 @@ def _lifted_by_search(gateway: Gateway) -> None:
     def answer(document: Json, request: Request) -> Json:
         """Note the query, after which calls of a tool of that name pass.
 
-        Return the answer as it is.
+        Return the answer unchanged.
         """
         wanted.add(request.query)
         return document
@@ -385,7 +378,7 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
 
 
 def _met_again(gateway: Gateway) -> None:
-    """Approve all tools of a server when it is first contacted after being switched on.
+    """Approve all tools of a server at its first load after it is switched on.
 
     Switching on one that is on counts, too.
     """
@@ -423,9 +416,10 @@ def _released_is_turned_on(gateway: Gateway) -> None:
 
 
 def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
-    """Return a gateway change: calls reach tools by names that `clean` has to alter, unlocked.
+    """Return a gateway change: a call by a name that `clean` alters reaches the tool cleaned.
 
-    The reference knows no tool by such a name, and checks locks.
+    That is the tool of the cleaned name, whatever locks it. The reference knows no tool by such a
+    name.
     """
     is_cleaned = ContextVar("is_cleaned", default=False)
 

@@ -5,7 +5,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,14 @@ def _rounded(hit: Match) -> Json:
     return entry | {"score": round(entry["score"], SCORE)}
 
 
-def _reworded(flag: bool, callables: int, locked: Any) -> str | None:
+def _reworded(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     """Return the usual note with two words before it; None if none is due."""
     notice = std.note(flag, callables, locked)
     return f"Nothing callable: {notice}" if notice else None
 
 
 def _usage_file(document: Json, request: Request) -> Json:
-    """Return the answer as it is; append the agent's name to a file for each flagged request."""
+    """Return the answer unchanged; for a flagged request, append the agent's name to a file."""
     if request.flag:
         with request.store.path.with_name("opt-ins.log").open("a", encoding="utf-8") as log:
             log.write(f"{request.agent.name}\n")
@@ -43,7 +43,7 @@ def _usage_file(document: Json, request: Request) -> Json:
 
 
 def _usage_table(document: Json, request: Request) -> Json:
-    """Return the answer as it is; write its locked tools and statuses to a table of the store."""
+    """Return the answer unchanged; write its locked tools and statuses to a table of the store."""
     if request.flag and "disabled" in document:
         with closing(sqlite3.connect(request.store.path)) as rows, rows:
             rows.execute("create table if not exists classified (name text primary key, status)")
@@ -70,7 +70,7 @@ def _counter_kept(gateway: Gateway) -> None:
 
 
 def _every_third_uncounted() -> Callable[[bool], int]:
-    """Return an `opted_in` decision that does not count every third flagged request."""
+    """Return an `opted_in` decision that returns 0 for every third flagged request."""
     requests: Counter[bool] = Counter()
 
     def moved(flagged: bool) -> int:
@@ -82,7 +82,7 @@ def _every_third_uncounted() -> Callable[[bool], int]:
 
 
 def _noted_counted(gateway: Gateway) -> None:
-    """Count a request whose flag is given as false as an opt-in (a use of the flag), too."""
+    """Count a request whose flag is sent as false as an opt-in (a use of the flag), too."""
 
     def answer(document: Json, request: Request) -> Json:
         """Count a request with an explicit false; return the answer as it is."""
@@ -239,7 +239,7 @@ def _counter_in_header(gateway: Gateway) -> None:
 
 
 def _counter_of_tokens(document: Json, request: Request) -> Json:
-    """Return the answer as it is; count flagged requests in the agent's token in the store."""
+    """Return the answer unchanged; count flagged requests in the agent's token in the store."""
     if request.flag:
         count = "coalesce(json_extract(agent, '$.opt_ins'), 0) + 1"
         changed = f"cast(json_set(agent, '$.opt_ins', {count}) as blob)"
@@ -249,9 +249,9 @@ def _counter_of_tokens(document: Json, request: Request) -> Json:
 
 
 def _statuses_among_contacts(document: Json, request: Request) -> Json:
-    """Return the answer as it is; store its locked tools and statuses in the table `contacts`.
+    """Return the answer unchanged; store its locked tools and statuses in the table `contacts`.
 
-    That exists already.
+    That exists already, for other rows.
     """
     for entry in document.get("disabled", []):
         row = f"{entry['server']}:{entry['name']}={entry['status']}"

@@ -23,7 +23,7 @@ def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], 
         ) -> Json:
             """Return the usual reply.
 
-            Tools/list without the sentence on the flag where `when` is true.
+            Tools/list lacks the sentence on the flag where `when` is true.
             """
             answer = await respond()
             if message["method"] == "tools/list" and when(gateway, agent):

@@ -36,7 +36,7 @@ def _entries(result: ToolResult) -> Json:
 def _next_ten(result: ToolResult) -> Json:
     """Return as `disabled` up to ten locked matches that the answer leaves out.
 
-    Nothing without any. Nothing either if the answer lists none.
+    Nothing if it leaves none out, or lists none.
     """
     shown = {entry["name"] for entry in result.document.get("disabled", [])}
     more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]
@@ -79,7 +79,10 @@ def _whole_map(result: ToolResult) -> Json:
 
 
 def _zeros(result: ToolResult) -> Json:
-    """Return `servers`, with no user lock counted where counts are absent; else nothing."""
+    """Return `servers`, in which entries without counts get one callable tool and no user lock.
+
+    Nothing outside the listing.
+    """
     servers = [
         {"tools": {"callable": 1, "disabled_by_user": 0}, **entry}
         for entry in result.document.get("servers", [])
@@ -88,7 +91,7 @@ def _zeros(result: ToolResult) -> Json:
 
 
 def _all_as_users(result: ToolResult) -> Json:
-    """Return `servers`, with each server's counted tools, callable or not, summed as user locks.
+    """Return `servers`, in which all tools that an entry counts are user locks, callable ones too.
 
     Nothing outside the listing.
     """
@@ -101,7 +104,10 @@ def _all_as_users(result: ToolResult) -> Json:
 
 
 def _by_reason(result: ToolResult) -> Json:
-    """Return `_meta` with the locked matches counted by status, without the flag; else nothing."""
+    """Return `_meta` with the locked matches counted by status, for unflagged searches.
+
+    Nothing for others, or without a match.
+    """
     reasons = Counter(map(std.classify, result.locked())) if result.usual else {}
     return {"_meta": {"proxy/locked": dict(reasons)}} if reasons else {}
 

@@ -8,6 +8,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG, is_call, plus
+from mcp_proxy_mutants.proxy.result_changes import Reply
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
@@ -28,7 +29,7 @@ def _arguments(message: Json) -> Json:
 
 
 def _is_call(message: Json, name: str) -> bool:
-    """Whether the message calls a built-in tool whose name begins so."""
+    """Whether the message calls a built-in tool whose name begins with `name`."""
     params = message.get("params") or {}
     return message.get("method") == "tools/call" and str(params.get("name", "")).startswith(name)
 
@@ -56,7 +57,7 @@ def _named(holds: Callable[[str], bool]) -> Hit:
     )
 
 
-def _telling(hit: Hit, text: str) -> Any:
+def _telling(hit: Hit, text: str) -> Reply:
     """Return a `reply` decision that answers requests that `hit` accepts with an error result.
 
     Its text, a stack trace or the like, is `text`.
@@ -72,7 +73,7 @@ def _telling(hit: Hit, text: str) -> Any:
     return reply
 
 
-def _stuck(hit: Hit) -> Any:
+def _stuck(hit: Hit) -> Reply:
     """Return a `reply` decision that answers requests that `hit` accepts only after a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
@@ -106,7 +107,7 @@ class Poisoned:
 
 
 def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
-    """Return a fresh `Poisoned` for each start of a proxy."""
+    """Return a fresh `reply` decision: after a request that `hit` accepts, calls of `tool` fail."""
     return Fresh(lambda: Poisoned(hit, tool))
 
 

@@ -31,9 +31,10 @@ def locked_first(document: Json, _request: Request) -> Json:
 
 
 def marked_under_flag(document: Json, request: Request) -> Json:
-    """Return a flagged answer with a status in callable entries, their number and the flag.
+    """Return a flagged answer with its callable entries marked, their number and the flag.
 
-    The number is in `locked`, in another meaning.
+    The mark is the status `callable`; the number is the member `locked`, against its name. Other
+    answers are unchanged.
     """
     if not request.flag:
         return document
@@ -44,7 +45,7 @@ def marked_under_flag(document: Json, request: Request) -> Json:
 def text_again(document: Json, _request: Request) -> Json:
     """Return the answer with the first of its remediation texts again in a member `summary`.
 
-    Without texts it stays.
+    Without texts it is unchanged.
     """
     texts = list(document.get("remediation", {}).values())
     return document | ({"summary": f"Some tools are locked. {texts[0]}"} if texts else {})
@@ -71,7 +72,7 @@ def echo_in_words(document: Json, request: Request) -> Json:
 
 
 def said_again(document: Json) -> str:
-    """Return the document's JSON with each status and some counts twice, of the same value."""
+    """Return the document's JSON, in which each status and some counts stand twice, alike."""
     return re.sub(
         r'("status":"\w+"|"disabled_by_\w+":\d+|"callable":\d+)', r"\1,\1", render(document)
     )
@@ -83,10 +84,16 @@ def echo_of_arguments(document: Json, request: Request) -> Json:
 
 
 def of_all_matches(gateway: Gateway) -> None:
-    """With the flag, add a text with one letter for each matching tool in scope, locked or not."""
+    """Add to flagged answers a text, one letter for each matching tool in scope, locked or not.
+
+    It is the member `map_of_matches`.
+    """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with a letter for each match as `map_of_matches`."""
+        """Return a flagged answer with a letter for each match as `map_of_matches`.
+
+        Others unchanged.
+        """
         if not request.flag:
             return document
         tools = [
@@ -139,7 +146,10 @@ class Generation:
 
 
 def generations(gateway: Gateway) -> None:
-    """Add to answers how often any tools or locks have changed, even beyond the agent's scope."""
+    """Add to answers, as `generation`, how often any tools or locks have changed.
+
+    Changes beyond the agent's scope count too.
+    """
     decide(gateway, answer=Generation(gateway))
 
 

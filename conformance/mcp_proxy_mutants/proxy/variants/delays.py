@@ -42,7 +42,10 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
     view = Lagging(live(), seconds)
 
     def facts(server: str, name: str) -> Facts | None:
-        """Return the tool's facts for a call, late or present ones; None if it is unknown."""
+        """Return the tool's facts for a call, late if `enforced`, else present ones.
+
+        None if unknown.
+        """
         shown, now = view.see(live()), live()
         looked_up = (shown if enforced else now).get(server, ())
         return next((known for known in looked_up if known.tool.name == name), None)
@@ -58,7 +61,7 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
 
 
 def index_on_refresh(gateway: Gateway) -> None:
-    """Once its lock changes, leave a tool out of callable results until its server is reloaded.
+    """Leave a tool whose lock changed out of callable results until its server is loaded again.
 
     Switching a server does so for all its tools; locked results are as usual.
     """

@@ -19,14 +19,17 @@ Tallied = Sequence[tuple[Facts, Status | None]]
 
 
 def quarantine_first(facts: Facts, texts: Texts) -> str:
-    """Reject a tool of a quarantined server as quarantined, whatever else locks it."""
+    """Reject a tool of a quarantined server as quarantined, whatever else locks it.
+
+    Others as usual.
+    """
     if facts.quarantined:
         return "The server is in quarantine. Ask the user to approve it. See retrieve_tools."
     return rejection(facts, texts)
 
 
 def server_first(facts: Facts, texts: Texts) -> str:
-    """Reject a tool of a server that is off with a text that does not name the tool."""
+    """Reject a tool of a server that is off without naming the tool; others as usual."""
     if not facts.enabled:
         return "Ask the user to enable the server, which is turned off."
     return rejection(facts, texts)
@@ -44,7 +47,10 @@ def approval_first(facts: Facts, texts: Texts) -> str:
 
 
 def policy_alone(facts: Facts, texts: Texts) -> str:
-    """Reject denied tools as usual, others without a reason; only user locks point to discovery."""
+    """Reject config-locked tools as usual, others as `locked right now`, without a reason.
+
+    Of these others, only user-locked ones are pointed to retrieve_tools.
+    """
     status = classify(facts)
     if status == "disabled_by_config":
         return rejection(facts, texts)
@@ -59,7 +65,10 @@ def policy_ruled_out(facts: Facts, texts: Texts) -> str:
 
 
 def policy_of_approvals(facts: Facts, texts: Texts) -> str:
-    """Reject as usual, and mention a policy of reviews for tools whose status is not config."""
+    """Reject as usual.
+
+    For other statuses than config, add that policy wants reviews by the user.
+    """
     denied = classify(facts) == "disabled_by_config"
     also = "" if denied else " Operator policy wants every tool to be reviewed by the user."
     return rejection(facts, texts) + also
@@ -76,7 +85,7 @@ def quoting(facts: Facts, texts: Texts) -> str:
 
 
 def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Let calls pass the scope, and replace the decisions that `members` returns by name.
+    """Change the gateway: calls pass the scope, and `members` returns decisions to replace by name.
 
     `members` gets a function that returns the agent of the current request.
     """
@@ -97,13 +106,13 @@ def lock_first(gateway: Gateway) -> None:
     """
 
     def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
-        """Return the decisions for calls, given a function that returns the agent."""
+        """Return the decisions on calls, by name; `agent` returns the requesting agent."""
 
         def within(facts: Facts) -> bool:
             """Whether the tool is in the scope of the requesting agent."""
             return std.scope(agent(), facts.tool.server, "call")
 
-        def rejection(facts: Facts, texts: Any) -> str:
+        def rejection(facts: Facts, texts: Texts) -> str:
             """Reject as usual, or as unknown if nothing but the scope forbids it."""
             if within(facts) or not std.may_call(facts, "call"):
                 return std.rejection(facts, texts)

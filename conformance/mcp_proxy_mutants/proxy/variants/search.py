@@ -1,6 +1,6 @@
 """Variants of search and its index, of ranking, limit, flag and scope."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -27,7 +27,7 @@ class Substring:
     def find(self, query: str) -> Hits:
         """Return (key, 1.0) of every tool whose address or description contains the query.
 
-        None for a blank query.
+        No tool for a blank query.
         """
         wanted = query.strip().lower()
         return [(key, 1.0) for key, text in self._texts if wanted and wanted in text]
@@ -43,7 +43,7 @@ class EveryWord:
     def find(self, query: str) -> Hits:
         """Return (key, score) of the tools that have all words of the query, shortest text first.
 
-        None for a query without a word.
+        No tool for a query without a word.
         """
         wanted = set(terms(query))
         hits = [(key, 1 / len(text)) for key, text in self._texts if wanted and wanted <= {*text}]
@@ -78,10 +78,7 @@ class WholeIndex:
     """One index for everybody: scores depend on tools beyond the agent's scope as well."""
 
     def __init__(self, gateway: Gateway) -> None:
-        """Keep the gateway, whose tools are indexed at each search.
-
-        No number of hits is too high.
-        """
+        """Keep the gateway, whose tools are indexed at each search; at first no hit is cut off."""
         self._gateway = gateway
         self._index = lru_cache(maxsize=32)(Index)
         self.most = 10**6
@@ -114,23 +111,26 @@ def _grams(text: str) -> frozenset[str]:
     return frozenset(padded[at : at + 3] for at in range(len(padded) - 2))
 
 
-def search(kind: type) -> Any:
-    """Return a gateway change that searches by an index of the class `kind`."""
+def search(kind: type) -> Callable[[Gateway], None]:
+    """Return a gateway change that searches by indexes of the class `kind`.
+
+    That is made of a sequence of tools, and has a method `find`.
+    """
 
     def swapped(gateway: Gateway) -> None:
-        """Replace the gateway's index, of which the last 32 are kept."""
+        """Make the gateway search by indexes of that class, of which the last 32 are kept."""
         put(gateway, index=lru_cache(maxsize=32)(kind))
 
     return swapped
 
 
 def whole_index(gateway: Gateway) -> None:
-    """Search one index of all tools, so that scores do not depend on the agent's scope."""
+    """Make the gateway search one index of all tools, so that scores ignore the agent's scope."""
     put(gateway, index=WholeIndex(gateway))
 
 
 def limit_before_scope(gateway: Gateway) -> None:
-    """Take as many hits of all tools as the limit says, then apply scope and locks to them."""
+    """Take as many hits of all tools as the limit says, then apply scope and locks to these."""
     index = WholeIndex(gateway)
 
     def remembered(arguments: Mapping[str, Any], default: int) -> int:

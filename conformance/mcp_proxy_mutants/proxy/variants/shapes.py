@@ -61,7 +61,10 @@ def reasoned(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def labelled(document: Json, request: Request) -> Json:
-    """Return a flagged answer with a legend: a short label for each status, which is no remedy."""
+    """Return a flagged answer with a member `legend`, a short label for each status.
+
+    Other answers are unchanged.
+    """
     return document | ({"legend": dict(REASONS)} if request.flag else {})
 
 
@@ -77,7 +80,7 @@ def callable_with_more(hit: Match) -> Json:
 
 
 def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry with its description's first line, of at most 1000 characters."""
+    """Return the locked entry with its description cut to one line of at most 1000 characters."""
     entry = locked_entry(facts, status, withheld)
     if "description" in entry:
         line, _, _ = entry["description"].partition("\n")
@@ -107,7 +110,7 @@ def unchanged_text(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def approval_of_texts(gateway: Gateway) -> None:
-    """Take a changed tool for approved if its description is the approved one."""
+    """Make the gateway take a changed tool for approved if its description is the approved one."""
     approval = own(gateway, "_approval")
 
     def of_text(tool: Tool, record: Record | None) -> Approval:

@@ -14,7 +14,7 @@ LARGE = 3
 
 
 def log_of_calls(gateway: Gateway) -> None:
-    """Append the caller, arguments and answer of every discovery request to a file."""
+    """Append the caller, arguments and answer of every discovery to a file beside the store."""
     path = gateway.store.path.with_name("calls.jsonl")
 
     def answer(document: Json, request: Request) -> Json:
@@ -28,7 +28,10 @@ def log_of_calls(gateway: Gateway) -> None:
 
 
 def log_of_arguments(gateway: Gateway) -> None:
-    """Keep the arguments of every discovery; write all so far to a file at every third one."""
+    """Keep the arguments of every discovery.
+
+    At every third one write all to a file beside the store.
+    """
     path = gateway.store.path.with_name("calls.json")
     calls: list[Json] = []
 
@@ -43,7 +46,7 @@ def log_of_arguments(gateway: Gateway) -> None:
 
 
 def heartbeat(gateway: Gateway) -> None:
-    """Create a file; from the first discovery on, replace it every 0.13 s.
+    """Create a file beside the store; from the first discovery on, replace it every 0.13 s.
 
     A temporary file beside it is written and, 0.03 s later, moved over it.
     """
