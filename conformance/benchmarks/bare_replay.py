@@ -78,10 +78,7 @@ def recorded(scratch: Path) -> list[Recorded]:
 
 @contextmanager
 def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
-    """Have `Started.close` append a record of each target closed during the block.
-
-    Then restore it.
-    """
+    """Have `Started.close` append a record of each target that is closed during the block."""
     end = Started.close
 
     def close(started: Started) -> None:

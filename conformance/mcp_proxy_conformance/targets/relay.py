@@ -75,10 +75,13 @@ class Launched:
 def relay_target(
     command: Sequence[str], facts: RelayFacts | None = None, **members: Any
 ) -> RelayTarget:
-    """Return the target of a relay's command line; an empty one is that of the reference."""
+    """Return the target of a relay's command line, or of the bundled relay if that is empty.
+
+    `members` replace members of RelayTarget, such as `ready_s`.
+    """
 
     def none() -> Any:
-        """Raise AdapterError, as a relay cannot be started on a stage."""
+        """Raise AdapterError: a relay has no stages, and is started by other means."""
         raise AdapterError("a relay has no stages")
 
     return RelayTarget(
@@ -90,10 +93,10 @@ def relay_target(
 def launched(
     target: RelayTarget, *, upstream: Sequence[str], upstream_url: str, upstream_token: str
 ) -> Launched:
-    """Fill in the placeholders of a relay's command line, with a free loopback port if it has one.
+    """Return a relay's command line and URL, with placeholders filled in and a free loopback port.
 
     A word that is `{upstream}` becomes the words of that command line; within a word, it becomes
-    one text, quoted as for a shell.
+    one text, quoted as for a shell. A relay without a port gets no URL.
     """
     port = "" if target.over_stdio else str(free_port())
     values = {

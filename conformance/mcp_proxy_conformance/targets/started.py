@@ -76,7 +76,10 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
 
 
 def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) -> T:
-    """Poll as long as the wait may take, which is shown meanwhile; return the last value."""
+    """Observe until the predicate holds or `wait.within_s` is up; return the last value.
+
+    The wait is registered meanwhile, for whoever shows what a run waits for.
+    """
     with during(wait):
         return poll(observe, until, wait.within_s)
 
@@ -393,7 +396,10 @@ class Started:
         self._end()
 
     def _end(self) -> None:
-        """End what is started by now, keep its log if wanted, and remove the scratch folder."""
+        """End clients, target and upstreams as far as they are started.
+
+        Then remove the scratch folder. Its log is kept before if wanted; errors are ignored.
+        """
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):
                 end()

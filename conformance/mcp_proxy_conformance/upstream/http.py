@@ -156,7 +156,10 @@ class Listener:
         self.port = 0
 
     async def open(self, host: str, port: int = 0) -> None:
-        """Bind a port of `host` (by default a free one), listen, and serve its connections."""
+        """Bind a port of `host` (by default a free one), listen, and serve its connections.
+
+        OSError if the port cannot be bound; `port` becomes the number of the bound one.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.take(socket.create_server((host, port), family=family, backlog=BACKLOG))
 

@@ -53,7 +53,7 @@ class Answer:
 
     @property
     def member(self) -> bytes:
-        """The member of the message that it is."""
+        """The member `result` or `error` of the JSON-RPC answer, as JSON text."""
         return b'"error":' + self.error if self.error else b'"result":' + self.result
 
 
@@ -98,7 +98,10 @@ class Relayed:
 
 
 def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | None, Page]:
-    """Return the pages that these cursors divide the entries into, as equally as possible."""
+    """Return the pages, by cursor (None: the first), that these cursors divide the entries into.
+
+    Pages have equally many entries, except for the last ones, which have the rest.
+    """
     size = -(-len(entries) // (len(cursors) + 1))
     keys: list[str | None] = [None, *cursors]
     return {
@@ -112,7 +115,7 @@ def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusing:
-    """An HTTP response in the place of every answer."""
+    """An HTTP response that is sent in place of every answer."""
 
     status: int
     body: bytes = b""
@@ -250,7 +253,10 @@ class RelayedServer:
     def _refused(
         self, request: HttpRequest, session: str, message: Any
     ) -> tuple[int, bytes, Headers] | None:
-        """Return the answer to a request that is refused by order, path, method or session."""
+        """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
+
+        It is refused if `refusing` is set, else for its path, HTTP method or session.
+        """
         if (order := self.refusing) is not None:
             return order.status, order.body, (("Content-Type", order.media_type),)
         if request.path.partition("?")[0] != PATH:
@@ -272,7 +278,7 @@ class RelayedServer:
         session, tasks = f"stdio-{self._connections}", set[asyncio.Task[None]]()
 
         async def send(raw: bytes) -> None:
-            """Write a line."""
+            """Send a message to the session's client as one line, and record it."""
             self._record("sent", raw, "stdio")
             writer.write(raw + b"\n")
             await writer.drain()
@@ -299,7 +305,10 @@ class RelayedServer:
     async def _answer_line(
         self, message: Any, session: str, writer: asyncio.StreamWriter, send: Send
     ) -> None:
-        """Write the answer to one message of a stdio session, if one is due."""
+        """Write the answer to one message of a stdio session, if one is due.
+
+        The connection is cut instead if the answer's act is `drop`.
+        """
         try:
             body = await self._answered(message, session, send)
         except _Dropped:
@@ -315,7 +324,10 @@ class RelayedServer:
             self.talk.declared[session] = declared if isinstance(declared, dict) else {}
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
-        """Return the answer to a message, empty if none is due; _Dropped if it gets none at all."""
+        """Return the answer to a message, empty if none is due.
+
+        _Dropped if the connection is to be cut; it never returns for an answer that hangs.
+        """
         if not isinstance(message, dict):
             code = PARSE_ERROR if message is None else INVALID_REQUEST
             return _refused(message, _Refusal(code, "Not a JSON-RPC message"))
@@ -332,7 +344,8 @@ class RelayedServer:
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
         """Return the member `result` or `error` of the answer to a request, as JSON text.
 
-        _Refusal for an unknown method, cursor or tool.
+        The answer's delay and messages come first. _Refusal for an unknown method, cursor or tool;
+        _Dropped if the connection is to be cut; it never returns for an answer that hangs.
         """
         match method:
             case "initialize":
@@ -408,7 +421,10 @@ class RelayedServer:
 
 
 def subject(params: Mapping[str, Any]) -> str:
-    """Return what a request is about: its URI, name or cursor, or what it completes; else empty."""
+    """Return what a request is about: its URI, name or cursor; "" for another request.
+
+    For a completion it is that of the reference, then `ARGUMENT=VALUE`.
+    """
     ref, argument = params.get("ref"), params.get("argument")
     if isinstance(ref, dict) and isinstance(argument, dict):
         return f"{subject(ref)} {argument.get('name')}={argument.get('value')}"

@@ -1,4 +1,4 @@
-"""What a scripted server says of its own accord: before an answer, and to sessions that listen."""
+"""Messages of a scripted server's own accord: before an answer, and to sessions that listen."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class Talk:
 
     @property
     def listening(self) -> Collection[str]:
-        """The sessions that listen."""
+        """The ids of the sessions that listen."""
         return [*self._listeners]
 
     def listen(self, session: str, send: Send) -> None:
-        """Send what is said to that session from now on by `send`."""
+        """Register `send` to deliver messages to that session; an earlier one is replaced."""
         self._listeners[session] = send
 
     def unlisten(self, session: str, send: Send) -> None:
-        """End that, unless a later listener has taken the place."""
+        """Remove `send` from that session, unless a later one has replaced it."""
         if self._listeners.get(session) is send:
             del self._listeners[session]
 
     def take(self, session: str, message: Any) -> None:
-        """Take a client's message; an answer lets the request that waits for it go on."""
+        """Note a client's message: an answer ends the wait of the server's request with its id."""
         if isinstance(message, dict) and "method" not in message:
             due = self._due.get((session, json.dumps(message.get("id"))))
             if due is not None:
@@ -69,10 +69,10 @@ class Talk:
     async def say(
         self, messages: Sequence[bytes], session: str, token: Any, send: Send | None
     ) -> None:
-        """Send messages by `send`, each request's answer awaited before the next one is sent.
+        """Send messages by `send`, waiting up to 1.5 s for the answer to each request among them.
 
         Left out are progress without a token, requests that the session's client has not declared,
-        and log messages below its level.
+        and log messages below its level; all of them if `send` is None.
         """
         for text in messages:
             message = json.loads(text)
@@ -91,7 +91,10 @@ class Talk:
             del self._due[key]
 
     async def tell(self, text: bytes, sessions: Collection[str] | None = None) -> int:
-        """Send a message to each session that listens, or to some; return to how many."""
+        """Send a message to each session that listens, or to those of `sessions`.
+
+        Return to how many. A lost connection counts too.
+        """
         listening = [*self._listeners.items()]
         chosen = [send for name, send in listening if sessions is None or name in sessions]
         for send in chosen:
@@ -100,7 +103,11 @@ class Talk:
         return len(chosen)
 
     def _is_lawful(self, message: Mapping[str, Any], session: str, token: Any, text: bytes) -> bool:
-        """Whether the session's client may get that message."""
+        """Whether the session's client may get that message, by its token, level or capabilities.
+
+        `text` is the message with its placeholders, `token` the progress token of the request, if
+        any.
+        """
         method, params = message["method"], message.get("params", {})
         if TOKEN in text and token is None:
             return False
@@ -114,13 +121,13 @@ class EventStream:
     """The response to one HTTP request as a stream of events, which begins with its first one."""
 
     def __init__(self, writer: asyncio.StreamWriter, record: Callable[[bytes], None]) -> None:
-        """Send nothing yet; `record` gets each message."""
+        """Send nothing yet; `record` is called with each message that is sent."""
         self._writer = writer
         self._record = record
         self.begun = False
 
     async def begin(self) -> None:
-        """Send the head, once."""
+        """Send the response's head and an empty comment; a second call does nothing."""
         if not self.begun:
             self.begun = True
             lines = ("HTTP/1.1 200 OK", "Content-Type: text/event-stream",
@@ -140,6 +147,6 @@ class EventStream:
         await self._writer.drain()
 
     async def _piece(self, piece: bytes) -> None:
-        """Send one chunk."""
+        """Send bytes as one HTTP chunk, and wait until they are written."""
         self._writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await self._writer.drain()

@@ -197,7 +197,7 @@ class Conversation:
     def tools(self) -> list[dict[str, Any]]:
         """Return every tool of every page as Python data.
 
-        A refusal, or an entry without a name of text, raises `ProtocolFault`.
+        A refused request, or an entry without a string as its name, raises `ProtocolFault`.
         """
         tools: list[dict[str, Any]] = []
         for page in self.tool_pages():

@@ -63,7 +63,7 @@ class DeadlineSocket:
         self.received = 0
 
     def begin(self, deadline: Deadline) -> None:
-        """Start a request: a new deadline, nothing received yet."""
+        """Start a request: set its deadline, and reset the count of received bytes to 0."""
         self.deadline = deadline
         self.received = 0
 

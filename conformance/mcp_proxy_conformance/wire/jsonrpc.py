@@ -23,9 +23,9 @@ _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
 
 def fresh_id() -> int:
-    """Return a new request id, one more than the last, at first random.
+    """Return a new request id, random at first and then one more than the last.
 
-    Answers to equal ids could come from a cache.
+    No id is used twice in a process: answers to equal ids could come from a cache.
     """
     return next(_ids)
 

@@ -22,7 +22,7 @@ class Malformed(ValueError):
     """
 
     def __init__(self, reason: str, offset: int) -> None:
-        """Keep both, and make the message of them."""
+        """Keep reason and offset, and make the message of them."""
         super().__init__(f"{reason}, at byte {offset}")
         self.reason = reason
         self.offset = offset
@@ -306,5 +306,5 @@ def cut(raw: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 
 def replace(raw: bytes, span: tuple[int, int], by: bytes) -> bytes:
-    """Return the bytes with one span replaced."""
+    """Return `raw` with the bytes of one span replaced by `by`."""
     return raw[: span[0]] + by + raw[span[1] :]

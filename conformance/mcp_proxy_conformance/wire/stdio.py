@@ -69,7 +69,7 @@ class Lines:
         """Send a request and return its answer; messages that came before are in the reply.
 
         Late answers to abandoned requests are skipped. Raises Unreachable if the program ends or
-        the seconds pass, ProtocolFault for an invalid message.
+        `timeout` seconds pass, ProtocolFault for an invalid message.
         """
         deadline = Deadline(timeout)
         program = self._running()
@@ -92,7 +92,10 @@ class Lines:
         )
 
     def exchange(self, line: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
-        """Send a line as it is, and return the first line after it that `until` accepts."""
+        """Send a line as it is, and return the first line after it that `until` accepts.
+
+        Raises Unreachable if the program ends or `timeout` seconds pass.
+        """
         deadline = Deadline(timeout)
         program = self._running()
         program.write(line, "a line as it is")
@@ -103,7 +106,7 @@ class Lines:
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
         """Send a notification, which is not acknowledged, and wait until it is written.
 
-        Raises Unreachable if the program ends or the seconds pass.
+        Raises Unreachable if the program ends or `timeout` seconds pass.
         """
         deadline = Deadline(timeout)
         program = self._running()
