@@ -25,9 +25,9 @@ TIMELY = ("timeout", "timed out", "connection", "reset", "503", "ssl", "unavaila
 
 
 def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
-    """Return the reference's table of signals to status and text, these kinds under `status`.
+    """Return the reference's table with these kinds of signals as `status`, their texts unchanged.
 
-    Their texts stay.
+    It maps each kind of signal to (status, error text).
     """
     return {**MEANING, **{kind: (status, MEANING[kind][1]) for kind in kinds}}
 
@@ -35,7 +35,7 @@ def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
     """Return a hook `heard`: a signal (failure) for which `when` is true counts as one of `kind`.
 
-    Its status code, detail and body stay.
+    Its status code, detail and body are unchanged.
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:

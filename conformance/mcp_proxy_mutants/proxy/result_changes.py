@@ -61,7 +61,7 @@ class ToolResult:
 def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     """Return a gateway change that adds what `change` returns to results whose text is a document.
 
-    Members of the result are replaced, but `_meta` is merged; errors and other texts stay.
+    Members of the result are replaced, but `_meta` is merged; errors and other texts are unchanged.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -72,7 +72,7 @@ def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
         ) -> Json:
             """Return the usual reply; a tool's result gets the members that `change` returns.
 
-            `_meta` is merged; errors and texts that are not JSON stay.
+            `_meta` is merged; errors and texts that are not JSON are unchanged.
             """
             answer = await respond()
             result = answer.get("result", {})

@@ -62,7 +62,7 @@ class _ToHeaders(httpx2.AsyncClient):
         )
 
 
-def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
+def _over(make: Callable[[Connection], HttpSession]) -> Attempt:
     """Return a hook `attempt` without a deadline for the whole; `make` makes a URL's session."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

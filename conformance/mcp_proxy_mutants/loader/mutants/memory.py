@@ -57,7 +57,7 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
 def _last_tools() -> Tell:
     """Return a hook `tell`: a server without tools has those of the load right before.
 
-    They are those that this load returned in truth, so that they last for one load only.
+    Those are the tools that this load itself found, so that they show for one more load only.
     """
     kept: dict[Key, list[str]] = {}
 

@@ -87,7 +87,7 @@ def _without_url(answer: Json, request: Json) -> Json:
 def _last_errors() -> Tell:
     """Return a hook `tell`: an available server has the error of its last load that failed.
 
-    A server is the same as long as its whole entry in the request is; without a failure, no error.
+    A server is known by its whole entry in the request; one that never failed has no error.
     """
     kept: dict[str, str] = {}
 

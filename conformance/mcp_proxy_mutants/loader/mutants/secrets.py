@@ -48,7 +48,7 @@ def _decoded(connection: Connection) -> str:
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
     """Return a hook `says`: errors of signals of these kinds end with `text` in brackets.
 
-    `text` gets the connection; other errors stay.
+    `text` gets the connection; other errors are unchanged.
     """
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due

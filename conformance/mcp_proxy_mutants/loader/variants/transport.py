@@ -30,7 +30,7 @@ class _StreamsFirst(HttpSession):
     """A session whose Accept header prefers event streams."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session with that Accept header."""
+        """Make the session, whose Accept header prefers event streams to JSON."""
         super().__init__(connection)
         self._headers["accept"] = "text/event-stream, application/json;q=0.5"
 

@@ -138,9 +138,9 @@ def _stateless(message: Json) -> bool:
 async def _required_of_stateless(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """In the tools/list answer of the stateless revision, make the flag a required argument.
+    """Return the reply; tools/list of the stateless revision makes the flag a required argument.
 
-    That is of `retrieve_tools`; `query` stays required; other answers stay.
+    It is one of `retrieve_tools`, beside `query`; other replies are unchanged.
     """
     reply = await respond()
     if message["method"] == "tools/list" and _stateless(message):
@@ -153,9 +153,9 @@ async def _required_of_stateless(
 async def _missed_by_stateless(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Refuse searches of the stateless revision that lack the flag, by an RpcError.
+    """Raise RpcError for a search of the stateless revision without the flag; else reply as usual.
 
-    Others are answered as usual.
+    A search is a call of `retrieve_tools`.
     """
     params = message.get("params") or {}
     searches = message["method"] == "tools/call" and params.get("name") == "retrieve_tools"

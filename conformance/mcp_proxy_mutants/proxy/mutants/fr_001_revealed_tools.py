@@ -268,7 +268,7 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
-        """Count a look at a user-locked tool; whether it is indexed, looked at 20 times at most."""
+        """Whether the tool is indexed; not after 20 such questions about it while user-locked."""
         if facts.disabled_by_user and not facts.denied:
             looks[facts.tool.key] = looks.get(facts.tool.key, 0) + 1
         return std.indexed(facts) and looks.get(facts.tool.key, 0) <= LOOKS
@@ -276,7 +276,7 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
     return indexed
 
 
-def _skip(dropped: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+def _skip(dropped: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]:
     """Return a `withheld_status` decision that lists none of the tools that `dropped` selects."""
     return lambda facts: None if dropped(facts) else std.withheld_status(facts)
 
@@ -291,7 +291,7 @@ def _without_section(document: Json, request: Request) -> Json:
 def _namesakes_merged(document: Json, _request: Request) -> Json:
     """Return the answer with only the first of several locked tools that share a name.
 
-    The name is that after the server's; texts stay.
+    The name is that after the server's; remediation texts are kept.
     """
     entries = document.get("disabled", [])
     names = {entry["name"].partition(":")[2]: entry for entry in reversed(entries)}
@@ -321,7 +321,7 @@ def _last_of_name(hits: Sequence[Match], limit: int) -> Windows:
 def _withheld_namesakes_dropped(document: Json, _request: Request) -> Json:
     """Return the answer without withheld entries named like a locked one that is not withheld.
 
-    The name is that after the server's; texts stay.
+    The name is that after the server's; remediation texts are kept.
     """
     entries = document.get("disabled", [])
     names = {e["name"].rpartition(":")[2] for e in entries if e["status"] not in WITHHELD}

@@ -31,12 +31,12 @@ def _user_text_for_agents(document: Json, request: Request) -> Json:
 
 
 def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry, also without a description that has more than 1000 characters."""
+    """Return the locked entry, without its description if that exceeds 1000 characters."""
     return std.locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
 
 
 def _without_text_when_twice(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry, also without a description if both config and user lock the tool."""
+    """Return the locked entry, without its description if both config and user lock the tool."""
     return std.locked_entry(facts, status, withheld or (facts.denied and facts.disabled_by_user))
 
 
@@ -288,7 +288,10 @@ def _reshaped(facts: Facts) -> bool:
 
 
 def _searched_by_text(facts: Facts, surface: str) -> bool:
-    """Whether the tool may be called; discovery lets a change that left the description pass."""
+    """Whether the tool may be called; in discovery, a changed tool with its old description may.
+
+    Calls and listings are decided as usual.
+    """
     seen = surface == "discovery" and _reshaped(facts)
     return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
 

@@ -292,7 +292,7 @@ def _config_before_last(gateway: Gateway) -> None:
     viewed_as(read)(gateway)
 
 
-def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]:
     """Return a `withheld_status` decision that ignores config's denial where `when` is true."""
     return lambda facts: std.withheld_status(
         replace(facts, denied=facts.denied and not when(facts))
@@ -335,7 +335,7 @@ def _callable_and_locked(
 
 
 def _by_turns() -> Callable[[Facts], str]:
-    """Return a `classify` decision: for a denied tool, config and user lock win in turns."""
+    """Return a `classify` decision: of config and user lock on one tool, each wins in turns."""
     order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
     return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
 
@@ -515,7 +515,7 @@ def _descriptions_searched(query: str, facts: Facts) -> float:
 
 
 def _schemas_searched(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool matches: by name or, wrongly, by its schema or annotations.
+    """Return how well a withheld tool matches by name, else 1 if its schema or annotations do.
 
     The whole query must occur in the JSON of these; 0 for no match.
     """
@@ -524,7 +524,7 @@ def _schemas_searched(query: str, facts: Facts) -> float:
 
 
 def _descriptions_rank(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool's name matches, plus a tenth for each query word described.
+    """Return how well a withheld tool's name matches, plus 0.1 for each query word described.
 
     0 if the name does not match.
     """
@@ -534,9 +534,10 @@ def _descriptions_rank(query: str, facts: Facts) -> float:
 
 
 def _longest_first(query: str, facts: Facts) -> float:
-    """Return how well a withheld tool's name matches, plus the query words that its text contains.
+    """Return how well a withheld tool's name matches, plus 0.01 for each letter described.
 
-    A hundredth for each of their letters; 0 if the name does not match.
+    Those are the letters of query words that its description contains; 0 if the name does not
+    match.
     """
     relevance = std.matches(query, facts)
     covered = sum(len(term) for term in terms(query) if term in facts.tool.description.lower())

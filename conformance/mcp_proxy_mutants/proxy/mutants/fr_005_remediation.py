@@ -182,7 +182,7 @@ async def _map_in_meta(
 ) -> Json:
     """Return the reply with the answer's remediation map again in `_meta` of the result.
 
-    Replies without such a map stay.
+    Replies without such a map are unchanged.
     """
     answer = await respond()
     for item in answer.get("result", {}).get("content", []):

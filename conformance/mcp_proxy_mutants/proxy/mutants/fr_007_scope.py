@@ -27,7 +27,7 @@ KEPT_S = 2
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
     """Return a maker of an `answer` change: agents get `member` from the administrator's answer.
 
-    It is kept by query; an answer without that member stays as it is.
+    It is kept by query; an answer without that member is unchanged.
     """
 
     def make() -> Callable[[Json, Request], Json]:
@@ -78,7 +78,7 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
 def _own_callables(document: Json, request: Request) -> Json:
     """Return the answer with only the callable results in scope, and their number as `total`.
 
-    Locked entries all stay.
+    Locked entries are unchanged.
     """
     servers = request.agent.servers
     own = [entry for entry in document["tools"] if servers is None or entry["server"] in servers]
@@ -287,7 +287,10 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, with the cached note if it owes one and has none; cache its own."""
+        """Return the answer, with the kept note if it has neither tools nor a note.
+
+        Keep its own note. A flagged answer is unchanged.
+        """
         if request.flag or document["tools"]:
             return document
         since, notice = kept.get(request.query, (0.0, ""))
@@ -363,7 +366,7 @@ def _inspected(
     """Return a gateway change: the refused inspection of a server is answered with `view` of it.
 
     `view` gets the server's name and tools; it returns a JSON object, or the text of an error. A
-    server that does not exist is refused as before.
+    server that does not exist is refused as usual.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -430,7 +433,7 @@ def _address_opens(gateway: Gateway) -> None:
     def answer(document: Json, request: Request) -> Json:
         """Return a flagged answer with the withheld tool whose address is the query, listed last.
 
-        Any other answer, or one that lists it, stays.
+        Any other answer, or one that lists it, is unchanged.
         """
         server, _, name = request.query.partition(":")
         facts = gateway.facts(server, name)

@@ -88,10 +88,7 @@ def _lingering() -> Block:
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
-        """Return the usual counts.
-
-        For a server that had some before, at least the callable tools.
-        """
+        """Return the usual counts; without any, `callable` alone if the server once had counts."""
         counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if counts:
             blocked.update(servers)
@@ -135,7 +132,7 @@ def _examples(block: Json, tools: Tally) -> Json:
 def _last_locked(gateway: Gateway) -> None:
     """Count locked tools that their server dropped under the last status they had.
 
-    While nothing is or was locked, the entry stays.
+    While nothing is or was locked, the entry is unchanged.
     """
     statuses: dict[str, dict[str, Status]] = {}
 
@@ -220,7 +217,7 @@ def _null_beside_blocks(document: Json) -> str:
 def _revisions() -> Callable[[Json], str]:
     """Return a `render` decision: each server's entry has the number of states of all counts.
 
-    It is in `revision` and counts the states listed so far; other documents stay.
+    It is in `revision` and counts the states listed so far; other documents are unchanged.
     """
     last: list[str] = []
 

@@ -416,10 +416,10 @@ def _released_is_turned_on(gateway: Gateway) -> None:
 
 
 def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
-    """Return a gateway change: a call by a name that `clean` alters reaches the tool cleaned.
+    """Return a gateway change: the names of tools in calls pass through `clean`.
 
-    That is the tool of the cleaned name, whatever locks it. The reference knows no tool by such a
-    name.
+    A call whose name that alters passes, whatever locks the tool. The reference knows no tool by
+    such a name.
     """
     is_cleaned = ContextVar("is_cleaned", default=False)
 

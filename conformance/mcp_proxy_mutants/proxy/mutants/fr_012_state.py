@@ -35,7 +35,10 @@ def _reworded(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None
 
 
 def _usage_file(document: Json, request: Request) -> Json:
-    """Return the answer unchanged; for a flagged request, append the agent's name to a file."""
+    """Return the answer unchanged; append the agent's name to `opt-ins.log` if it is flagged.
+
+    The file is beside the store.
+    """
     if request.flag:
         with request.store.path.with_name("opt-ins.log").open("a", encoding="utf-8") as log:
             log.write(f"{request.agent.name}\n")

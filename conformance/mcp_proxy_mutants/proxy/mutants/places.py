@@ -22,7 +22,7 @@ def _spelled(pattern: str, by: str) -> Callable[[Json], str]:
 def _structured(change: Callable[[ToolResult], Json]) -> Callable[[ToolResult], Json]:
     """Return a change for `beside`: structured content is the document, with members replaced.
 
-    `change` returns these; the text of the result stays.
+    `change` returns these; the text of the result is unchanged.
     """
     return lambda result: {"structuredContent": result.document | change(result)}
 

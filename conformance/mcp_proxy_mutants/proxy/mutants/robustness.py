@@ -114,7 +114,7 @@ def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
 async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """Return the answer with the query in it unescaped, control characters and quotes too.
 
-    Errors stay.
+    Errors are unchanged.
     """
     answer = await respond()
     query = _arguments(message).get("query")

@@ -72,7 +72,7 @@ def echo_in_words(document: Json, request: Request) -> Json:
 
 
 def said_again(document: Json) -> str:
-    """Return the document's JSON, in which each status and some counts stand twice, alike."""
+    """Return the document's JSON, with each status and some counts repeated with the same value."""
     return re.sub(
         r'("status":"\w+"|"disabled_by_\w+":\d+|"callable":\d+)', r"\1,\1", render(document)
     )

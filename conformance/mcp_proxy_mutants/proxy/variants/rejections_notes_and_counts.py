@@ -176,7 +176,7 @@ def without_zero(tools: Tallied) -> Json | None:
 
 
 def with_totals(tools: Tallied) -> Json | None:
-    """Return a server's counts with the numbers of all and of locked tools, and these' share.
+    """Return a server's counts with `total`, `locked`, `share` (locked / total), an empty `note`.
 
     None if nothing is locked.
     """

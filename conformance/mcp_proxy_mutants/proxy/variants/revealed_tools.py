@@ -136,9 +136,9 @@ def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def refuse_combinations(gateway: Gateway) -> None:
-    """Refuse operator requests to lock a tool that is off, quarantined or denied.
+    """Refuse operator requests to lock a tool that is off, quarantined or denied, with HTTP 409.
 
-    Also to switch off a quarantined server. They are answered with HTTP status 409.
+    Also those to switch off a quarantined server.
     """
     lock, switch = gateway.store.lock, gateway.switch
 
