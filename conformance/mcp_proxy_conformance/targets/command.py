@@ -258,8 +258,8 @@ class CommandAdapter:
         """Send a request and return its answer's `ok`; requests of other threads wait meanwhile.
 
         `within_s` is `answer_s` by default. Raises Refused, Unsupported (of an optional operation),
-        and AdapterError: for an error, no answer in time, a breach of the protocol, and at once
-        after it.
+        or AdapterError for an error, no answer in time and a breach of the protocol; after a
+        breach, every request raises at once.
         """
         with self._talk:
             if self._broken:

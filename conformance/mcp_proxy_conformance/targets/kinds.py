@@ -104,7 +104,7 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
 
 
 def _narrowed(target: Target) -> Target:
-    """Return the target with its first endpoint and call only, unless with direct_endpoints."""
+    """Return the target, with its first endpoint and call only unless it has direct_endpoints."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface

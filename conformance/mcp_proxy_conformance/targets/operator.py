@@ -98,9 +98,9 @@ class OperatorConfig:
 
 
 def listed(answer: dict[str, Any]) -> Lists | None:
-    """Return {server: (denied, allowed or None)} of the operator API's answer, as `lists` does.
+    """Return {server: (denied tools, allowed ones or None)} of an operator API's answer.
 
-    None if the answer has no list of servers.
+    None without a list of servers in it; allowed tools are None without an allow list.
     """
     config = answer.get("data", answer)
     config = config.get("config", config) if isinstance(config, dict) else {}

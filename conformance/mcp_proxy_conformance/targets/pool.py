@@ -105,8 +105,8 @@ class Pool(Generic[P]):
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """Return the target of a place, waiting until it is prepared; begin further ones.
 
-        One that was not planned is started now. One older than the target lasts, or unless `shared`
-        than 4 s less, is replaced.
+        One that was not planned is started now. One older than the target's `lasts_s` is replaced;
+        unless `shared`, so is one that is 4 s younger than that.
 
         Raises:
             AdapterError: It did not start, or not within 120 s.

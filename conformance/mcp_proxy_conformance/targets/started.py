@@ -181,7 +181,7 @@ class Started:
             ) from None
 
     def found(self, findings: Sequence[Finding], request: str) -> None:
-        """Keep an answer's breaches of schemas, the request in their paths, for a check to take.
+        """Keep an answer's breaches of schemas until a check takes them; `request` precedes paths.
 
         Once 500 are kept, those of further answers are dropped.
         """
@@ -235,7 +235,7 @@ class Started:
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
-        """Every tool that ever exists in this world, by its key, in steps too."""
+        """Every tool of this world by its key, also those that later steps add."""
         return self.world.tools()
 
     @cached_property
@@ -396,9 +396,9 @@ class Started:
         self._end()
 
     def _end(self) -> None:
-        """End clients, target and upstreams as far as they are started.
+        """End clients, target and upstreams as far as they are started; errors are ignored.
 
-        Then remove the scratch folder. Its log is kept before if wanted; errors are ignored.
+        Then the log is kept, if it is wanted, and the scratch folder removed, unless it is kept.
         """
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):

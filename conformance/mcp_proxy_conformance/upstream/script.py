@@ -235,7 +235,7 @@ class LineServer:
                 self._write(writer, LIST_CHANGED, "stdio list_changed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the lines of one session until it ends, blank ones not; then notify it no more."""
+        """Answer the lines of one session until it ends, but blank ones; then stop notifying it."""
         try:
             while line := await reader.readline():
                 if line.strip():

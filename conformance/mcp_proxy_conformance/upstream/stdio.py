@@ -1,4 +1,4 @@
-"""Program of a stdio server: a shim that copies bytes between its streams and the suite."""
+"""Child program of a stdio server: it copies bytes between its streams and a port of the suite."""
 
 from __future__ import annotations
 

@@ -91,9 +91,9 @@ class Talk:
             del self._due[key]
 
     async def tell(self, text: bytes, sessions: Collection[str] | None = None) -> int:
-        """Send a message to each session that listens, or to those of `sessions`.
+        """Send a message to the listening sessions, all or those of `sessions`.
 
-        Return to how many. A lost connection counts too.
+        Return their number. A lost connection counts too.
         """
         listening = [*self._listeners.items()]
         chosen = [send for name, send in listening if sessions is None or name in sessions]

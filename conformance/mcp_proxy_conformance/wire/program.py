@@ -46,7 +46,7 @@ class Program:
     def __init__(
         self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
     ) -> None:
-        """Start it with exactly `env`, in a session of its own.
+        """Start the command with exactly `env`, in a session of its own.
 
         Raises Unreachable if it cannot be started, or this system has no process groups.
         """
@@ -117,10 +117,10 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close its input and wait 1 s; then end its group by SIGTERM, 1 s later by SIGKILL.
+        """Close the program's input and wait 1 s.
 
-        What is left of the group is killed in any case. The pipes are closed, an unfinished last
-        line is recorded.
+        Then end its group by SIGTERM, 1 s later by SIGKILL. What is left of the group is killed in
+        any case. The pipes are closed, an unfinished last line is recorded.
         """
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):

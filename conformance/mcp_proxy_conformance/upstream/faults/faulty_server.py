@@ -1,4 +1,4 @@
-"""One faulty server of a load: its connection for loaders, scripted replies, attempts, healing."""
+"""A server that fails by script: its connection for a loader, its replies, attempts and healing."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class FaultyServer:
         return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
 
     def heal(self) -> None:
-        """Be healthy from now on, with attempts counted from 0; its log and token stay.
+        """Be healthy from now on, with attempts counted from 0; its log and token are kept.
 
         ValueError for a fault in the connection that the loader was given.
         """

@@ -1,4 +1,4 @@
-"""The reserved host name of a server that nobody can reach: the check that it does not resolve."""
+"""The host name of a server that nobody can reach, and whether this machine resolves it."""
 
 from __future__ import annotations
 

@@ -90,8 +90,9 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
     """Raise BadScript if a script contradicts itself or the other scripts of its load.
 
-    A word that must be alone has others; a redirect leads to no HTTP server; or a shared origin's
-    host is unknown, itself, shares another's, or one of both does not answer requests.
+    That is a word that must be alone beside others, a redirect to a server that answers no
+    requests, or an origin shared with a server that is unknown, is itself, shares another's origin,
+    or answers none.
     """
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
