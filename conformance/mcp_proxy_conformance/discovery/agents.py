@@ -1,4 +1,4 @@
-"""Views of a target by its agents, the servers beyond each agent's scope, and leaks of them."""
+"""Views of a target by its agents: their scopes, the servers beyond them, leaks of those."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
 def scoped(bench: Bench, agent: str) -> Bench:
-    """Return a bench that sends requests as this agent.
+    """Return a bench of the same target that sends requests as this agent.
 
-    Inconclusive unless a query of the agent lists a callable tool in its scope: only then does a
-    tool that it does not see count as hidden.
+    Inconclusive unless a query of the agent lists a callable tool of its scope: only then does
+    a tool that it does not see count as hidden.
     """
     view = bench.as_agent(agent)
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
@@ -27,7 +27,7 @@ def scoped(bench: Bench, agent: str) -> Bench:
 def everywhere(bench: Bench) -> list[Bench]:
     """Return a bench for each agent that may see every server and was shown a callable tool.
 
-    They are found once and kept with the target's answers, until the target is changed.
+    They are found once and kept with the target's shared answers, until the target is changed.
     """
     place = ("agents of every server",)
     views = bench.started.answers.get(place)
@@ -43,20 +43,20 @@ def beyond(world: World, agent: str) -> tuple[str, ...]:
 
 
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
-    """Return the statuses that the flag reveals, for this query, of tools beyond the agent's scope.
+    """Return the statuses, of tools beyond the agent's scope, that the flag reveals for this query.
 
-    The request is the bench's own, whose caller has no narrow scope, at limit 100. Inconclusive if
-    it is answered with an error.
+    The request is sent by the bench itself, not by the agent, at limit 100. Inconclusive if it
+    is answered with an error.
     """
     revealed = bench.revealed(query, limit=100)
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
 
 
 def telling_queries(bench: Bench, agent: str) -> list[str]:
-    """Return the queries that reveal a tool beyond the agent's scope to an unscoped caller.
+    """Return queries by which the bench, not the agent, reveals a tool beyond the agent's scope.
 
-    Tried are groups of tools, and words and names of hidden tools. Inconclusive if none reveals
-    one.
+    Tried are groups of tools, and words and names of tools beyond it. Inconclusive if none
+    reveals one.
     """
     outside = beyond(bench.world, agent)
     hidden = {bench.states[key]: key for key in bench.states if key.server in outside}
@@ -69,10 +69,10 @@ def telling_queries(bench: Bench, agent: str) -> list[str]:
 
 
 def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:
-    """Return what a text of an agent's answer leaks of servers beyond its scope.
+    """Return the names in a text that tell of servers beyond the agent's scope; [] if none do.
 
-    These are names of servers and tools, words that only one tool has, and planted canaries. What
-    the query contains is left out, as an answer may repeat it. Empty: no leak.
+    These are names of servers and tools, words that only one tool has, and planted canaries.
+    What the query contains is left out, as an answer may repeat it.
     """
     wanted = [*beyond(world, agent)]
     for key, tool in world.tools().items():
@@ -82,7 +82,7 @@ def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[s
 
 
 def _proven(bench: Bench, agent: str) -> Bench | None:
-    """Return the agent's bench as `scoped` does; None where that would be inconclusive."""
+    """Return the agent's bench as `scoped` does, but None where that is inconclusive."""
     with suppress(Inconclusive):
         return scoped(bench, agent)
     return None
@@ -91,7 +91,8 @@ def _proven(bench: Bench, agent: str) -> Bench | None:
 def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
     """Return the target's other views: its other endpoints, and agents that may see every server.
 
-    Keys are names for reports, such as `as agent north`; values are benches. With `tool`, only
-    endpoints that offer that built-in tool count. Inconclusive if no endpoint at all offers it.
+    Keys are names for reports, such as `as agent north`; values are benches. With `tool`, a
+    built-in tool, only endpoints that offer it count. Inconclusive if no endpoint at all offers
+    it.
     """
     return places(bench, tool) | {f"as agent {view.agent}": view for view in everywhere(bench)}

@@ -91,7 +91,7 @@ class Answer:
     def status(self, key: ToolKey) -> str:
         """Return the tool's status word in the answer, else `callable` or `absent`.
 
-        One that is locked and callable has its status here: that is a matter of FR-004.once.
+        A tool listed as locked and as callable has its status here.
         """
         usual = "callable" if key in self.callables() else "absent"
         return str(self.statuses().get(key, usual))
@@ -99,8 +99,9 @@ class Answer:
     def text_without_echo(self) -> str:
         """Return the whole result as text, in which leaks of names can be searched.
 
-        The request's query is removed where it is a whole word, as an answer may repeat it. Text
-        items, structured content and `_meta` are in it as sent and with escapes resolved.
+        The request's query is removed where it is a whole word, as an answer may repeat it.
+        Text items, structured content and `_meta` are there as sent and with escapes
+        resolved.
         """
         raw = self.reply.result.decode("utf-8", "replace")
         text = f"{raw}\n{self.reply.text}"
@@ -162,11 +163,11 @@ def read_answer(
     reply: ToolReply, query: str, members: Members, known: Known, *,
     flag: Any = False, limit: Any = None,
 ) -> Answer:  # fmt: skip
-    """Read a reply of the discovery tool, with breaches of its schema.
+    """Read a reply of the discovery tool to this query; its schema breaches are in `findings`.
 
-    Misshapen when it lacks the declared shape, or repeats a member of it; ProtocolFault for a
-    malformed result or a name that is too long. A reply that is an error is not misshapen: it
-    becomes an answer with `error`. `flag` and `limit` are those of the request, as it was sent.
+    Raises Misshapen if it lacks the declared shape or repeats a member of it, ProtocolFault for
+    a malformed result or a too long name. An error becomes an answer with `error`. `flag` and
+    `limit` are those that were sent.
     """
     body = _body(reply)
     if body is None:
@@ -197,11 +198,11 @@ def read_answer(
 
 
 def read_listing(reply: ToolReply, members: Members) -> Listing:
-    """Read a reply of the listing tool, with its breaches of the schema.
+    """Read a reply of the listing tool; its schema breaches are in `findings`.
 
-    Of servers with equal names the last counts. Misshapen for an error, repeated members, other
-    counts in structured content, or no list of servers; ProtocolFault for a malformed result or a
-    name that is too long.
+    Of servers with equal names the last counts. Raises Misshapen for an error, repeated
+    members, other counts in structured content or no list of servers; ProtocolFault for a
+    malformed result or a too long name.
     """
     body = read_body(reply)
     expect_single(reply.text, body, members)
@@ -218,9 +219,10 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
 
 
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
-    """Read the view of one server, sent by itself or as a list of one, with breaches of its schema.
+    """Read a reply with the view of one server, sent alone or as a list of one.
 
-    Misshapen for an error, repeated members, other counts in structured content, or no server.
+    Its schema breaches are in `findings`. Raises Misshapen for an error, repeated members,
+    other counts in structured content or no server.
     """
     body = read_body(reply)
     expect_single(reply.text, body, members)
@@ -235,7 +237,10 @@ def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
 
 
 def read_body(reply: ToolReply) -> dict[str, Any]:
-    """Return the JSON object that a built-in tool answered; raises Misshapen, on an error too."""
+    """Return the JSON object that a built-in tool answered; raise Misshapen for anything else.
+
+    An error is Misshapen too.
+    """
     body = _body(reply)
     if body is None:
         raise Misshapen(f"a built-in tool answered with an error: {_error_text(reply):.{SHOWN}}")
@@ -243,9 +248,9 @@ def read_body(reply: ToolReply) -> dict[str, Any]:
 
 
 def server_entry(entry: Any, members: Members) -> ServerEntry:
-    """Read one server of a listing, or of the view of it alone; Misshapen if it has no name.
+    """Read one server's entry in a listing or a view.
 
-    ProtocolFault for a name that is too long.
+    Raises Misshapen if it has no name, ProtocolFault if that is too long.
     """
     if not isinstance(entry, dict) or not isinstance(entry.get(members.server_name), str):
         raise Misshapen(f"a listed server has no name: {as_json(entry)}")
@@ -261,10 +266,10 @@ def server_entry(entry: Any, members: Members) -> ServerEntry:
 def _entries(
     body: Mapping[str, Any], member: str, known: Known, *clauses: str
 ) -> tuple[Entry, ...]:
-    """Read the tools under a member of an answer; none if it is absent or null.
+    """Read the tools under this member of an answer; none if it is absent or null.
 
-    Misshapen, with these clauses, for anything but a list of objects with a name; ProtocolFault for
-    a name that is too long.
+    Raises Misshapen, which names `clauses`, for anything but a list of objects with a name;
+    ProtocolFault for a too long name.
     """
     listed = body.get(member)
     if listed is None:
@@ -292,7 +297,7 @@ def as_json(value: Any) -> str:
 
 
 def _expect_short(*names: str) -> None:
-    """Raise ProtocolFault for a name of over 10,000 characters: texts are searched for names."""
+    """Raise ProtocolFault for a name of over 10,000 characters; texts are searched for names."""
     for name in names:
         if len(name) > LONGEST_NAME:
             most = f"names of at most {LONGEST_NAME} characters"
@@ -302,9 +307,10 @@ def _expect_short(*names: str) -> None:
 
 
 def _body(reply: ToolReply) -> dict[str, Any] | None:
-    """Return the JSON document of an answer, further texts in it under BESIDE; None for an error.
+    """Return the JSON object that is an answer's text; None for an error reply.
 
-    Misshapen when the text is not a JSON object, or one that nests more than 200 levels deep.
+    Further text items are its member BESIDE. Raises Misshapen if the text is not a JSON object,
+    or nests more than 200 levels deep.
     """
     if reply.error is not None or reply.is_error:
         return None
@@ -340,10 +346,9 @@ CAPABILITY = {
 
 
 def expect_declared(answer: Answer, capabilities: Collection[str]) -> None:
-    """Check that no locked entry has the status of a lock that the target does not declare.
+    """Raise DeclarationFault if a locked entry has the status of a lock that is not declared.
 
-    Raises:
-        DeclarationFault: One has; either the declaration or the target is wrong.
+    Either the declaration or the target is wrong then.
     """
     for entry in answer.disabled:
         word = CAPABILITY.get(entry.status)

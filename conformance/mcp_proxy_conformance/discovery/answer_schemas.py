@@ -1,4 +1,4 @@
-"""The schemas of answers: each breach is a finding, with its JSON pointer and its clauses."""
+"""Schemas of answers: each breach becomes a finding with its JSON pointer and its clauses."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Names = Mapping[str, str]
 def exchange_findings(
     body: Mapping[str, Any], members: Members, *, flag: Any, limit: Any
 ) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of an answer to a discovery request with this flag and limit.
+    """Return up to 20 findings on a discovery answer to a request with this flag and limit.
 
-    Pointers are into the answer, and use the target's own names. The inside of callable entries is
+    Pointers are into the answer, in the target's own names. The inside of callable entries is
     not looked at; with more than 50 locked entries, only their number is judged.
     """
     names = {
@@ -65,25 +65,28 @@ def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
 
 
 def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
-    """Return the breaches of the schema by a refusal's text, for a tool with this status."""
+    """Return the schema's breaches by the text of a refused call, for a tool with this status."""
     return _findings("rejection", {"status": status, "text": text}, {})
 
 
 def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
-    """Return the members that the schema knows, under its names instead of the target's own."""
+    """Return those members of the body that the schema knows, under the schema's names.
+
+    `names` maps these to the target's own.
+    """
     return {name: body[own] for name, own in names.items() if own in body}
 
 
 def _server(entry: Any, members: Members) -> Any:
-    """Return a server's counts under the schema's name for them; a non-object is unchanged."""
+    """Return only a server entry's counts, under the schema's name; a non-object is unchanged."""
     return _canonical(entry, {"tools": members.counts}) if isinstance(entry, dict) else entry
 
 
 def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
-    """Return the breaches of the schema `kind` by a value, from a cache unless it is large.
+    """Return the findings on a value by the schema `kind`, from a cache unless the value is large.
 
-    There is one finding for each place and its clauses; the items of an array are one place.
-    `names` are the target's own names of members, by those in the schema.
+    There is one for each place and its clauses, and all items of an array are one place.
+    `names` maps the schema's names of members to the target's own.
     """
     text = json.dumps(value, ensure_ascii=False)
     cached = _cached if len(text) <= LONGEST else _cached.__wrapped__
@@ -92,9 +95,9 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 
 @lru_cache(KEPT)
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
-    """Return up to 20 findings for `_findings`; value and names are JSON, to be cached by.
+    """Return up to 20 findings on a value by the schema `kind`; `value` and `names` are JSON.
 
-    Errors of a schema without clauses are left out.
+    Breaches of a part of the schema without clauses are left out.
     """
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
@@ -139,9 +142,9 @@ PATTERNS = {r"\S": "a text with at least one word", r"^[^\r\n]*$": "a text of on
 
 
 def in_words(keyword: str, value: Any) -> str:
-    """Return in words which values a keyword of a schema of answers allows.
+    """Return in words which values a schema's keyword with this value allows.
 
-    Raises KeyError for a keyword, type or pattern that those schemas do not use.
+    Raises KeyError for a keyword, type or pattern that schemas of answers do not use.
     """
     match keyword, value:
         case "not", {"const": number}:
@@ -167,7 +170,7 @@ def in_words(keyword: str, value: Any) -> str:
 
 @cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    """Compile the schema of that kind, once in each process; it contains all that it refers to."""
+    """Return the validator of the schema of that kind, compiled once in each process."""
     schema = msgspec.json.decode((schemas_dir() / f"{kind}.schema.json").read_bytes())
     registry: Registry[Any] = Registry().with_resource(
         schema["$id"], Resource.from_contents(schema)

@@ -1,4 +1,4 @@
-"""Arming: a world's steps taken, and proof that each lock is enforced and each query relevant."""
+"""Arming of a world: its steps taken, each lock proven by a refusal, each query by a listing."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Armed:
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """The servers with a lock that was left out, or whose effect was not seen."""
+        """The servers with a lock that was skipped, or whose effect was not seen."""
         return frozenset(key.server for key in (*self.unproven, *self.skipped))
 
     def samples(self) -> tuple[ToolKey, ...]:
         """Return up to six refused tools: three locked by config alone, three by the user alone.
 
-        Where there are none, three with other locks. By them it is seen whether the flag works at
-        all.
+        If there is none of either kind, three with other locks. They show whether the flag
+        works at all.
         """
         keys: list[ToolKey] = []
         for pure in (ToolState(config=True), ToolState(user=True)):
@@ -108,14 +108,14 @@ class Prover:
         self._unreached = self._unenforced = 0
 
     def ask(self, query: str) -> Answer:
-        """Return the default answer to a query, asked without the flag at the largest limit."""
+        """Return the answer to a query, sent without the flag at the largest limit, 100."""
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
-        """Poll, up to the ready time, until a call reaches the upstream; return whether one did.
+        """Call a tool until its upstream counts it, up to the ready time; return whether it did.
 
-        It is then recorded as called; a tool that is not reached is only counted: after two of
-        them, further ones are called once only.
+        If so it is recorded as called. After two tools that were not reached, further ones
+        are called once only.
         """
         within = self._patience() if self._unreached < PATIENT else 0.0
         wait = Tools(server=key.server, within_s=within)
@@ -127,19 +127,20 @@ class Prover:
         return reached
 
     def _patience(self) -> float:
-        """Return how long to wait for a call, in seconds: the ready time.
+        """Return how many seconds to wait for a call to get through: the ready time.
 
-        Until the first call of any tool gets through, it is the rest of that time since the start,
+        Until the first call of any tool does, it is the rest of that time since the start,
         but at least one second.
         """
         left = self.started.started_at + self.started.target.ready_s - time.monotonic()
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Poll, up to the enforce time, until a call does not reach the upstream.
+        """Call a tool until its upstream does not count it, up to the enforce time.
 
-        Return whether so. That proves a lock; the tool is recorded as refused or unproven. After
-        two locks without effect, further ones are called once only.
+        Return whether a call was refused so, which proves a lock; record the tool as
+        refused or unproven. After two locks without effect, further tools are called once
+        only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         wait = Lock(tool=str(key), within_s=within)
@@ -155,8 +156,8 @@ class Prover:
     def expect_lasting_refusal(self, key: ToolKey) -> bool:
         """Prove a lock by two refused calls, between which a call of another tool is reached.
 
-        So an outage does not pass for a lock; without another callable tool that is not tested. The
-        result is recorded, and returned.
+        Thus an outage does not pass for a lock; without another callable tool that call is
+        left out. Return whether it is proven, and record it.
         """
         beside = self._callable_beside(key)
         if not self.expect_refusal(key):
@@ -173,11 +174,10 @@ class Prover:
         return min(free, key=lambda k: k.server != key.server, default=None)
 
     def show(self, keys: Iterable[ToolKey]) -> None:
-        """Record which tools each query of the world lists, before they are locked.
+        """Record which callable tools each of the world's queries lists, before they are locked.
 
-        First wait, up to the ready time for all, until each of `keys` is listed for its own word;
-        one that is not is no error. A tool that a query listed while it was callable is relevant to
-        it later, when it is locked.
+        First wait, up to the ready time in all, until each of `keys` is listed for its own
+        word; one that is not is no error.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
@@ -194,19 +194,18 @@ class Prover:
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
-        """Return the names of tools that are withheld, or on a server that is off, after all steps.
+        """Return the names of tools that after all steps are withheld, or on a server that is off.
 
-        Only the exact name finds them.
+        Only a query of the exact name finds such a tool.
         """
         states = after(self.world, self.world.steps, initial(self.world))
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Record the tools that an answer lists for its query, and the entries of new ones.
+        """Record the tools that an answer lists for this query, ahead of those recorded before.
 
-        They stand ahead of those recorded before. An unlocked tool may be listed only after a delay
-        (interpretation back-without-refresh): that it is not listed yet does not make it
-        irrelevant.
+        Of tools that are new, their entries are recorded too. One recorded before that is
+        missing now stays: an unlocked tool may be listed only after a delay.
         """
         listed = answer.callables()
         before = self.armed.shown.get(query, ())
@@ -236,11 +235,11 @@ class Stepper:
         self._unfollowed = 0
 
     def take(self, step: Step) -> None:
-        """Take a step and prove its effect; AdapterError if the target cannot take it.
+        """Take a step and prove its effect; one that is not seen is recorded as unproven.
 
-        An effect that is not seen is recorded as unproven. If the target lacks a capability for the
-        step, or its operator side refuses it, its tools are recorded as skipped. Nothing is done
-        where all its tools were left out before.
+        If the target lacks a capability for it, or its operator side refuses it, its tools
+        are recorded as skipped; nothing is done if all its tools were skipped before.
+        Raises AdapterError if the target cannot take it.
         """
         lacking = self._lacking(step)
         if lacking is not None:
@@ -257,7 +256,7 @@ class Stepper:
     def _skip(self, step: Step, reason: str) -> None:
         """Record why the step's tools are skipped; of a refresh, undo what it would make known.
 
-        That is, added tools have no locks then, and changed ones do not await approval.
+        That is, added tools are forgotten, and changed ones do not await approval.
         """
         for tool in self._touched(step):
             self.armed.skipped.setdefault(tool, reason)
@@ -271,7 +270,7 @@ class Stepper:
     def _take(self, step: Step) -> None:
         """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh.
 
-        An addition or a change is proven at the next refresh of its server.
+        An addition or a change is proven only at the next refresh of its server.
         """
         before = dict(self.armed.states)
         if step.changes_nothing:
@@ -342,9 +341,10 @@ class Stepper:
         return [ToolKey(step.server, tool) for tool in step.tools]
 
     def _lay(self, step: Step) -> Step:
-        """Lay a lock; return the step with only those tools that were locked, or a nameless one.
+        """Lay the step's lock; return the step with only those tools that were locked.
 
-        The operator side may refuse a user lock; such a tool is recorded as skipped.
+        If the operator side refuses a user lock of a tool, it is recorded as skipped; the
+        step has one tool without a name if none is left.
         """
         assert step.lock is not None
         if step.lock != "user":
@@ -362,8 +362,8 @@ class Stepper:
     def _approve(self, step: Step) -> None:
         """Approve the tools, with refreshes in between, until a call of the first one is reached.
 
-        `ok` means accepted, not visible. After the ready time the tool is recorded as unproven, or
-        the last AdapterError is raised.
+        After the ready time that tool is recorded as unproven, or the last AdapterError is
+        raised.
         """
         key = ToolKey(step.server, step.tools[0])
         deadline = time.monotonic() + self.started.target.ready_s
@@ -385,9 +385,10 @@ class Stepper:
             self.started.refresh(step.server)
 
     def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
-        """Prove a lock by a lasting refusal of one tool that it hits, if one was called before.
+        """Prove a lock by a lasting refusal of one tool that it hits.
 
-        It is the first of the sample that was callable until now.
+        It is the first of the sample that was called and was callable until this step;
+        nothing without one.
         """
         for key in self.prover.sample:
             hit = key.server == step.server and (not step.tools or key.tool in step.tools)
@@ -396,9 +397,9 @@ class Stepper:
                 return
 
     def _confirm_open(self, step: Step) -> None:
-        """Prove an unlock by a call of each named tool that is now callable.
+        """Prove an unlock by a call of each of its tools that is now callable.
 
-        A tool that is reached is no longer recorded as refused, and its queries and entry are
+        One that is reached is no longer recorded as refused; its queries and entry are
         recorded.
         """
         for tool in step.tools:
@@ -408,11 +409,10 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Refresh until new and changed tools are refused; of a trusted server, call new ones.
+        """Refresh a server until its new and changed tools are refused; call a trusted one's new.
 
-        A target may ignore a refresh, and pass on calls of tools that it does not know yet, or see
-        no change in a schema. It gets ten times as long as the slowest refresh that it followed,
-        from 3 s to the ready time; once one was not followed, no other is waited for.
+        It is waited ten times as long as for the slowest refresh that the target followed,
+        from 3 s to the ready time; after one that it did not follow, not at all.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
@@ -449,10 +449,11 @@ def _new_in(step: Step) -> ToolKey:
 
 
 def arm(started: Started) -> Armed:
-    """Prove a world's tools callable, restore its deny lists, take its steps, prove its locks.
+    """Prove the started world's tools callable, lock its deny lists again, take its steps.
 
-    Returns the results, after which the settle time begins. What cannot be proven, or is not
-    declared, is recorded in them; AdapterError if a step fails otherwise.
+    Return the results, once its locks are proven; the settle time begins then. What cannot be
+    proven, or is not declared, is recorded in them. Raises AdapterError if a step fails
+    otherwise.
     """
     stepper = proven(started)
     for step in (*denials(started.world), *started.world.steps):
@@ -462,7 +463,7 @@ def arm(started: Started) -> Armed:
 
 
 def proven(started: Started) -> Stepper:
-    """Prove the sampled tools of a world callable, before its steps; return the stepper.
+    """Prove the sampled tools of a world callable, before its steps; return the Stepper for these.
 
     Initial denials are lifted first, and what each query lists is recorded.
     """
@@ -477,15 +478,15 @@ def proven(started: Started) -> Stepper:
 
 
 def denials(world: World) -> list[Step]:
-    """Return, for each server with a deny list, the step that restores it after the proof."""
+    """Return, for each server with a deny list, the step that sets it again after the proof."""
     lists = {server.name: server.deny for server in world.servers if server.deny}
     return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
 
 
 def _lift_initial_denials(prover: Prover) -> None:
-    """Confirm that some of the initially denied tools are refused, then lift the deny lists.
+    """Confirm that some initially denied tools are refused, then lift their servers' deny lists.
 
-    After that all tools of these servers count as unlocked, and no refusal is recorded; a denial
+    After that these servers' tools count as unlocked, and no refusal is recorded; a denial
     without effect stays recorded as unproven.
     """
     for server in prover.world.servers:
@@ -502,10 +503,10 @@ def _lift_initial_denials(prover: Prover) -> None:
 
 
 def confirm_all(prover: Prover) -> None:
-    """Prove the sampled locks, each by a refused call, or record in `armed` why that is impossible.
+    """Prove each sampled lock by a refused call, or record in `armed` why it cannot be.
 
-    That is so for a tool that was never called, unless it is pending and another of its server was.
-    The settle time starts here: answers have it to show these locks.
+    It cannot for a tool that was never called, unless it is pending and another tool of its
+    server was. The settle time starts here.
     """
     armed = prover.armed
     for key in prover.sample:
@@ -521,7 +522,10 @@ def confirm_all(prover: Prover) -> None:
 
 
 def _never_callable(prover: Prover, key: ToolKey) -> str:
-    """Return why a tool was never called: a page of tools/list not asked for, or just that."""
+    """Return why a tool was never called: its page of tools/list was not asked for, or only that.
+
+    It is a sentence for a report.
+    """
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"

@@ -1,4 +1,4 @@
-"""The bench: a check's interface to the target, its operator side and its upstreams."""
+"""The bench: a check's interface to a started target, its operator side and its upstreams."""
 
 from __future__ import annotations
 
@@ -78,22 +78,22 @@ class Bench:
         return self.armed.states
 
     def as_agent(self, name: str | None) -> Bench:
-        """Return a view of the same target by an agent of the world; None: the administrator."""
+        """Return a bench of the same target that sends as this agent; None is the administrator."""
         return Bench(self.started, self.armed, name, self.endpoint, self.wire)
 
     def at(self, endpoint: str) -> Bench:
-        """Return a view of the same target at one of its endpoints, named by its path."""
+        """Return a bench of the same target at one of its endpoints, named by its path."""
         return Bench(self.started, self.armed, self.agent, endpoint, self.wire)
 
     def over(self, wire: Way) -> Bench:
-        """Return a view of the same target over that wire: the stateless revision, or stdio."""
+        """Return a bench of the same target over that wire: the stateless revision, or stdio."""
         return Bench(self.started, self.armed, self.agent, self.endpoint, wire)
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the target also speaks the stateless revision, waiting 2 s for it.
+        """Whether the target also speaks the stateless revision; an answer is awaited for 2 s.
 
-        Asked once of a started target, on which the result is kept.
+        Asked once of a started target, and kept.
         """
         if not self.started.seen & {"stateless", "handshake only"}:
             spoken = "stateless"
@@ -109,11 +109,11 @@ class Bench:
     def discover(
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
     ) -> Answer:
-        """Make one discovery call, D(query, flag, limit) in the clause tables; ABSENT is not sent.
+        """Make one discovery call; an argument that is ABSENT is not sent.
 
-        An error is returned in the answer. Raises Misshapen or ProtocolFault for an unreadable
-        answer, Unreachable without one, DeclarationFault for a status whose lock the target does
-        not declare.
+        An error is returned in the answer. Raises Misshapen or ProtocolFault for an
+        unreadable answer, Unreachable without one, DeclarationFault for a status whose lock
+        the target does not declare.
         """
         answer = discover(
             self.started,
@@ -128,11 +128,11 @@ class Bench:
         return answer
 
     def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
-        """Return the answer to a request; checks that send it in the same state share the answer.
+        """Return the answer to a request, shared with other checks that send it in the same state.
 
-        The request is repeated after every operator action, between two observations of `until`,
-        and when the check is called again; a failure only ever rests on the check's own answers. An
-        error is returned in the answer; raises as `discover` does.
+        It is sent again after every operator action, between two observations of `until`,
+        and when the check is called again. An error is returned in the answer; raises as
+        `discover` does.
         """
         place = (self.agent, self.endpoint, self.wire, query, repr(include_disabled), repr(limit))
         answer = self.started.answers.get(place)
@@ -143,9 +143,9 @@ class Bench:
         return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """Return, by tool, the statuses that the flag reveals, in a shared answer.
+        """Return, by tool, the statuses that the flag reveals, in an answer shared as by `asked`.
 
-        Inconclusive on an error.
+        Inconclusive if it is an error.
         """
         answer = self.asked(query, include_disabled=True, limit=limit)
         self.require(
@@ -155,9 +155,9 @@ class Bench:
         return answer.statuses()
 
     def list(self) -> Listing:
-        """Call the listing tool and return the servers, L in the clause tables.
+        """Call the listing tool and return the servers.
 
-        Breaches of its schema are reported; Misshapen for an error or another shape.
+        Breaches of its schema are reported. Raises Misshapen for an error or another shape.
         """
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
@@ -173,18 +173,19 @@ class Bench:
         return listing
 
     def inspect(self, server: str) -> ServerEntry:
-        """Return the single-server view; not applicable where `inspect` is not declared or named.
+        """Return the view of one server; breaches of its schema are reported.
 
-        Breaches of its schema are reported; Misshapen for an error or another shape.
+        Raises NotApplicable if the target does not declare or name such views, Misshapen
+        for an error or another shape.
         """
         entry = read_inspected(self.inspection(server), self.surface.members)
         self.started.found(entry.findings, f"view of {server}")
         return entry
 
     def inspection(self, server: str) -> ToolReply:
-        """Ask for the single-server view; return the reply, which may refuse it.
+        """Ask for the view of one server; return the raw reply, which may be an error.
 
-        Not applicable where the surface or the capabilities do not name it.
+        Raises NotApplicable if the target does not declare or name such views.
         """
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
@@ -195,10 +196,10 @@ class Bench:
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
-        """Call a tool of an upstream once through the proxy, C in the clause tables.
+        """Call a tool of an upstream once through the proxy; a refusal is returned.
 
-        `surface` is the number of the declared way to call a tool, from 0. A refusal is returned;
-        one that breaches its schema is reported.
+        `surface` is the number of the declared way to call a tool, from 0. A refusal that
+        breaches its schema is reported.
         """
         called = call(
             self.started, key, arguments, surface=surface, agent=self.agent, wire=self.wire
@@ -207,9 +208,10 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Report breaches of its schema in a refusal to the administrator, of a tool of the world.
+        """Report schema breaches in the text of a refusal to the administrator.
 
-        Only if the tool's locks allow one status, which its text is then for.
+        Only for a tool of the world whose locks allow a single status, by which the text is
+        judged.
         """
         state = self.states.get(called.key)
         if state is None or called.reached or self.agent is not None:
@@ -219,9 +221,10 @@ class Bench:
             self.started.found(findings, f"call of {called.key}")
 
     def refusal(self, key: ToolKey) -> str:
-        """Return the text of a refused call, shared like `asked`; inconclusive if it gets through.
+        """Return the text of the tool's refused call, shared as by `asked`.
 
-        The caller is the administrator, over the first call surface.
+        The administrator calls by the first declared way. Inconclusive if the call gets
+        through.
         """
         text = self.started.answers.get(("refusal", key))
         if text is None:
@@ -239,13 +242,13 @@ class Bench:
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Conversation:
-        """Return the conversation with that endpoint, by default the bench's, as its agent."""
+        """Return the conversation with `endpoint`, or the bench's own, as the bench's agent."""
         return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
-        """Run all acts on up to `threads` threads, each with its own sessions.
+        """Run all acts on up to `threads` threads, each with its own sessions; wait for all.
 
-        Returns their results in order, when all have ended; the first error is raised.
+        Return their results in order; the first error is raised.
         """
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
@@ -256,7 +259,7 @@ class Bench:
 
     @contextmanager
     def untouched(self, *keys: ToolKey) -> Iterator[None]:
-        """Raise Breach, with the numbers, if upstream counters of these tools move in the block."""
+        """Raise Breach after the block if upstream counters of these tools moved in it."""
         before = {key: self.upstream_calls(key) for key in keys}
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
@@ -271,18 +274,17 @@ class Bench:
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
-        """Observe until the value is `expected` or the settle time is over.
+        """Observe until the value is `expected` or the settle time is over; return the last value.
 
-        Return the last one, equal or not; shared answers are forgotten before each observation but
-        the first.
+        Shared answers are forgotten before each observation but the first.
         """
         return self.until(observe, lambda observed: observed == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
-        """Observe until it holds or the settle time is over; return the last observation.
+        """Observe until `holds(value)` or the settle time is over; return the last value.
 
-        Shared answers are forgotten before each observation but the first. The time counts from the
-        last operator action or, if later, from when a call showed it enforced.
+        Shared answers are forgotten before each observation but the first. The time counts
+        from the last operator action or, if later, from when a call showed it enforced.
         """
         end = self.started.settled_at
 
@@ -298,9 +300,9 @@ class Bench:
         return awaited(Settling(within_s=left), anew, holds)
 
     def settle(self) -> None:
-        """Sleep until the settle time is over; later answers must be right at once.
+        """Sleep until the settle time is over, after which answers must be right at once.
 
-        Answers of before are no longer shared.
+        Shared answers are forgotten.
         """
         left = max(0.0, self.started.settled_at - time.monotonic())
         with during(Settling(within_s=left)):
@@ -308,10 +310,9 @@ class Bench:
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll, up to the enforce time, until a call is refused; return whether one was.
+        """Call a tool until it is refused, up to the enforce time; return whether it was.
 
-        That proves a lock. In both cases the settle time starts again: later claims have it from
-        now on.
+        That proves a lock. Either way the settle time starts again now.
         """
         wait = Lock(tool=str(key), within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, lambda hit: not hit)
@@ -319,10 +320,9 @@ class Bench:
         return not reached
 
     def reached(self, key: ToolKey) -> bool:
-        """Poll, up to the enforce time, until a call reaches its upstream; return whether one did.
+        """Call a tool until its upstream counts it, up to the enforce time; return whether it did.
 
-        That proves an unlock. In both cases the settle time starts again: later claims have it from
-        now on.
+        That proves an unlock. Either way the settle time starts again now.
         """
         wait = Tools(server=key.server, within_s=self.started.target.enforce_s)
         reached = awaited(wait, lambda: self.call(key).reached, bool)
@@ -330,13 +330,14 @@ class Bench:
         return reached
 
     def ready(self, *keys: ToolKey) -> bool:
-        """Poll, as after a restart, until these callable tools are listed and reached again.
+        """Wait, up to the ready time, until these callable tools are listed and reached again.
 
-        Then the settle time restarts; False when the target's ready time was over first.
+        Return whether they are; either way the settle time starts again. Use it after a
+        restart.
         """
 
         def back(key: ToolKey) -> bool:
-            """Whether its word finds the tool, and a call reaches its upstream."""
+            """Whether a query of its word lists the tool, and a call reaches its upstream."""
             word = self.tools[key].word or key.tool
             return key in self.discover(word).callables() and self.call(key).reached
 
@@ -350,8 +351,8 @@ class Bench:
     def twin(self, world: World | None = None) -> Iterator[Bench]:
         """Start a second target in this or another world, prove its locks, and yield its bench.
 
-        Its breaches are reported with the first one's; it is closed at the end of the block.
-        AdapterError if it does not start.
+        Its schema breaches are reported with the first one's; it is closed after the block.
+        Raises AdapterError if it does not start.
         """
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
@@ -362,15 +363,15 @@ class Bench:
             started.close()
 
     def cut(self, paths: Iterable[Path]) -> None:
-        """Record, for the report, members that move between equal requests and are not compared."""
+        """Record for the report the members that move between equal requests, not compared."""
         self.started.cut.update(map(path_in_words, paths))
 
     def require(
         self, condition: object, reason: str, cause: Cause = "control", needs: Iterable[str] = ()
     ) -> None:
-        """Raise Inconclusive with this reason unless the condition, a control, is met.
+        """Raise Inconclusive with this reason unless the condition, a control, is true.
 
-        `cause` says of what kind the reason is, `needs` which clauses must hold for the condition.
+        `needs` are clauses that must hold for the control to be met.
         """
         if not condition:
             raise Inconclusive(reason, cause=cause, needs=needs)
@@ -380,12 +381,12 @@ class Bench:
         self.require(self.flag_alive, "the flag revealed no locked tool", needs=REVEALS.values())
 
     def needs(self, *capabilities: str) -> None:
-        """Raise NotApplicable unless the target declares all of these."""
+        """Raise NotApplicable unless the target declares all of these capabilities."""
         if lacking := [w for w in capabilities if w not in self.started.target.capabilities]:
             raise NotApplicable(f"{lacking[0]} is not declared", cause="not_declared")
 
     def needs_one_of(self, *capabilities: str) -> None:
-        """Raise NotApplicable if the target declares none of these."""
+        """Raise NotApplicable if the target declares none of these capabilities."""
         if not self.started.target.capabilities.intersection(capabilities):
             raise NotApplicable(
                 f"none of {', '.join(capabilities)} is declared", cause="not_declared"
@@ -394,18 +395,18 @@ class Bench:
     def locked(self, **state: Any) -> tuple[ToolKey, ...]:
         """Return the tools whose locks are exactly these, e.g. `locked(config=True)`.
 
-        Only tools whose calls were seen to be refused are among them.
+        Only tools whose calls were seen to be refused count.
         """
         want = ToolState(**state)
         return tuple(k for k in self.armed.refused if self.states[k] == want)
 
     def relevant(self, key: ToolKey, query: str) -> bool:
-        """Whether this target listed the tool for the query while callable, or that is its name."""
+        """Whether the target listed the tool for the query while callable, or that is its name."""
         return key in self.armed.shown.get(query, ()) or query == key.tool
 
     @property
     def flag_alive(self) -> bool:
-        """Whether the flag reveals any tool for the words of sampled ones; once true, kept.
+        """Whether the flag reveals any tool for the words of sampled locked tools; once true, kept.
 
         If not, an omission proves nothing.
         """
@@ -413,14 +414,17 @@ class Bench:
 
     @property
     def note_alive(self) -> bool:
-        """Whether a default answer to any sampled tool's word has a note; once true, kept.
+        """Whether any default answer to a sampled locked tool's word has a note; once true, kept.
 
-        Not applicable where each lists a callable tool, so that none is due.
+        Raises NotApplicable if each lists a callable tool, so that none is due.
         """
         return self._seen("note", self._any_note)
 
     def _any_note(self) -> bool:
-        """Whether a default answer has a note; not applicable if each lists a callable tool."""
+        """Whether a default answer to a sampled locked tool's word has a note.
+
+        Raises NotApplicable if each lists a callable tool.
+        """
         answers = [self.discover(word) for word in self._sample_words()]
         if answers and all(answer.tools for answer in answers):
             raise NotApplicable("every default answer lists a callable tool, so no note is due")
@@ -434,13 +438,13 @@ class Bench:
         )
 
     def _sample_words(self) -> Iterator[str]:
-        """Yield the word, or else the name, of each sampled locked tool."""
+        """Yield the word, or the name if it has none, of each sampled locked tool."""
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
-        """Whether `look` has held on this target, for this agent, endpoint and wire.
+        """Whether `look` has ever held on this target, for this agent, endpoint and wire.
 
-        Once it has, it is not called again.
+        Once it has, it is not called again; `what` is its name.
         """
         place = f"{what} {self.agent} {self.endpoint} {self.wire}"
         if place not in self.started.seen and look():

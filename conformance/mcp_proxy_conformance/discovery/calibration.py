@@ -41,9 +41,10 @@ class Exact:
 
     @classmethod
     def of(cls, reply: ToolReply) -> Exact:
-        """Return the bytes of an answer; of a refusal, those of its error object.
+        """Return the bytes of a reply; of a refusal, those of its error object.
 
-        ProtocolFault if a result has no text, or several, that could be its document.
+        Raises ProtocolFault if a result has no text, or several, that could be its
+        document.
         """
         if reply.error is not None:
             refusal = spans.parse(reply.raw).get("error")
@@ -51,7 +52,7 @@ class Exact:
         return cls(result=reply.frame, text=reply.document)
 
     def parts(self) -> tuple[tuple[str, bytes], ...]:
-        """Return both byte strings, each with its name, `text` and `result`."""
+        """Return ("text", D) and ("result", R), the names and bytes of both parts."""
         return (("text", self.text), ("result", self.result))
 
 
@@ -73,7 +74,7 @@ class ByteDifference:
 
     @property
     def place(self) -> str:
-        """The member and the byte at which the answers differ."""
+        """The path of the member and the number of the byte at which the answers differ."""
         return f"{self.at} near byte {self.offset}"
 
     def __repr__(self) -> str:
@@ -85,13 +86,11 @@ class ByteDifference:
 def differences(
     usual: Sequence[Exact], actual: Sequence[Exact], cut: Cut = lambda _: None
 ) -> tuple[ByteDifference, ...]:
-    """Return the first difference of each `actual` answer from the `usual` ones, which are equals.
+    """Return the first difference of each answer of `actual` from the equal ones of `usual`.
 
-    Answers without one are left out. `cut` receives V, the members that are left out of the
-    comparison.
-
-    Raises:
-        Inconclusive: The usual ones differ in more than the values of single members.
+    Answers without one are left out; `cut` is called with the members that move among `usual`
+    and are not compared. Inconclusive if these differ in more than the values of single
+    members.
     """
     moving = volatile(usual)
     cut(moving)
@@ -103,10 +102,9 @@ def differences(
 
 
 def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
-    """Return V: the paths of scalars whose bytes differ among answers that should be equal.
+    """Return the paths of scalars whose bytes differ among answers that should be equal.
 
-    Raises:
-        Inconclusive: A name, a server, a member's name or the length of an array moves.
+    Inconclusive if a name, a server, a member's name or the length of an array differs.
     """
     paths: set[Path] = set()
     others = [answer for answer in answers[1:] if answer != answers[0]]
@@ -118,7 +116,7 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
 
 
 def still(exact: Exact, moving: frozenset[Path]) -> Exact:
-    """Return the answer with a placeholder for the value of each moving member."""
+    """Return a copy of the answer with a placeholder for the value of each moving member."""
     parts = []
     for name, part in exact.parts():
         raw = part
@@ -132,10 +130,9 @@ def still(exact: Exact, moving: frozenset[Path]) -> Exact:
 def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDifference, ...]:
     """Return the differences of answers with the flag false from those with the flag absent.
 
-    A difference counts only if it repeats, at the same place, in a second order, and if the answers
-    to the absent form stay the same there for many more calls: there are 7 calls, or 62. `cut`
-    receives the members that are not compared. Inconclusive if answers without the flag differ in
-    more than single values.
+    `ask` is called with a form, 7 times or, if any differ, 62. A difference counts if it
+    repeats at the same place in a second order, and the absent form does not differ there.
+    Inconclusive if answers without the flag differ in more than single values.
     """
     first = _answers(ask, ORDERS[0])
     if not differences(first[ABSENT], first[FALSE], cut):
@@ -154,7 +151,7 @@ def path_in_words(path: Path) -> str:
 
 
 def _step_text(step: Step) -> str:
-    """Render a step: `.member`, `.3`, or for an entry `[server:name]`.
+    """Render one step of a path: `.member`, `.3`, or for an entry `[server:name]`.
 
     It is `[name]` if the name contains the server's.
     """
@@ -165,7 +162,7 @@ def _step_text(step: Step) -> str:
 
 
 def _answers(ask: Ask, order: str) -> dict[str, list[Exact]]:
-    """Make one call for each letter of the order, A or F; return the answers by letter."""
+    """Call `ask` with each letter of the order, A or F; return the answers by letter."""
     answers: dict[str, list[Exact]] = {ABSENT: [], FALSE: []}
     for form in order:
         answers[form].append(ask(form))
@@ -173,12 +170,12 @@ def _answers(ask: Ask, order: str) -> dict[str, list[Exact]]:
 
 
 def _disagreement(where: str) -> Inconclusive:
-    """Return the error to raise for equal requests whose answers differ there."""
+    """Return the Inconclusive for equal requests whose answers differ as `where` says."""
     return Inconclusive(f"the target does not agree with itself: {where}", cause="disagrees")
 
 
 def _tree(part: bytes) -> Node:
-    """Return the part's tree; a part that is not a JSON document is one string without members."""
+    """Return the root node of a part; one that is not JSON is a single node of kind text."""
     try:
         return spans.parse(part)
     except Malformed:
@@ -186,17 +183,14 @@ def _tree(part: bytes) -> Node:
 
 
 def children(node: Node) -> tuple[tuple[Step, Node], ...]:
-    """Return the members or items of a node, each as (path step that leads there, node).
-
-    None for a scalar.
-    """
+    """Return (path step, node) of each member or item of a node; empty for a scalar."""
     if node.kind == "object":
         return tuple((member.key, member.value) for member in node.members)
     return tuple((_item_key(item, index), item) for index, item in enumerate(node.items))
 
 
 def _item_key(item: Node, index: int) -> Step:
-    """Return the path step of an array item: its server and name, or its index without a name."""
+    """Return the path step of an array's item: (server, name), or its index without a name."""
     name, server = item.get("name"), item.get("server")
     if name is None or name.kind != "string":
         return index
@@ -204,10 +198,10 @@ def _item_key(item: Node, index: int) -> Step:
 
 
 def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
-    """Yield the paths of scalars that differ between two answers that should be equal.
+    """Yield the paths of scalars that differ between two nodes that should be equal.
 
-    Inconclusive where a kind, a list of members or items, a `name` or `server`, or a document that
-    is one scalar differs.
+    Inconclusive where kinds, members or numbers of items differ, or a `name`, a `server`, or a
+    document that is one scalar.
     """
     if node.raw == other.raw:
         return
@@ -224,9 +218,9 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
 
 
 def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDifference | None:
-    """Return the first difference outside of the moving members, None if there is none.
+    """Return the first difference outside of the moving members, None without any.
 
-    The text is compared before the result; bytes around the place are given.
+    The text is compared before the result.
     """
     for (name, part), (_, other) in zip(usual.parts(), actual.parts(), strict=True):
         if part == other:
@@ -244,7 +238,7 @@ def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDiff
 
 
 def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
-    """Return the node's bytes without those of its moving members."""
+    """Return the node's bytes without those of the moving members in it."""
     spots = _spots(node, path, moving)
     return spans.cut(node.raw, [(s.start - node.start, s.end - node.start) for s in spots])
 
@@ -260,9 +254,9 @@ def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
 
 
 def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Path:
-    """Return the path of the innermost member that differs, or that only one of the two has.
+    """Return the path of the innermost member that differs, or that only one of two nodes has.
 
-    It is `path` itself if kinds differ, or no single member does.
+    It is `path`, the nodes' own, if kinds differ or no single member does.
     """
     if usual.kind != actual.kind:
         return path

@@ -1,4 +1,4 @@
-"""Contents of answers: members of schemas, remedies and advice; repeated maps; masked texts."""
+"""Contents of answers: names masked, schemas and remedies found, remediation texts repeated."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SHORT = 20
 
 
 def masked(bench: Bench, text: str, key: ToolKey) -> str:
-    """Mask the tool's and its server's names, and its descriptions, quoted or not, in the text.
+    """Mask in a text the tool's and its server's names, and the tool's descriptions, also quoted.
 
-    These are its own and those that a step of the world changes it to.
+    Descriptions are its own and those that a step of the world changes it to.
     """
     changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
     says = (bench.tools[key].description, *changed)
@@ -31,7 +31,7 @@ def masked(bench: Bench, text: str, key: ToolKey) -> str:
 
 
 def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the members that hold a schema, judged by their name or their value.
+    """Return the names of those members that hold a schema, by their name or their value.
 
     A flag, a number or a hash about a schema is not one; a schema may be sent as JSON text.
     """
@@ -43,7 +43,7 @@ def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of members with `remed` in their name, which an entry must not have.
+    """Return the names of members with `remed` in their name, which a locked entry may not have.
 
     A member that is empty, a boolean or a status word is left out.
     """
@@ -58,7 +58,7 @@ def remedies(members: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_structured(value: Any) -> bool:
-    """Whether the value is an object or array that is not empty, or text that begins like one."""
+    """Whether the value is a full object or array, or a text that begins like one."""
     is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
     return bool(value) and (is_json or isinstance(value, dict | list))
 
@@ -69,7 +69,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Yield every string inside a JSON value, at any depth, except the names of members."""
+    """Yield every string inside a JSON value, at any depth, but not the names of members."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -81,9 +81,9 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
-    """Return where an answer has a second remediation map, which it must not have.
+    """Return where an answer has a second remediation map, as paths; empty without any.
 
-    That is any object with a text of the map under its own status. `member` is the map's name.
+    That is any object with a text of the map, the member named `member`, under its own status.
     Structured content, which says the result once more, is not searched.
     """
     known = {
@@ -98,7 +98,10 @@ def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
 
 
 def _maps(value: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
-    """Yield the place of each object in a value that has one of these texts under its status."""
+    """Yield the path of each object in a value that has one of the known texts under its status.
+
+    `place` is the path of the value itself.
+    """
     if isinstance(value, Mapping):
         if any(repeated([text], value[word]) for word, text in known.items() if word in value):
             yield place
@@ -110,7 +113,7 @@ def _maps(value: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
 
 
 def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
-    """Return the masked texts of an entry that tell the user to lift its lock, in whatever words.
+    """Return the texts of an entry, masked, that tell the user to lift the tool's lock.
 
     The tool's own texts are left out, and texts that only give a reason.
     """
@@ -124,14 +127,14 @@ def _beside_names(entry: Entry) -> dict[str, Any]:
 
 
 def _is_remedy(text: str) -> bool:
-    """Whether the text conveys the remedy of at least one status."""
+    """Whether the text is read as the remedy of at least one status."""
     return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
-    """Return those texts that occur in a string of a JSON value.
+    """Return those of the texts that occur in a string of a JSON value.
 
-    A text of under 20 characters must be the whole string; blank texts are left out.
+    A text of under 20 characters must be a whole string; blank ones and non-texts are left out.
     """
     contents = tuple(strings(value))
     spoken = [text for text in texts if isinstance(text, str) and text.strip()]

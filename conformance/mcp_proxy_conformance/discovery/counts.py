@@ -1,4 +1,4 @@
-"""Counts in a server listing (FR-010): servers judged, tallies allowed, numbers beyond a scope."""
+"""Counts in a server listing (FR-010): which servers are judged, which numbers are allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USERS = ("disabled_by_user", "pending_approval")
 
 
 def block(entry: ServerEntry) -> dict[str, Any]:
-    """Return the counts of an entry, empty when absent or null; Misshapen if they are no object."""
+    """Return the counts of an entry, {} if absent or null; raise Misshapen if not an object."""
     if entry.counts is None:
         return {}
     if not isinstance(entry.counts, dict):
@@ -38,9 +38,9 @@ def block(entry: ServerEntry) -> dict[str, Any]:
 
 
 def tally(entry: ServerEntry) -> dict[str, Any]:
-    """Return `callable` and the reasons of a block with their numbers, without zeros and others.
+    """Return those counts that are `callable` or a reason and not zero, by word.
 
-    Misshapen if the counts are not an object.
+    Raises Misshapen if the counts are not an object.
     """
     return {word: number for word, number in block(entry).items() if word in KEYS and number}
 
@@ -53,10 +53,10 @@ def integral(value: Any) -> bool:
 
 
 def judged(bench: Bench) -> tuple[str, ...]:
-    """Return the servers whose counts can be judged: enabled, not quarantined, all locks proven.
+    """Return the servers whose counts can be judged: on, not quarantined, all their locks proven.
 
-    Where none has a locked tool: inconclusive, or not applicable if locks were left out as
-    undeclared or refused.
+    If none of them has a locked tool, raises Inconclusive, or NotApplicable if locks were
+    skipped as undeclared or refused.
     """
     doubtful = set(bench.armed.doubtful)
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
@@ -70,9 +70,9 @@ def judged(bench: Bench) -> tuple[str, ...]:
 
 
 def shut(bench: Bench) -> tuple[str, ...]:
-    """Return the servers proven to be off, in quarantine, or both, if all their locks are proven.
+    """Return the servers proven to be off or in quarantine, if all their locks are proven.
 
-    A server whose tools have further locks is left out, unless one has these alone.
+    One is proven by a refused tool that no other lock holds.
     """
     locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
     proven = {key.server for lock in locks for key in bench.locked(**lock)} - bench.armed.doubtful
@@ -84,9 +84,9 @@ def shut(bench: Bench) -> tuple[str, ...]:
 
 
 def of_users(states: Iterable[ToolState]) -> dict[str, int]:
-    """Return, by each reason that users can lift, how many tools may be counted under it at most.
+    """Return, by each reason that users can lift, how many of a server's tools may have it.
 
-    `states` are the locks on each tool of one server.
+    `states` are the locks on each tool.
     """
     states = tuple(states)
     return {word: sum(word in counted_as(state) for state in states) for word in USERS}
@@ -98,9 +98,9 @@ def states_of(bench: Bench, server: str) -> tuple[ToolState, ...]:
 
 
 def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
-    """Return every tally in which each tool is counted once, under a word that its locks allow.
+    """Return every allowed tally, word to number: each tool once, under a word of its locks.
 
-    `absent` is one where the tool need not be counted.
+    `absent` is one of the words if a tool need not be counted.
     """
     tallies: set[frozenset[tuple[str, int]]] = set()
     for words in product(*(sorted(counted_as(state)) for state in states)):
@@ -109,10 +109,9 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
 
 
 def own_locked(bench: Bench, agent: str) -> dict[str, int]:
-    """Count the locked tools in the agent's scope by status, 0 for one that none has.
+    """Return, by status, the number of locked tools in the agent's scope; 0 for none.
 
-    Of several locks the first counts. Servers are taken to be on: `status_of_lock` has no word for
-    one that is off.
+    Of several locks of a tool the first counts. Servers are taken to be on.
     """
     outside = beyond(bench.world, agent)
     own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]
@@ -121,7 +120,7 @@ def own_locked(bench: Bench, agent: str) -> dict[str, int]:
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
-    """Yield word and number wherever a status word names an integer, at any depth of a value."""
+    """Yield (status word, number) wherever a status word names an integer, at any depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in STATUSES and isinstance(inner, int):
@@ -133,9 +132,9 @@ def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def whole_result(reply: ToolReply) -> list[Any]:
-    """Return everything in a result that may have numbers: each text's document, then the rest.
+    """Return all parts of a result that may have numbers: each text's JSON, then the other members.
 
-    A text that is not JSON is left out; an error has an empty rest only.
+    A text that is not JSON is left out; for an error it is [{}].
     """
     result = reply.value() if reply.error is None else {}
     texts = reply.texts if reply.error is None else ()
@@ -147,9 +146,9 @@ def whole_result(reply: ToolReply) -> list[Any]:
 
 
 def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
-    """Return, by status word, the numbers in a JSON value that are above those of `own`.
+    """Return, by status word, the numbers in a JSON value that exceed that word's in `own`.
 
-    They count tools that the caller may not know of; empty if there are none.
+    They count tools that the caller may not know of; empty if none does.
     """
     more: dict[str, list[int]] = {}
     for word, number in status_numbers(value):
@@ -159,9 +158,9 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 
 
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
-    """Yield word and number of each number by status word outside a listing's server entries.
+    """Yield (status word, number) of each such number outside a listing's server entries.
 
-    None are yielded if the listing has no servers.
+    Nothing if the listing has no servers.
     """
     if listing.servers:
         body: dict[str, Any] = json.loads(listing.reply.text)

@@ -43,12 +43,9 @@ MEMBERS = 12
 def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     """Send a case's request, as its agent, and compare the answer with what the case expects.
 
-    Breaches are in the comparison, not raised. `way` is the number of the surface by which a call
-    is made, from 0.
-
-    Raises:
-        Inconclusive: A control fails.
-        NotApplicable: The target lacks what the case is about.
+    Breaches are in the comparison, not raised. `way` is the number of the declared way to call
+    a tool, from 0. Raises Inconclusive if a control fails, NotApplicable if the target lacks
+    what the case is about.
     """
     if case.when.agent is not None:
         bench.needs("agents")
@@ -67,8 +64,8 @@ def compare_answer(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
 def _compare_discovery(case: Case, bench: Bench) -> Comparison:
     """Send a case's discovery request and compare all that the case expects of the answer.
 
-    A refused request with an odd limit is a lawful answer; any other error is inconclusive. Not
-    applicable where a cap of the target or other tools explain missing entries.
+    A refused request with an odd limit is a lawful answer; any other error is inconclusive.
+    NotApplicable if the target's own lower cap or other tools explain missing entries.
     """
     when, then, compared = case.when, case.then, Comparison()
     query = when.query or ""
@@ -115,11 +112,8 @@ def _members(
 ) -> None:
     """Compare the members at each place with the kinds that the case expects of them.
 
-    `listed` has, for each place, what stands there by name. A case with `members` expects nothing
-    else, so they break all its clauses.
-
-    Raises:
-        Inconclusive: Nothing stands at the place.
+    `listed` maps a place to (name, members) of all that is there. Breaches are of all the
+    case's clauses. Inconclusive if nothing is at the place.
     """
     for place, kinds in (case.then.members or {}).items():
         if not listed[place]:
@@ -132,7 +126,7 @@ def _members(
 
 
 def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
-    """Whether a member is of the expected kind; of kind `absent` it is also if null or empty.
+    """Whether this member is of the expected kind; of kind `absent` it is also if null or empty.
 
     A boolean is not a number.
     """
@@ -150,9 +144,9 @@ def _placed(
 ) -> None:  # fmt: skip
     """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
 
-    The number of its entries is compared too, and whether an answer without the flag, of a note and
-    no tools, names it. With the flag, an absent tool is not judged if an entry has a name of no
-    tool, which may be its own. Of a tool beyond the agent's scope only FR-007.hidden is judged.
+    Compared too are the number of its entries, and whether an answer without the flag that has
+    a note and no tools names it. An absent tool is not judged if the flagged answer has an
+    entry of an unknown name; of a tool beyond the agent's scope only FR-007.hidden is.
     """
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))
@@ -189,25 +183,28 @@ def _placed(
 
 
 def _locked_matches(bench: Bench, query: str) -> list[ToolKey]:
-    """Return the locked tools within scope that the query is meant to find."""
+    """Return the locked tools in the caller's scope that the query is meant to find."""
     return [k for k, state in bench.states.items() if not state.callable
             and bench.tools[k].holds(query) and _in_scope(bench, k)]  # fmt: skip
 
 
 def _once(tool: ToolKey, answer: Answer, compared: Comparison) -> None:
-    """Compare the number of a tool's entries in an answer with one, if it has any."""
+    """Compare the number of a tool's entries in an answer with 1; nothing if it has none."""
     entries = [*answer.callables(), *(entry.key for entry in answer.disabled)]
     if tool in entries:
         compared.one_of(f"entries of {tool}", entries.count(tool), (1,), breaks=["FR-004.once"])
 
 
 def _in_scope(bench: Bench, tool: ToolKey) -> bool:
-    """Whether the bench's caller may know of the tool: an agent if its server is in its scope."""
+    """Whether the bench's caller may know of the tool: the administrator may of any.
+
+    An agent may if the tool's server is in its scope.
+    """
     return bench.agent is None or tool.server in bench.world.agents[bench.agent]
 
 
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
-    """Whether an unscoped caller, with the flag, finds the tool by that query, callable or locked.
+    """Whether the administrator, with the flag, finds the tool by that query, callable or locked.
 
     If the answer is full of locked entries, it may be found as locked by its name instead. Only
     then does it prove anything that an agent does not see it.
@@ -221,9 +218,9 @@ def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
 
 
 def _is_crowded(bench: Bench, query: str) -> bool:
-    """Whether the query matches more locked tools than fit one answer, some beyond the scope.
+    """Whether the query matches more locked tools than fit an answer, some beyond the scope.
 
-    The flag must also reveal such a tool to an unscoped caller; only refused tools count.
+    Only refused tools count, and the flag must reveal one beyond it to the administrator.
     """
     if not _matches_beyond(bench, query):
         return False
@@ -238,8 +235,8 @@ def _counted(
 ) -> None:  # fmt: skip
     """Compare the number of locked entries in an answer with its bounds.
 
-    Too few break the clauses by which missing kinds of locks are revealed; too many break the cap
-    (with `odd`, a limit other than 1 to 100, the clause on these), or without the flag that of
+    Too few break the clauses that reveal the missing kinds of locks. Too many break the cap or,
+    if `odd` (a limit other than 1 to 100), the clause on odd limits; without the flag those of
     default answers.
     """
     count = len(answer.disabled)
@@ -269,10 +266,10 @@ def _counted(
 
 
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
-    """Raise NotApplicable if tools outside the case leave no room for one that the case expects.
+    """Raise NotApplicable if tools outside the case leave no room for one that it expects.
 
-    That is so if the answer is full, with `most` entries, some of them pending or quarantined tools
-    not of the case.
+    That is so if the answer has `most` entries, and pending or quarantined tools not of the
+    case.
     """
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
@@ -285,7 +282,7 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
 
 
 def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
-    """Raise NotApplicable if the target's own lower cap explains the missing locked entries.
+    """Raise NotApplicable if the target's own lower cap explains missing locked entries.
 
     That is so if no query of the world lists more. One entry alone is always owed.
     """
@@ -299,15 +296,15 @@ def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
 
 
 def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Return the locked tools that a case expects, each with the places that it allows."""
+    """Return (tool, places that it may have) for each locked tool that a case names."""
     return (then.disabled or {}).items()
 
 
 def _controls(case: Case, bench: Bench, query: str) -> None:
-    """Raise unless the observation of a case can prove anything.
+    """Raise unless what is observed of a case can prove anything.
 
-    Not applicable if a lock was left out; inconclusive if a lock is unproven, a tool was never
-    listed for the query, or the feature that the case is about works nowhere in this world.
+    NotApplicable if a lock that the query concerns was skipped; Inconclusive if a lock is
+    unproven, a tool was never listed for the query, or the feature works nowhere in this world.
     """
     then = case.then
     for left_out, reason in bench.armed.skipped.items():
@@ -346,7 +343,7 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
 
 
 def _expect_revealing(bench: Bench, query: str) -> None:
-    """Raise Inconclusive, with the members that came, unless the flag reveals any locked tool."""
+    """Raise Inconclusive, with a hint on the members that came, unless the flag reveals a tool."""
     if bench.flag_alive:
         return
     body, name = bench.asked(query, include_disabled=True).body, bench.surface.members.disabled
@@ -360,14 +357,14 @@ def _expect_revealing(bench: Bench, query: str) -> None:
 
 
 def _as_admin(bench: Bench) -> Bench:
-    """Return the bench itself if its caller is the administrator, else one that is."""
+    """Return the bench itself if it is the administrator's, else one that is."""
     return bench if bench.agent is None else Bench(bench.started, bench.armed)
 
 
 def _expect_proven(bench: Bench, tool: ToolKey) -> None:
-    """Raise unless the tool is there and its lock, if it has one, was laid and proven.
+    """Raise NotApplicable if the tool was skipped or is not there.
 
-    Not applicable if it was left out or is not there, else inconclusive.
+    Raise Inconclusive if its lock is unproven.
     """
     if tool in bench.armed.skipped:
         raise NotApplicable(bench.armed.skipped[tool])
@@ -385,7 +382,7 @@ def _tools(
 ) -> None:
     """Compare the callable tools of an answer with those that the case wants there, or not there.
 
-    It may want no others. Inconclusive if one wanted there is not listed without the flag either.
+    Inconclusive if one wanted there is not listed without the flag either.
     """
     if then.tools is None:
         return
@@ -423,7 +420,7 @@ def _tools(
 def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool) -> None:
     """Compare what an answer says: descriptions, schemas, planted canaries and remediations.
 
-    Of the remediation map its keys are compared and each text of an expected class is judged.
+    Of the remediation map the keys are compared, and each text of an expected class is judged.
     """
     entries = {str(entry.key): entry for entry in answer.disabled}
     for name in then.withheld:
@@ -473,9 +470,9 @@ def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
 
 
 def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
-    """Return the allowed descriptions: none; for a changed tool also the approved one.
+    """Return the allowed descriptions of a withheld tool: None; of a changed one also the old.
 
-    See the interpretation on approved texts.
+    The old one is that which was approved.
     """
     state, own = bench.states[tool], bench.armed.entries.get(tool)
     approved = state.approval == "changed" and not state.quarantined and own is not None
@@ -485,7 +482,7 @@ def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
 def _text(
     path: str, text: str, status: str, *, bench: Bench, compared: Comparison, clauses: list[str]
 ) -> None:
-    """Judge a remediation or refusal as one for a lock with this status: convicted, it breaks them.
+    """Judge a remediation or refusal as one for a lock with this status; one convicted breaks it.
 
     One that cannot be read is recorded as unread.
     """
@@ -502,8 +499,8 @@ def _note(
 ) -> None:
     """Compare the note of an answer, and its number, with what the case expects.
 
-    An absent note is judged where none may be, one that is due and a number where no callable tool
-    is listed.
+    A note that must be absent is judged where none may be; one that is due, and its number,
+    only where no callable tool is listed.
     """
     crosses = _matches_beyond(bench, answer.query)
     own = bench.revealed(answer.query) if then.note != "any" else {}
@@ -536,9 +533,9 @@ def _note(
 
 
 def _matches_beyond(bench: Bench, query: str) -> bool:
-    """Whether the flag reveals a match beyond the agent's scope to an unscoped caller.
+    """Whether the flag reveals a match beyond the agent's scope to the administrator.
 
-    False for the administrator.
+    False if the caller is the administrator.
     """
     if bench.agent is None:
         return False
@@ -549,8 +546,8 @@ def _matches_beyond(bench: Bench, query: str) -> bool:
 def _compare_listing(case: Case, bench: Bench) -> Comparison:
     """List the servers; compare their members, and counts, with what the case expects.
 
-    Inconclusive if no server has counts, one is not listed or a lock unproven; not applicable if a
-    lock was left out or none is declared.
+    Inconclusive if no server has counts, one is not listed or a lock unproven; NotApplicable if
+    a lock was skipped or none is declared.
     """
     compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
@@ -582,7 +579,7 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
 def _block(
     entry: ServerEntry, wanted: Mapping[str, Any], bench: Bench, compared: Comparison
 ) -> None:
-    """Compare the counts of a server: present, integers, each tool once, no reason with 0."""
+    """Compare a server's counts with those wanted: present, integers, each tool once, no zeros."""
     block = entry.counts if isinstance(entry.counts, dict) else {}
     compared.truth(f"counts of {entry.name}", entry.counts, holds=bool(block),
                    allowed="a block of counts", breaks=["FR-010.block"])  # fmt: skip
@@ -615,7 +612,7 @@ def _block(
 
 
 def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
-    """Call the tool of a case; compare whether the upstream saw it, and the refusal's text.
+    """Call the case's tool; compare whether its upstream saw it, and the refusal's text.
 
     The text is compared for its class, for its pointer to the flag, and with texts of another
     class.
@@ -648,10 +645,10 @@ def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
 
 
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
-    """Judge for which class of lock a refusal is written.
+    """Judge whether a refusal is written for the class of lock `status`.
 
-    One that equals the target's own for a user's lock convicts without being read. Where another
-    lock of a denied tool is checked first, only an act of the user is wrong.
+    A text equal to the target's own for a user's lock breaks it unread. Where another lock of a
+    denied tool may be checked first, only an act of the user is wrong.
     """
     state = bench.states.get(tool, ToolState())
     if state.config and not is_policy_first(state):
@@ -672,7 +669,7 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
 def _no_remedy_of_users(
     text: str, tool: ToolKey, state: ToolState, bench: Bench, compared: Comparison
 ) -> None:
-    """Judge the refusal of a config-denied tool that another lock, checked first, may explain.
+    """Judge the refusal of a config-denied tool that another lock may explain, if checked first.
 
     It must not tell a user to act on the tool.
     """
@@ -687,9 +684,9 @@ def _no_remedy_of_users(
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
-    """Return this target's texts for tools with that lock alone, names masked (section 10).
+    """Return this target's refusals, names masked, for tools with that status's lock alone.
 
-    Empty for another status.
+    Empty for a status that no single lock gives.
     """
     pure: dict[str, tuple[dict[str, Any], ...]] = {
         "disabled_by_config": ({"config": True},),

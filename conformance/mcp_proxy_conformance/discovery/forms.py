@@ -1,4 +1,4 @@
-"""The forms of one request (flag absent, false or true): exact answers, and their differences."""
+"""Forms of one request (flag absent, false or true): exact answers, and how they differ."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 
 def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
-    """Remove the flag from every object in the text that repeats exactly these arguments.
+    """Remove the flag, in a JSON text, from every object that repeats exactly these arguments.
 
-    Then an answer that repeats its request has the same bytes with the flag and without it. One
-    adjacent comma goes with the flag; a text that is not a JSON document is unchanged.
+    An answer that echoes its request has then the same bytes with the flag and without it. A
+    text that is not JSON is unchanged.
     """
     if FLAG.encode() not in text:
         return text
@@ -45,7 +45,7 @@ def _objects(node: Node) -> Iterator[Node]:
 
 
 def _repeats(node: Node, arguments: Mapping[str, Any]) -> bool:
-    """Whether the object equals the arguments, which include the flag, as JSON."""
+    """Whether the object equals the arguments, as JSON; False if they do not include the flag."""
     if FLAG not in arguments or {member.key for member in node.members} != arguments.keys():
         return False
     return json.dumps(node.value(), sort_keys=True) == json.dumps(dict(arguments), sort_keys=True)
@@ -55,9 +55,10 @@ OPTED_IN = "with the flag"
 
 
 def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
-    """Send one request with the flag in that form; return the exact answer, without an echo of it.
+    """Send a request with the flag in that form; return the exact answer, without echoes of it.
 
-    `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own, over HTTP only.
+    `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own, over HTTP
+    only.
     """
     arguments = {bench.surface.query: request["query"]}
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
@@ -77,12 +78,11 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
 def unequal(
     bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> dict[str, tuple[ByteDifference, ...]]:
-    """Send each request with the flag absent and false; return what differs between the answers.
+    """Send each request with the flag absent and false; return what differs, by request in words.
 
-    Keys are requests in words, values their differences; requests with equal answers are left out.
-    All are first sent with the flag true: any state that this leaves shows in both forms or in
-    none. `apart` sends each call in a session of its own. Inconclusive if answers without the flag
-    differ in more than single values.
+    Requests with equal answers are left out. All are sent with the flag true first, so that
+    what this leaves shows in both forms. `apart`: each call has its own session. Inconclusive
+    if answers without the flag differ in more than single values.
     """
     requests = list(requests)
     for request in requests:

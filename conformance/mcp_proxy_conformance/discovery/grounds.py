@@ -1,4 +1,4 @@
-"""Grounds to judge a tool's place (a status, callable, absent): clauses it breaks or shows."""
+"""Grounds to judge where an answer has a tool: the clauses that its place breaks or shows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Clauses = tuple[str, ...]
 
 
 def reveals(state: ToolState) -> Clauses:
-    """Return the clauses that are broken where the flag does not list a tool with these locks.
+    """Return the clauses broken where the flag does not list a tool with these locks.
 
-    The order of reasons decides for each combination whether the tool may be missing; config
-    comes first, so a tool that config denies must be revealed whatever other lock it has.
+    A tool that config denies must be revealed whatever other lock it has, unless its server is
+    off.
     """
     if state in REVEALS:
         return (REVEALS[state],)
@@ -37,8 +37,8 @@ def reveals(state: ToolState) -> Clauses:
 def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
     """Return the clauses broken by a place that the locks do not allow, with or without the flag.
 
-    `place` is where an answer has the tool: a status, `callable` or `absent`; `by_description`: the
-    query matches nothing but the tool's description.
+    `place` is a status, `callable` or `absent`; `by_description`: the query matches only the
+    tool's description. Empty for an unlocked tool at an allowed place.
     """
     if not flag:
         return _in_default(place) if not state.callable else ("FR-002.no-section",)
@@ -64,10 +64,10 @@ def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool 
 def compare_places(
     compared: Comparison, key: ToolKey, state: ToolState, places: Iterable[str]
 ) -> None:
-    """Compare where flagged answers have a tool with the places that its locks allow.
+    """Compare the places that flagged answers give a tool with those that its locks allow.
 
-    `places` are the statuses seen, `callable` or `absent`; each comparison is added to `compared`,
-    in alphabetical order.
+    `places` are statuses, `callable` or `absent`; each comparison is added to `compared`, in
+    alphabetical order.
     """
     for place in sorted(places):
         compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),
@@ -76,7 +76,7 @@ def compare_places(
 
 
 def as_callable(state: ToolState, *, flag: bool) -> Clauses:
-    """Return the clauses broken when a locked tool is listed as callable, or as both."""
+    """Return the clauses broken where a locked tool is listed as callable, or as both."""
     if not flag:
         return _in_default(CALLABLE)
     return ("FR-004.follows-state", *(("FR-001.server-off",) if state.server_off else ()))
@@ -90,7 +90,7 @@ def _in_default(place: str) -> Clauses:
 
 
 def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """Return the clauses seen to hold when a tool is at a place that its locks allow.
+    """Return the clauses seen to hold where a tool is at a place that its locks allow.
 
     Parameters are those of `broken_by`; an unlocked tool in a default answer shows none.
     """

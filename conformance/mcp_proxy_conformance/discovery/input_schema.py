@@ -46,13 +46,10 @@ class Applied(NamedTuple):
 
 
 def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the schema's error messages for each of these arguments; none for one that it accepts.
+    """Return, for each of these arguments, the schema's error messages; none if it accepts them.
 
-    A schema that may take long is applied in a child process.
-
-    Raises:
-        Misshapen: It is not a schema.
-        Inconclusive: It refers to another document, or cannot be applied in time.
+    A schema that may take long is applied in a child process. Raises Misshapen if it is not a
+    schema, Inconclusive if it refers to another document or cannot be applied in time.
     """
     if not isinstance(schema, dict):
         raise Misshapen(f"the inputSchema is {kind_of(schema)}, not an object", "FR-001.declared")
@@ -73,14 +70,17 @@ def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def default(schema: Any, name: str = FLAG) -> Any:
-    """Return the default that a schema gives the flag, or another property; None without one."""
+    """Return the default that a schema gives the property `name`; None without one."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     declared = properties.get(name) if isinstance(properties, dict) else None
     return declared.get("default") if isinstance(declared, dict) else None
 
 
 def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
-    """Apply the schema in this process, without a time limit; every failure is a kind of result."""
+    """Apply the schema to each of the arguments in this process, without a time limit.
+
+    Every failure is a kind of result, and nothing is raised.
+    """
     kind = validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -99,13 +99,13 @@ def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
 
 
 def _refusal(error: jsonschema.ValidationError) -> str:
-    """Return a validation error in words: its place, keyword with value, and what it refuses."""
+    """Return a validation error in words: its place, the keyword and value, what it refuses."""
     keyword, value = error.validator, json.dumps(error.validator_value, default=str)
     return f"{error.json_path}: {keyword} {value:.{SHOWN}} refuses {json.dumps(error.instance)}"
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:
-    """Whether the schema is small and flat, and has no keyword that may take long."""
+    """Whether the schema is small and flat, with no keyword that may take long to apply."""
     count = 0
     for depth, keywords in _objects(schema):
         count += len(keywords)
@@ -115,7 +115,7 @@ def _is_plain(schema: dict[str, Any]) -> bool:
 
 
 def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield every object in a JSON value with its depth (0 outside), without recursion."""
+    """Yield (depth, object) of every object in a JSON value, the outermost of depth 0."""
     left = [(0, value)]
     while left:
         depth, node = left.pop()
@@ -127,9 +127,9 @@ def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
-    """Apply the schema in a process of its own, which is ended after ten seconds.
+    """Apply the schema in a child process, which is ended after ten seconds.
 
-    Then, and if its reply cannot be read, the result is `open`.
+    The result is `open` then, and if the child's reply cannot be read.
     """
     try:
         request = json.dumps([schema, forms]).encode()

@@ -1,4 +1,4 @@
-"""Locked entries of tools in flagged answers, and the requests that find them: each tool's own."""
+"""Locked entries of tools in flagged answers, found by each tool's own query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_proxy_conformance.discovery.oracle import ABSENT, cap, is_withheld
 
 
 def own_query(bench: Bench, key: ToolKey) -> str:
-    """Return the query that finds the tool alone: its unique word, or its name.
+    """Return the query that finds the tool alone: its unique word, or else its name.
 
     The word serves if the tool was listed for it while callable and is not withheld now.
     """
@@ -24,30 +24,30 @@ def own_query(bench: Bench, key: ToolKey) -> str:
 
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
-    """Ask for a tool by its own query, with the flag, in a request that is not shared."""
+    """Ask for a tool by its own query, with the flag at limit 100, in a new request."""
     return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def own_answer(bench: Bench, key: ToolKey) -> Answer:
-    """Return the flagged answer to the tool's own query, shared by checks of the same state."""
+    """Return the flagged answer to the tool's own query at limit 100, shared as by `asked`."""
     return bench.asked(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
-    """Return the first locked entry whose name contains the tool's, or None."""
+    """Return the first locked entry of an answer whose name contains the tool's, or None."""
     return next((entry for entry in answer.disabled if key.tool in entry.name), None)
 
 
 def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
-    """Ask for each tool by its own query, with the flag; return answers that list it as locked.
+    """Return, by tool, the flagged answers to each tool's own query that list it as locked.
 
-    They are by tool, and repeated until all do so or the settle time is over; tools that are not
-    listed are left out.
+    They are asked again until all do so or the settle time is over; tools that are not listed
+    are left out.
     """
     keys = tuple(keys)
 
     def look() -> dict[ToolKey, Answer]:
-        """Return the answers to the tools' own queries that list them as locked, by tool."""
+        """Return the answers that list the tools as locked, by tool, as of now."""
         answers = {key: own_answer(bench, key) for key in keys}
         return {key: answer for key, answer in answers.items() if named(answer, key)}
 
@@ -55,16 +55,17 @@ def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
 
 
 def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
-    """Return each tool's locked entry in the answer to its own query; others are left out."""
+    """Return each tool's locked entry in the answer to its own query; tools without are absent."""
     entries = {key: named(answer, key) for key, answer in own_answers(bench, keys).items()}
     return {key: entry for key, entry in entries.items() if entry is not None}
 
 
 def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Answer]]:
-    """Return all answers that list each of these tools as locked, as pairs of tool and answer.
+    """Return (tool, answer) for all answers that list one of these tools as locked.
 
-    The requests are its own query, the words that it shares with others, limit 1, other endpoints,
-    and agents of every server; tools that their own query does not list are left out.
+    Each is asked for by its own query, by words that it shares with others, at limit 1, at
+    other endpoints, and by agents of every server; tools that their own query does not list are
+    left out.
     """
     answers = list(own_answers(bench, keys).items())
     views = onlookers(bench).values()
@@ -79,18 +80,18 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
 
 
 def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
-    """Return the pair of tool and locked entry for each answer that lists one of these tools.
+    """Return (tool, locked entry) for each answer that lists one of these tools as locked.
 
-    The requests are those of `every_answer`: its own query, shared words, limit 1, other views.
+    The requests are those of `every_answer`.
     """
     entries = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
     return [(key, entry) for key, entry in entries if entry is not None]
 
 
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
-    """Return the remediations that all answers give for these tools, by status, names masked.
+    """Return the remediation texts that all answers give for these tools, by status, masked.
 
-    Answers are those of `every_answer`; what is no text is left out.
+    Answers are those of `every_answer`; values that are not texts are left out.
     """
     texts: dict[str, set[str]] = {}
     for key, answer in every_answer(bench, keys):
@@ -102,10 +103,10 @@ def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
 
 
 def places(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Return where flagged answers to its own query and to its name have a tool.
+    """Return where flagged answers to a tool's own query and to its name have it.
 
-    Statuses and `callable`; `absent` if neither has it. Empty when neither has it and the cap may
-    be the cause: then nothing can be concluded.
+    That is statuses and `callable`; `absent` if neither has it. Empty if neither has it and the
+    cap may be the cause: then nothing can be concluded.
     """
     queries = {own_query(bench, key), key.tool}
     answers = [bench.asked(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]

@@ -1,4 +1,4 @@
-"""The note of a default answer: when it is owed, the flag it names, the numbers it has: FR-009."""
+"""Note of a default answer (FR-009): when it is owed, and which numbers it may have."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
 def queries_of(world: World) -> tuple[str, ...]:
-    """Return queries for the note in this world, each once, where what they match is locked.
+    """Return queries by which locked tools of this world are to be found, each once.
 
     They are words shared by tools, and the names of tools that only their exact name must find:
-    tools that are added or changed, or whose server is quarantined.
+    those added or changed, or whose server is quarantined.
     """
     names = [step.add.name if step.add else step.change for step in world.steps]
     quarantined = {step.server for step in world.steps if step.lock == "quarantine"}
@@ -35,10 +35,9 @@ def queries_of(world: World) -> tuple[str, ...]:
 
 
 def on_stages_of_locked_tools() -> pytest.MarkDecorator:
-    """Return a decorator that gives a check the stages where only locked tools match.
+    """Return a decorator that gives a check each stage where queries find only locked tools.
 
-    Its argument `queries` has the queries to ask there. A search that finds something callable for
-    any query owes its note only where nothing is.
+    The check's argument `queries` gets the queries to ask there.
     """
     worlds = [stage("alone"), stage("shut")]
     params = [
@@ -53,7 +52,7 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
     """Return, by query, the answers that owe a note: no callable tool, yet a relevant one revealed.
 
-    Not applicable where callable tools answer every query, Inconclusive where nothing is owed.
+    Raises NotApplicable if callable tools answer every query, Inconclusive if no note is owed.
     """
     answers = {query: bench.asked(query, limit=limit) for query in queries}
     open_tools = any(state.callable for state in bench.states.values())
@@ -77,9 +76,9 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
 def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
     """Return the answers that owe a note, as `owed` does, from every view of the target.
 
-    Views: as asked, at limit 1, at other endpoints, as agents of every server. Keys are the query
-    and the view's name. A view where no note is owed is left out; for the first one it is
-    inconclusive or not applicable.
+    Views are the bench itself, the same at limit 1, other endpoints, and agents of every
+    server. Keys are the query and the view's name. A view where no note is owed is left out;
+    for the first it is raised as by `owed`.
     """
     queries = tuple(queries)
     owing = dict(owed(bench, queries))
@@ -97,16 +96,15 @@ INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def leads_on(answer: Answer) -> bool:
-    """Whether the answer's note names the flag, so that the reader knows how to go on."""
+    """Whether the answer's note names the flag; False without a note."""
     return FLAG in (answer.note or "")
 
 
 def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
-    """Return the numbers of locked matches that the flag shows, and the bounds of a note's number.
+    """Return (the numbers of locked matches that the flag shows, bounds of a note's number).
 
-    A target may count the entries of one answer or all matches, with or without those that it lists
-    for any query: hence up to four numbers where the section has room for all. The least bound
-    counts indexed tools.
+    A target may count the entries of one answer or all matches, with or without those that it
+    lists for any query: hence up to four numbers.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     indexed = [_indexed(bench, section) for section in sections]
@@ -115,9 +113,9 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
 
 
 def most_matches(bench: Bench, query: str) -> int | None:
-    """Return how many locked tools within scope may match a query, None if it ever listed 100.
+    """Return how many locked tools in scope may match a query; None if it ever listed 100.
 
-    These are the tools that the query found while they were callable, or is meant to find, and all
+    These are the tools that the query found while callable, or is meant to find, and all
     withheld ones, which may be listed whatever the query is.
     """
     listed, states = bench.armed.shown.get(query, ()), bench.states
@@ -130,7 +128,7 @@ def most_matches(bench: Bench, query: str) -> int | None:
 
 
 def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: bool) -> bool:
-    """Whether one numeral of the note is among the numbers, or, if `full`, within the bounds.
+    """Whether a number in the note is among `numbers` or, if `full`, within the bounds.
 
     `full`: more tools may match than are shown.
     """
@@ -138,5 +136,5 @@ def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: b
 
 
 def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
-    """Return how many of the tools config, the user or both lock, and nothing else."""
+    """Return how many of these tools only config, the user or both lock."""
     return sum(bench.states.get(key) in INDEXED for key in section)

@@ -52,7 +52,7 @@ def _in_words(text: str) -> Iterator[int]:
 
 
 def _continues(before: str, word: str) -> bool:
-    """Whether a word continues the number to which the word before belongs: `twenty one`."""
+    """Whether `word` continues the number to which the word `before` belongs: `twenty one`."""
     if word in _SCALES or word == "and":
         return word in _SCALES or before in _SCALES
     if before in _SCALES or before == "and":
@@ -61,7 +61,7 @@ def _continues(before: str, word: str) -> bool:
 
 
 def _value(run: list[str]) -> int:
-    """Return the value of a run of number words; words of no value count as 0."""
+    """Return the value of consecutive number words; words of no value count as 0."""
     total = part = 0
     for word in run:
         if word in _SCALES:

@@ -23,7 +23,7 @@ STATELESS = f" ({LATEST_STATELESS})"
 def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
     """Return the discovery tool's entry in tools/list, by the path of each endpoint that has it.
 
-    Inconclusive without any. `tool`: another of the target's own tools, instead of discovery.
+    `tool` names another of the target's built-in tools instead. Inconclusive without any.
     """
     name, entries = tool or bench.surface.discovery_tool, {}
     for endpoint in bench.surface.endpoints:
@@ -35,9 +35,9 @@ def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
 
 
 def elsewhere(bench: Bench, tool: str = "") -> list[str]:
-    """Return the endpoints other than the first that offer this built-in tool, or discovery.
+    """Return the paths of the endpoints, but the first, that offer this built-in tool.
 
-    They are found once and kept with the target's answers, until the target is changed.
+    `tool` is by default discovery. They are found once and kept until the target is changed.
     Inconclusive if no endpoint offers it.
     """
     place = ("endpoints", bench.agent, tool)
@@ -50,11 +50,11 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
 
 
 def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """Return a bench for each other endpoint that offers the tool, by a name for reports.
+    """Return a bench for each endpoint, but the first, that offers the tool, by a name for reports.
 
-    The last one is in the stateless revision, if the target speaks it and the bench does not;
-    without another endpoint, that revision is used at the bench's own. Inconclusive if no endpoint
-    offers it.
+    The last one is in the stateless revision, if the target speaks it and the bench's wire is
+    `auto`; without another endpoint, it is at the bench's own. Inconclusive if no endpoint
+    offers the tool.
     """
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
     if bench.wire != "auto" or not bench.is_stateless:
@@ -66,8 +66,8 @@ def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
     """Return the discovery tool's entry in tools/list, by every place that offers it.
 
-    Places are those of `conversations`, one where the stateless revision is not spoken left out.
-    Inconclusive without any.
+    Places are those of `conversations`; where the stateless revision is not spoken there is
+    none. Inconclusive without any.
     """
     entries = {}
     for place, opened in conversations(bench.started, bench.agent).items():
@@ -83,8 +83,8 @@ Opened = Callable[[], AbstractContextManager[Conversation]]
 def conversations(started: Started, agent: str | None = None) -> dict[str, Opened]:
     """Return, by the name of a place, a function that opens a conversation with the target there.
 
-    Places are the declared endpoints, the same in the stateless revision, and stdio where it is
-    served, which is for the administrator.
+    Places are the declared endpoints, the same in the stateless revision and, for the
+    administrator only, stdio if it is served.
     """
 
     def over_http(endpoint: str, wire: Wire) -> AbstractContextManager[Conversation]:
@@ -100,7 +100,7 @@ def conversations(started: Started, agent: str | None = None) -> dict[str, Opene
 
 
 def unspoken(place: str) -> tuple[type[Exception], ...]:
-    """Return the errors to suppress at a place: for a stateless one those of not being spoken.
+    """Return the errors by which a stateless place shows that the revision is not spoken.
 
     Empty for other places.
     """
@@ -108,7 +108,7 @@ def unspoken(place: str) -> tuple[type[Exception], ...]:
 
 
 def _entry(client: Conversation, name: str) -> dict[str, Any]:
-    """Return the tool's entry in tools/list; inconclusive without one."""
+    """Return the tool's entry in tools/list; raise Inconclusive without one."""
     for tool in client.tools():
         if tool.get("name") == name:
             return tool

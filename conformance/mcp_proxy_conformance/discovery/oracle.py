@@ -1,4 +1,4 @@
-"""The oracle: right answers by the source, for a tool's locks and the facts of a request."""
+"""Oracle: right answers by the source, for a tool's locks and the facts of a request."""
 
 from __future__ import annotations
 
@@ -61,10 +61,9 @@ def allowed_statuses(state: ToolState) -> frozenset[str]:
 def counted_as(state: ToolState) -> frozenset[str]:
     """Return the words under which the server's counts may hold the tool, once (FR-010.sum).
 
-    A server that is off or in quarantine need not have counts, nor count its tools under its own
-    word, which the older text lacks for quarantine. A tool of a quarantined server may be counted
-    under any word but `callable`, except that config comes first and excludes a user's reason
-    (SC-003.listing); one of a server that is off, under the server's word or the tool's own.
+    `absent` is among them where it need not be counted, on a server that is off or in
+    quarantine. In quarantine any word but `callable` may count it, except that under a config
+    lock no user's reason does (SC-003.listing).
     """
     if state.quarantined:
         own = {"disabled_by_user", "pending_approval"} if state.config else set()
@@ -76,25 +75,25 @@ def counted_as(state: ToolState) -> frozenset[str]:
 
 
 def is_withheld(state: ToolState) -> bool:
-    """Whether the server's description of the tool is not vouched for (FR-003, FR-004).
+    """Whether the tool is in quarantine or without approval, whatever else locks it.
 
-    That is so in quarantine and without approval, whatever else locks the tool.
+    The server's description of it is not vouched for then (FR-003, FR-004).
     """
     return state.quarantined or state.approval is not None
 
 
 def is_hidden(state: ToolState) -> bool:
-    """Whether the server's current description of the tool must not be shown (section 3).
+    """Whether the server's current description of the tool must not be shown.
 
-    That is so without approval, and in a quarantine beside no lock by config or user.
+    That is so without approval, and in a quarantine without a lock by config or user.
     """
     return state.approval is not None or (state.quarantined and not state.config and not state.user)
 
 
 def cap(limit: float | None) -> int:
-    """Return the most locked entries of an answer: the limit, at most ten (FR-006.cap).
+    """Return the most locked entries of an answer with this limit: the limit, at most ten.
 
-    It is ten without a usable limit, which is a whole number from 1 on.
+    Ten without a limit, or for one that is not a whole number from 1 on.
     """
     usable = limit is not None and limit >= 1 and limit == limit // 1
     return min(int(limit), LOCKED_CAP) if usable and limit is not None else LOCKED_CAP
@@ -103,8 +102,8 @@ def cap(limit: float | None) -> int:
 def must_have_note(*, callables: int, relevant: int) -> bool:
     """Whether an answer without the flag owes the note (FR-009.note).
 
-    `callables`: callable entries returned; `relevant`: what the same query reveals with the flag,
-    of the tools that it listed while callable or names exactly.
+    `callables`: callable entries returned; `relevant`: tools revealed by the same query with
+    the flag that it listed while callable or names exactly.
     """
     return callables == 0 and relevant > 0
 
@@ -112,15 +111,15 @@ def must_have_note(*, callables: int, relevant: int) -> bool:
 def may_have_note(*, callables: int, revealed: int) -> bool:
     """Whether an answer without the flag may have the note at all (FR-009.silent).
 
-    `callables`: callable entries returned; `revealed`: locked ones that the same query shows with
-    the flag.
+    `callables`: callable entries returned; `revealed`: locked entries that the same query gets
+    with the flag.
     """
     return callables == 0 and revealed > 0
 
 
 def remediation_keys(statuses: Iterable[str]) -> frozenset[str]:
-    """Return the keys that the map must have for entries of these statuses (FR-005.keys).
+    """Return the keys that the remediation map must have for entries of these statuses.
 
-    These are the distinct statuses of the entries that the cap leaves.
+    These are the distinct statuses (FR-005.keys).
     """
     return frozenset(statuses)

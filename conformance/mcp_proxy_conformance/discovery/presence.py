@@ -1,4 +1,4 @@
-"""Probe of a target before any check: its surface's names, and the presence of the feature."""
+"""Probe of a target before any check: the names of its surface, the presence of the feature."""
 
 from __future__ import annotations
 
@@ -59,15 +59,9 @@ class Missing:
 def missing(started: Started) -> Missing | None:
     """Return why a target started on `WORLD` cannot be checked; None when it can.
 
-    `violated` of the result says whether that is a breach, or a wrong declaration.
-
-    Every name of its surface is looked for: the tools and arguments in tools/list, the members in
-    answers. A member that came under another name only is an error in the declaration, never a
-    breach.
-
-    The feature is present if the discovery tool names the flag or the flag reveals a locked tool.
-    A target whose schema requires the flag at any place, or that refuses calls without it, breaches
-    FR-001.declared: it cannot be set up, since the absence of callable tools would prove nothing.
+    Every name of its surface is looked for; one that came under another name is a wrong
+    declaration. A breach is a target that neither documents the flag nor reveals a tool by it,
+    or that requires the flag in each call.
     """
     surface = started.target.surface
     within = started.target.settle_s
@@ -93,7 +87,7 @@ def missing(started: Started) -> Missing | None:
 
 
 def no_mention(name: str) -> str:
-    """Return the message for a discovery tool that does not name the flag."""
+    """Return the message for a discovery tool `name` that does not name the flag."""
     return f"FR-014.described: neither the description nor the schema of {name} names {FLAG}"
 
 
@@ -103,7 +97,7 @@ def requires_flag(tool: dict[str, Any]) -> bool:
 
 
 def _required(started: Started) -> str:
-    """Return how and where a schema or a call requires the flag, or "".
+    """Return how and where a schema or a call requires the flag; "" if none does.
 
     Each place of `conversations` is tried; one that fails is left out.
     """
@@ -120,14 +114,13 @@ def _required(started: Started) -> str:
 
 
 def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float = 0.0) -> str:
-    """Return the error of a call without the flag that is answered with it, or "".
+    """Return the error of a call that is refused without the flag and answered with it; else "".
 
-    The call is repeated up to `wait_s` seconds while it is refused. One that is refused with the
-    flag, too, is refused for another reason.
+    The call is repeated up to `wait_s` seconds while it is refused.
     """
 
     def error(flags: dict[str, Any]) -> str:
-        """Make one call with these further arguments; return its error, "" if it has none."""
+        """Make one call with the further arguments `flags`; return its error, "" without one."""
         reply = client.call_tool(surface.discovery_tool, {surface.query: query, **flags})
         if reply.error is not None:
             return str(reply.error.get("message", reply.error))
@@ -138,7 +131,7 @@ def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float
 
 
 def _missing_tool(started: Started) -> str:
-    """Return a sentence on a tool of the surface that its endpoint does not list, or ""."""
+    """Return a sentence on a tool of the surface that its endpoint does not list; else ""."""
     surface = started.target.surface
 
     @cache  # a list may be long
@@ -155,10 +148,10 @@ def _missing_tool(started: Started) -> str:
 
 
 def _misnamed_member(started: Started) -> str:
-    """Return a sentence on a member that came under another name only, or "".
+    """Return a sentence on a member that came under another name only; else "".
 
-    The callable tool has the ready time to be listed, what the lock brings the settle time; that an
-    endpoint does not answer is ignored.
+    It waits up to the ready time for the callable tool, up to the settle time for what the lock
+    brings; an endpoint that does not answer is ignored.
     """
     sightings = Sightings(started.target.surface.members)
     locked = bool(started.world.servers[0].deny)
@@ -172,7 +165,7 @@ def _misnamed_member(started: Started) -> str:
 def _look_at(sightings: Sightings, started: Started, query: str, flag: Any = ABSENT) -> bool:
     """Ask for `query` and record the members of the answer; return whether it lists callable tools.
 
-    A tool counts as listed whatever member it is under; an answer that cannot be read is empty.
+    A tool counts whatever member it is under; an answer that cannot be read is empty.
     """
     surface = started.target.surface
     arguments = {surface.query: query} | ({} if flag is ABSENT else {FLAG: flag})
@@ -185,7 +178,7 @@ def _look_at_lock(sightings: Sightings, started: Started) -> bool:
     """Record the members of all answers that show a lock; return whether all came as declared.
 
     Answers are two of discovery, the listing, and the view of one server. The note counts only
-    where no callable tool is listed.
+    if no callable tool is listed.
     """
     surface, server = started.target.surface, started.world.servers[0].name
     wanted = {"disabled", "remediation", "note", "servers", "counts"}
@@ -202,14 +195,14 @@ def _look_at_lock(sightings: Sightings, started: Started) -> bool:
 
 
 def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping[str, Any]:
-    """Return the JSON object that a built-in tool answers, an empty one if there is none."""
+    """Return the JSON object that a built-in tool answers; {} if there is none."""
     with suppress(Misshapen, ProtocolFault):
         return read_body(started.client(endpoint=endpoint).call_tool(tool, arguments))
     return {}
 
 
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
-    """Send a discovery query to the target's first endpoint, as the administrator."""
+    """Send a discovery query to the first endpoint as the administrator; return the answer."""
     first = started.target.surface.endpoints[0]
     return discover(started, query, include_disabled=flag, endpoint=first)
 
@@ -222,7 +215,7 @@ def _has_section(answer: Answer) -> bool:
 def breach(
     why: str, stage: str, messages: tuple[str, ...] = (), clause: str = "FR-014.described"
 ) -> Result:
-    """Return the failed result of the probe: a flag named nowhere, or required by each call."""
+    """Return the failed Result of the probe, whose reason is `why`."""
     return Result(
         check="presence",
         case=None,

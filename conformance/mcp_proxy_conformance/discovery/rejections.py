@@ -28,9 +28,9 @@ ACT_OF_USERS = "an act of the user or the agent"
 
 
 def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
-    """Call a tool that is expected to be refused; inconclusive when it reaches its upstream.
+    """Call a tool that is expected to be refused; raise Inconclusive if the call gets through.
 
-    A call of a tool that the world lacks may reach the upstream: either side may refuse it.
+    A call of a tool that the world lacks may reach the upstream, as either side may refuse it.
     """
     called = bench.call(key, surface=surface)
     bench.require(
@@ -40,9 +40,9 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 
 
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
-    """Call a locked tool twice; return the words at which both refusals agree, its names masked.
+    """Call a locked tool twice; return the words in which both refusals agree, its names masked.
 
-    Ids and times, which differ, are so left out. Inconclusive if a call is not refused.
+    Ids and times, which differ, are left out thus. Inconclusive if a call is not refused.
     """
     calls = [rejection(bench, key, surface=surface) for _ in range(2)]
     first, second = (_nameless(bench, called).split() for called in calls)
@@ -50,10 +50,10 @@ def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
 
 
 def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Judgement:
-    """Judge the refusal of a tool's call, its names masked, as a text for a lock with this status.
+    """Judge the refusal of a tool's call, names masked, as a text for a lock with this status.
 
-    Return `conveys`, `convicted` (wrong) or `unrecognised`. A text that the target's declaration
-    pins is judged by that. Inconclusive if it is not refused.
+    Return `conveys`, `convicted` (wrong) or `unrecognised`; a text that the target pins is
+    judged by that. Inconclusive if the call is not refused.
     """
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
@@ -62,11 +62,11 @@ def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Jud
 
 
 def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:
-    """Judge each refusal as a text for a config lock; return the outcome by the tool's name.
+    """Judge each tool's refusal as a text for a config lock; return the outcome by SERVER:TOOL.
 
-    `conveys` is right; an unreadable text that equals the target's own for a user lock or an
-    approval is wrong. Raises Unread, with the first such text, if some are unreadable and none is
-    wrong.
+    `conveys` is right; an unrecognised text equal to the target's own for a user lock or an
+    approval is wrong. Raises Unread, with the first such text, if some are unrecognised and
+    none is wrong.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
@@ -84,16 +84,16 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 
 
 def is_policy_first(state: ToolState) -> bool:
-    """Whether a refusal must name operator policy: config, and at most the user, lock the tool.
+    """Whether a refusal must name operator policy: config, and at most the user too, lock the tool.
 
-    Approvals, quarantine and a server that is off may be checked, and told, before config.
+    Approval, quarantine or a server that is off may be checked, and told, before config.
     """
     others = state.approval is not None or state.quarantined or state.server_off
     return state.config and not others
 
 
 def texts_of_server(bench: Bench) -> set[str]:
-    """Return the masked refusals of tools that only quarantine or a server that is off locks.
+    """Return the refusals, masked, of tools that only quarantine or a server that is off locks.
 
     Inconclusive if such a call is not refused.
     """
@@ -105,11 +105,10 @@ def remedy_of_users(
     text: str, state: ToolState, *, users: Iterable[str], servers: Collection[str],
     pins: Mapping[str, frozenset[str]],
 ) -> str | None:  # fmt: skip
-    """Return how a refusal of a config-denied tool tells an act of the user, empty if it does not.
+    """Return how a refusal of a config-denied tool tells an act of the user; "" if it does not.
 
-    None: it cannot be read. `users` and `servers` are the target's own texts for locks of users and
-    of servers. Where another lock may be told first, a text is wrong only if it asks for an act on
-    the tool: one that asks for nothing, or for an act on the server, tells no remedy of config.
+    None if it cannot be read. `users` and `servers` are the target's own texts for locks of
+    users and of servers. If another lock may be told first, only an act on the tool is wrong.
     """
     outcome = judge(text, CONFIG_WORD, pins=pins)
     own = [theirs for theirs in users if has_sentence(text, theirs)]
@@ -135,8 +134,8 @@ def compare_with_policy(
 ) -> None:  # fmt: skip
     """Compare the refusal of a config-denied tool: it must tell no act of the user (SC-003).
 
-    The result is added to `compared`. `theirs` maps statuses of users' locks to the target's own
-    refusals for them; `users` are other texts for such locks. A text that cannot be read leaves the
+    The result is added to `compared`. `theirs` maps statuses of users' locks to the target's
+    own refusals for them; `users` are other texts for such locks. An unreadable text leaves the
     clause open.
     """
     known = [*users, *(own for texts in theirs.values() for own in texts)]
@@ -150,7 +149,7 @@ def compare_with_policy(
 
 
 def has_sentence(text: str, own: str) -> bool:
-    """Whether the text equals `own`, or contains it as whole sentences.
+    """Whether the text equals `own` or contains it as whole sentences.
 
     The latter only if `own` ends with a stop.
     """
@@ -160,7 +159,7 @@ def has_sentence(text: str, own: str) -> bool:
 
 
 def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
-    """Return the only status for whose lock the target gives this text; empty for none or several.
+    """Return the only status for whose lock the target gives this text; "" for none or several.
 
     `by_status` maps each status to the target's own texts for its lock alone.
     """
@@ -173,9 +172,9 @@ def of_status(text: str, by_status: Mapping[str, Iterable[str]]) -> str:
 
 
 def status_of_lock(state: ToolState) -> str:
-    """Return the status word of a locked tool's first lock.
+    """Return the status word of a locked tool's first lock: config, quarantine, user, approval.
 
-    The order is config, quarantine, user, approval; the server is taken to be on.
+    Its server is taken to be on.
     """
     if state.config:
         return CONFIG_WORD
@@ -185,11 +184,10 @@ def status_of_lock(state: ToolState) -> str:
 
 
 def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
-    """Return which part of a caller's refusal gives away why the tool is locked.
+    """Return which part of a caller's refusal gives away why the tool is locked; "" if none.
 
-    Empty if nothing does. `open_text` is the same caller's refusal for an unlocked tool of that
-    server: an equal text reveals nothing. Both are `own_words` of the caller; the lock's own text
-    is the administrator's.
+    `open_text` is the same caller's refusal for an unlocked tool of that server, to which an
+    equal text reveals nothing. Both are as `own_words` returns.
     """
     if text == open_text:
         return ""
@@ -207,10 +205,7 @@ def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
 
 
 def _nameless(bench: Bench, called: Called) -> str:
-    """Mask every trace of the tool's name, word, server and texts in a refusal, in any case.
-
-    So only the wording is compared.
-    """
+    """Return a refusal's text with the tool's name, word, server and texts masked, in any case."""
     key = called.key
     if key not in bench.tools:
         names = [key.tool, key.server]

@@ -42,17 +42,11 @@ LONGEST_READ = 2_000
 def judge(
     text: str, status: str, *, pins: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> Judgement:
-    """Judge one text for the lock class `status` (one of the six status words), and note it.
+    """Judge a text for the lock class `status` (one of the six status words), and note it.
 
     Return `conveys` if it names that lock's remedy, `convicted` if plainly a wrong one, else
-    `unrecognised`. A text with a word that is not in the lists is not read: nothing is guessed.
-    Unread and pinned texts are noted for the report.
-
-    Args:
-        text: a value of the remediation map or a rejection; names in it masked by the caller.
-        status: the class of the lock the text is said for; another word is never judged.
-        pins: exact texts and the classes each is declared to convey; a pin stands for what cannot
-            be read, and acquits no text that is plainly wrong.
+    `unrecognised`, as for any unlisted word. Names in it are masked by the caller; `pins` maps
+    exact texts to the classes each is declared to convey, which decides what cannot be read.
     """
     outcome = _read(text, status)
     if text not in pins or (status in pins[text] and outcome == "convicted"):
@@ -65,7 +59,7 @@ def judge(
 
 
 def expect_read(outcomes: Mapping[str, Judgement]) -> None:
-    """Raise Unread for the first text that could not be read; the outcomes are by text."""
+    """Raise Unread for the first text whose outcome is `unrecognised`; `outcomes` are by text."""
     for text, outcome in outcomes.items():
         if outcome == "unrecognised":
             raise Unread(text)
@@ -75,8 +69,7 @@ def expect_read(outcomes: Mapping[str, Judgement]) -> None:
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock.
 
-    One that also denies it, or has an `if`, does not. Of a text above 2000 characters only the
-    beginning is read.
+    One that also denies it, or has an `if`, does not. Only the first 2000 characters are read.
     """
     read = Reading(text[:LONGEST_READ])
     return read.says(_CLAIMED) and not read.says(_DISCLAIMED, r"\bif\b")
@@ -84,9 +77,10 @@ def claims_operator_policy(text: str) -> bool:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
-    """Whether the text's beginning asks somebody but the operator to act, as to enable or approve.
+    """Whether the text asks somebody but the operator to act, as to enable or approve.
 
-    Merely to use or to change something does not count. The beginning is the first 2000 characters.
+    Merely to use or to change something does not count. Only the first 2000 characters are
+    read.
     """
     acts = Reading(text[:LONGEST_READ]).ordered
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
@@ -99,7 +93,7 @@ def names_server(text: str) -> bool:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _read(text: str, status: str) -> Judgement:
-    """Judge a text by its own words, without pins; whatever leaves a doubt is `unrecognised`."""
+    """Judge a text for the class `status` by its words, without pins; a doubt is `unrecognised`."""
     if status not in _CONVEYS or len(text) > LONGEST_READ or not is_english(text):
         return "unrecognised"
     read = Reading(text)
@@ -172,7 +166,7 @@ _BLAMED = (
 def _of_config(read: Reading) -> bool:
     """Whether the text conveys a config lock: operator policy, and no act but the operator's.
 
-    Every act in it is denied or the operator's; to edit the configuration counts as one.
+    Every act in it is denied or the operator's; to edit the configuration counts as theirs.
     """
     named = read.says(r"\b(?:operator|policy)\b") and not read.says(_DISCLAIMED, _LOOPHOLE)
     edit = any(act.on == "policy" for act in read.ordered) and read.says(_POLICY_TOLD)
@@ -208,7 +202,7 @@ def _of_pending(read: Reading) -> bool:
 
 
 def _of_quarantined(read: Reading) -> bool:
-    """Whether the text conveys a quarantine: it names the server, and orders nothing but a review.
+    """Whether the text conveys a quarantine: it names the server, and orders only a review.
 
     Or it orders no act, and names the approval or the review that is pending.
     """
@@ -243,7 +237,7 @@ def _affirms(read: Reading, word: str) -> bool:
 
 
 def _is_not_policy(read: Reading) -> bool:
-    """Whether the text names no policy except to deny it, and does not exempt the user."""
+    """Whether the text names no policy but to deny it, and does not exempt the user from acting."""
     return not read.says(_SPARES_USER) and not _affirms(read, "policy")
 
 
@@ -273,7 +267,7 @@ _POLICY_TOLD = r"\boperator policy\b|\bpolicy lock|\block\S*(?: \S+)? (?:by|in) 
 
 
 def _is_beyond_doubt(read: Reading) -> bool:
-    """Whether every word of the text is known, and it is unconditional, no question, no pointer.
+    """Whether every word of the text is known, and it has no condition, question or pointer.
 
     Only such a text can be convicted.
     """
@@ -283,7 +277,7 @@ def _is_beyond_doubt(read: Reading) -> bool:
 
 
 def _is_wrong(read: Reading, status: str) -> bool:
-    """Whether the text orders a wrong act for this status, or gives only another's remedy."""
+    """Whether the text orders a wrong act for this status, or gives only another lock's remedy."""
     acts = [
         act
         for act in read.ordered
@@ -310,14 +304,14 @@ def _is_wrong(read: Reading, status: str) -> bool:
 
 
 def _is_of_config_alone(read: Reading) -> bool:
-    """Whether the text is the remedy of a config lock, with no word of another class."""
+    """Whether the text is the remedy of a config lock, without a word of another class."""
     other = (rf"\b(?:{_TOLD_PLAINLY})\b", r"\bserver\b", r"\block\S* by user")
     limited = read.says(r"\bnot\b|\bask (?:\S+ )?operator")
     return limited and not read.says(_DISCLAIMED, *other)
 
 
 def _is_other_enabling(read: Reading, status: str) -> bool:
-    """Whether the text only has the server, or the tool, enabled, where that is not the remedy."""
+    """Whether the text only has the server, or the tool, enabled, against this status's remedy."""
     if any(act.verb not in ("enable", "reenable") for act in read.ordered):
         return False
     if all(act.on == "server" for act in read.ordered):

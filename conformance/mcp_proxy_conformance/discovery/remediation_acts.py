@@ -62,7 +62,7 @@ class Act:
     """Whether it is done to the locked thing itself, by the wording."""
 
     def fits(self, verbs: str, doers: str) -> bool:
-        """Whether the act's verb and doer each match these, which are patterns parted by `|`."""
+        """Whether the act's verb and doer each match these patterns, alternatives parted by `|`."""
         return bool(re.fullmatch(verbs, self.verb) and re.fullmatch(doers, self.doer))
 
 
@@ -89,19 +89,19 @@ class Reading:
         self.ordered = tuple(act for act in self.acts if not (act.is_denied or act.comes_after))
 
     def says(self, *patterns: str) -> bool:
-        """Whether any of the patterns matches the canonical words, articles left out."""
+        """Whether any of the patterns matches the canonical words, with articles left out."""
         return any(re.search(pattern, self.bare) for pattern in patterns)
 
     def tells_only(self, verbs: str, doers: str = DOERS) -> bool:
-        """Whether the text orders acts, all of them with such a verb and doer."""
+        """Whether the text orders acts, and each one's verb and doer match these patterns."""
         return bool(self.ordered) and all(act.fits(verbs, doers) for act in self.ordered)
 
     def denies(self, verbs: str, doers: str = DOERS) -> bool:
-        """Whether such an act is denied to such a doer."""
+        """Whether it denies an act whose verb and doer match these patterns."""
         return any(act.is_denied and act.fits(verbs, doers) for act in self.acts)
 
     def asks_for_acts(self) -> bool:
-        """Whether a question contains acts, other than whether the reader could ask the user."""
+        """Whether a question in it contains acts, but for whether the reader can ask the user."""
         questions = [canonical(part) for part in re.findall(r"[^.!?]*\?", self.plain)]
         return any(
             any(_acts(question)) and not re.search(r"\b(?:can|need) you .*\bask\b", question)
@@ -112,7 +112,7 @@ class Reading:
 def _points_to_discovery(clause: str) -> bool:
     """Whether the clause only points to discovery: `see retrieve_tools with include_disabled`.
 
-    It has the word `pointer`, and at most one use and any changes as acts.
+    It has the word `pointer` and, as acts, at most one use and any changes.
     """
     if "pointer" not in clause:
         return False
@@ -121,7 +121,7 @@ def _points_to_discovery(clause: str) -> bool:
 
 
 def _acts(text: str) -> Iterator[Act]:
-    """Yield the acts in a text of canonical words, in order, with doer, object and denial."""
+    """Yield the acts in a text of canonical words, in order, each with doer, object and denial."""
     remedied, last_verb = False, "change"
     for clause in _CLAUSE.split(text):
         carried = "nobody"
@@ -158,7 +158,7 @@ def _acts(text: str) -> Iterator[Act]:
 def _doer(ahead: str, behind: str, before: str) -> str:
     """Return an act's doer: `you` by yourself, the nearest person before it, or one it is left to.
 
-    Without any, that is `before`. `ahead` is the text before the act, `behind` the text after it.
+    Without any it is `before`. `ahead` is the text before the act, `behind` the text after it.
     """
     if _BY_YOURSELF.match(behind):
         return "you"
@@ -169,7 +169,7 @@ def _doer(ahead: str, behind: str, before: str) -> str:
 
 
 def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether the match is no act: a noun, as in `the change`, or a look at the logs.
+    """Whether the match is not an act but a noun, as in `the change`, or a look at the logs.
 
     `ahead` is the text before the match, `behind` the text after it.
     """
@@ -184,9 +184,9 @@ def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
 
 
 def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether one negation directly precedes the act, or follows it where it is a gerund.
+    """Whether exactly one negation precedes the act and reaches it, or follows it if a gerund.
 
-    An act after `lock/ed in` is denied as well. `ahead` is the text before the act, `behind` the
+    An act after `lock/ed in` is denied too. `ahead` is the text before the act, `behind` the
     text after it.
     """
     if ahead.endswith("lock/ed in "):
@@ -214,7 +214,7 @@ def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
 
 
 def _object(match: re.Match[str], ahead: str, behind: str) -> str:
-    """Return what the act is done to: policy, server or tool; empty if none is named near it.
+    """Return what the act is done to: policy, server or tool; "" if none is named near it.
 
     `ahead` is the text of the statement before the act, `behind` the text after it.
     """

@@ -35,7 +35,7 @@ def words() -> Words:
 
 @cache
 def _canonical_words() -> dict[str, str]:
-    """Map every known phrase to its canonical word; a harmless phrase to an empty one."""
+    """Map every known phrase to its canonical word; a harmless phrase to ""."""
     listed = words()
     known = dict.fromkeys(listed.harmless, "")
     for verb, entries in listed.verbs.items():
@@ -44,9 +44,10 @@ def _canonical_words() -> dict[str, str]:
 
 
 def _forms(entry: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of a verb, each with its ending: "", `/ing` or `/ed`.
+    """Yield (form, ending) of a verb's forms; endings are "", `/ing` and `/ed`.
 
-    `undo/undid/undone` lists irregular ones, which replace the regular past.
+    `entry` is the verb; `undo/undid/undone` lists irregular forms, which replace the regular
+    past.
     """
     base, *irregular = entry.split("/")
     head, _, rest = base.partition(" ")
@@ -65,10 +66,11 @@ def _forms(entry: str) -> Iterator[tuple[str, str]]:
 
 
 def mask(text: str, names: Iterable[str]) -> str:
-    """Replace tool and server names, in any case, in the text by one word without meaning.
+    """Replace these tool and server names in the text, in any case, by one word without meaning.
 
-    A name that means an operator, a policy or a negation stays: removing it could only make a
-    lawful text look unlawful. Any other word of the lists is removed only where it is quoted.
+    A name that means an operator, a policy or a negation stays, since removing it could only
+    make a lawful text look unlawful. Any other word of the lists is replaced only where it is
+    quoted.
     """
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
         meaning = _canonical_words().get(name.lower())
@@ -171,7 +173,7 @@ def canonical(text: str) -> str:
 
 
 def _without_name(stand_in: str, match: re.Match[str]) -> str:
-    """Return the replacement of a name; a name in the word lists keeps its meaning."""
+    """Return the replacement of a matched name; one in the word lists keeps its meaning."""
     meaning = _canonical_words().get(match[0])
     if meaning is None:
         return match.expand(stand_in)
@@ -179,9 +181,9 @@ def _without_name(stand_in: str, match: re.Match[str]) -> str:
 
 
 def _canonical(tokens: list[str]) -> Iterator[str]:
-    """Yield the canonical word of each longest known phrase; commas, and `.` for ends of clauses.
+    """Yield the canonical word of each longest known phrase, "," for commas, "." for clause ends.
 
-    An unknown word is yielded with a mark; numbers and other signs are left out.
+    An unknown word is yielded after `~`; numbers and other signs are left out.
     """
     known, at = _canonical_words(), 0
     longest = _longest_phrase()
@@ -202,5 +204,5 @@ def _canonical(tokens: list[str]) -> Iterator[str]:
 
 @cache
 def _longest_phrase() -> int:
-    """Return the number of words in the longest phrase."""
+    """Return the number of words in the longest known phrase."""
     return max(phrase.count(" ") + 1 for phrase in _canonical_words())

@@ -1,4 +1,4 @@
-"""Repeated members of an object in an answer: readers may take either value."""
+"""Repeated members of an object in an answer, of which readers may take either value."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Document(dict[str, Any]):
 
 
 def loads(text: str) -> Any:
-    """Parse as `json.loads`; an outermost object is a `Document`, which notes repeated names."""
+    """Parse as `json.loads`; an outermost object becomes a `Document`, which notes repeats."""
     met = False
 
     def taken(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the object of these members, and note whether a name occurs twice among them."""
+        """Return the dict of these members; note if a name occurs twice among them."""
         nonlocal met
         members = dict(pairs)
         met = met or len(members) != len(pairs)
@@ -43,9 +43,8 @@ def loads(text: str) -> Any:
 def expect_single(text: str, body: Any, names: Members) -> None:
     """Raise Misshapen if a member that this specification is about occurs twice in an answer.
 
-    The section, the map, the note and a counts block are sent once; of any other member only
-    unlike values count, as equal ones give every reader the same (interpretation
-    repeated-members).
+    The section, the map, the note and a counts block may be sent once; of any other member only
+    unlike values count. `body` is the parsed text.
     """
     if not getattr(body, "repeats", False):
         return
@@ -61,7 +60,7 @@ def expect_single(text: str, body: Any, names: Members) -> None:
 
 
 def _repeated(node: Node, path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the path of each repeated member, outer ones first, and whether values are equal."""
+    """Yield (path, whether the values are equal) of each repeated member, outer ones first."""
     for name in node.duplicates():
         values = [member.value.value() for member in node.members if member.key == name]
         yield (*path, name), all(value == values[0] for value in values)
@@ -72,9 +71,9 @@ def _repeated(node: Node, path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _broken(path: Path, names: Members, *, alike: bool) -> tuple[str, ...]:
-    """Return the clauses broken by a repeated member at this path; `alike`: with equal values.
+    """Return the clauses broken by a repeated member at this path; `alike`: its values are equal.
 
-    Empty where this specification says nothing of it.
+    Empty if the specification says nothing of it.
     """
     whole = {
         names.disabled: "FR-004.once",

@@ -56,12 +56,12 @@ class Called:
 
     @property
     def served(self) -> bool:
-        """Whether the upstream saw it and the answer is not an error: the tool is not locked."""
+        """Whether the upstream saw the call and its answer is not an error: it is not locked."""
         return self.reached and self.reply.error is None and not self.reply.is_error
 
     @property
     def text(self) -> str:
-        """All the words of the answer: an error's message, else its text items, one a line."""
+        """All the words of the answer: an error's message, else its text items, one per line."""
         if self.reply.error is not None:
             return str(self.reply.error.get("message", self.reply.error))
         return "\n".join(self.reply.texts)
@@ -76,10 +76,10 @@ def call(
     agent: str | None = None,
     wire: Way = "auto",
 ) -> Called:
-    """Call a tool through the proxy once, and observe whether its upstream counted it meanwhile.
+    """Call a tool through the proxy once, and observe whether its upstream counted the call.
 
     `surface` is the number of the declared way to call a tool, from 0. A refusal is returned;
-    Unreachable without an answer, ProtocolFault for an invalid one.
+    raises Unreachable without an answer, ProtocolFault for an invalid one.
     """
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
@@ -98,16 +98,11 @@ def discover(
     agent: str | None = None,
     wire: Way = "auto",
 ) -> Answer:
-    """Make one discovery call, and note that the target answers without the flag if it does.
+    """Make one discovery call and return the answer; an ABSENT argument is not sent.
 
-    An ABSENT argument is not sent. Breaches of the answer's schema are kept in `started.findings`.
-
-    Raises:
-        Misshapen: The answer cannot be read. With the flag, after an answer without it, also if it
-            is no message of the protocol; both then break FR-001.accepts, unless other clauses are
-            named.
-        ProtocolFault: The answer is not a message of the protocol, or too large.
-        Unreachable: There is no answer.
+    Its schema breaches are kept in `started.findings`. Raises Misshapen if it cannot be read
+    (with the flag that breaks FR-001.accepts, if an answer without it was read before),
+    ProtocolFault if it is not a message of the protocol or too large, Unreachable without one.
     """
     names = started.target.surface
     arguments = {names.query: query}

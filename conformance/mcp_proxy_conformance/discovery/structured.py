@@ -1,4 +1,4 @@
-"""Structured content beside the text of an answer: it may say less, and nothing else."""
+"""Structured content beside the text of an answer: it may say less than the text, not otherwise."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ def expect_agreement(
 ) -> None:  # fmt: skip
     """Raise Misshapen if an answer's structured content contradicts its text.
 
-    It is also raised if both together list more locked tools than the limit, or ten. `body` is the
-    document in the text. What the content leaves out is not a contradiction (interpretation
-    structured-content).
+    So too if both together list more locked tools than the limit, or ten. `body` is the JSON of
+    the text; what the content leaves out is not a contradiction.
     """
     content = _content(reply)
     for said, clause in _of_answer(content, body, names, flagged=flagged) if content else ():
@@ -41,7 +40,7 @@ def expect_agreement(
 def expect_same_counts(reply: ToolReply, body: Json, names: Members) -> None:
     """Raise Misshapen if structured content gives a server other counts than the text does.
 
-    Servers that the text does not list are left out.
+    `body` is the JSON of the text; servers that it does not list are left out.
     """
     content = _content(reply)
     counted = dict(_counts(body, names))
@@ -60,10 +59,10 @@ def _content(reply: ToolReply) -> Json:
 def _of_answer(
     content: Json, body: Json, names: Members, *, flagged: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield each contradiction: what the content does, and the clause that it breaks.
+    """Yield (what the content does, the clause that this breaks) for each contradiction.
 
-    Compared are sections without the flag, the note, locked entries, the map, and locked tools that
-    are listed as callable.
+    Compared are sections without the flag, the note, locked entries, the map, and locked tools
+    that are listed as callable.
     """
     section, remedies = content.get(names.disabled), content.get(names.remediation)
     if not flagged:
@@ -84,7 +83,7 @@ def _of_answer(
 
 
 def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, str]]:
-    """Yield what the content's locked entries say otherwise than the text's, and the clause.
+    """Yield (what the content's locked entries do otherwise than the text's, the clause).
 
     These are statuses, descriptions and schemas; entries that the text lacks are left out.
     """
@@ -105,7 +104,7 @@ def _of_section(entries: list[Json], listed: list[Json]) -> Iterator[tuple[str, 
 
 
 def _of_map(remedies: Json, listed: Json) -> Iterator[tuple[str, str]]:
-    """Yield what the content's remediation map says otherwise than the text's, and the clause.
+    """Yield (what the content's remediation map does otherwise than the text's, the clause).
 
     These are further keys, and other texts.
     """
@@ -122,12 +121,12 @@ def _entries(section: Any) -> list[Json]:
 
 
 def _key(entry: Json) -> str:
-    """Return the server and the name of an entry as one text."""
+    """Return "SERVER NAME" of an entry."""
     return f"{entry.get('server', '')} {entry.get('name', '')}"
 
 
 def _counts(body: Json, names: Members) -> Iterator[tuple[str, Any]]:
-    """Yield each listed (or the one inspected) server with its counts, `...` where it has none."""
+    """Yield (server, its counts) of a listing or a view of one; `...` if it has no counts."""
     listed = body.get(names.servers, body.get(names.inspected))
     for entry in _entries(listed if isinstance(listed, list) else [listed]):
         yield str(entry.get(names.server_name)), entry.get(names.counts, ...)

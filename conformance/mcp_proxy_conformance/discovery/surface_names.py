@@ -1,4 +1,4 @@
-"""Surface names (tools, arguments, members) compared with those that a target shows."""
+"""Names of a target's surface (tools, arguments, members), compared with those that it shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Body = Mapping[str, Any]
 
 
 def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
-    """Return the message for an endpoint without a tool of that name; it lists the first eight."""
+    """Return the message for an endpoint without a tool `name`; it lists its first eight tools."""
     names = [str(tool.get("name")) for tool in tools]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
     listed = ", ".join([*(cut(each, LONGEST_NAME) for each in names[:SHOWN]), *more]) or "none"
@@ -30,10 +30,10 @@ def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
 
 
 def discovery_tools(name: str, tools: Iterable[Body]) -> list[str]:
-    """Return the names of the tools that may be the discovery tool, the likeliest ones only.
+    """Return the names of the tools that are likeliest to be the discovery tool.
 
-    Those that name the flag; without such, at most eight that take a text and are named like `name`
-    or like a search.
+    Those that name the flag; without such, at most eight that take a text and are named like
+    `name` or like a search.
     """
     listed = [(str(tool.get("name")), tool) for tool in tools]
     flagged = [each for each, tool in listed if names_flag(tool)]
@@ -48,7 +48,7 @@ def names_flag(tool: Body) -> bool:
 
 
 def properties_of(tool: Body) -> Mapping[str, Any]:
-    """Return the schemas of a tool's arguments by name; empty if its own schema has none."""
+    """Return the schemas of a tool's arguments by name; empty if its input schema has none."""
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}
@@ -62,14 +62,14 @@ def required_arguments(tool: Body) -> Sequence[Any]:
 
 
 def text_arguments(tool: Body) -> list[str]:
-    """Return the names of the arguments whose type is `string` in the tool's own schema."""
+    """Return the names of the arguments whose type is `string` in the tool's input schema."""
     return [name for name, schema in properties_of(tool).items() if _type(schema) == "string"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return `; did you mean NAME?` with the nearest one or two of the names, or `;` without any.
+    """Return `; did you mean NAME?` with the nearest one or two of `names`, or `;` without any.
 
-    It joins two parts of a sentence.
+    It is put between two parts of a sentence.
     """
     near = get_close_matches(name, list(names), 2, cutoff=0.5)
     words = " or ".join(repr(cut(each, LONGEST_NAME)) for each in near)
@@ -82,7 +82,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
-    """Yield each tool that the surface names: its place there, its name, and its endpoint's path.
+    """Yield (place in the surface, tool's name, endpoint's path) for each tool that it names.
 
     A name with a placeholder is left out.
     """
@@ -97,10 +97,10 @@ def named_tools(surface: Surface) -> Iterator[tuple[str, str, str]]:
 
 
 def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]] | None]) -> str:
-    """Return a sentence on the first named tool that its endpoint does not list, or "".
+    """Return a sentence on the first named tool that its endpoint does not list; else "".
 
-    It proposes a near name. `tools`: returns the tools of the endpoint with that path, None if it
-    does not answer, which is skipped.
+    It proposes a near name. `tools(path)` returns the tools of an endpoint, None if it does not
+    answer, which is skipped.
     """
     for place, name, endpoint in named_tools(surface):
         listed = tools(endpoint)
@@ -115,10 +115,10 @@ def missing_tool(surface: Surface, tools: Callable[[str], list[dict[str, Any]] |
 
 
 def missing_argument(surface: Surface, tool: Body) -> str:
-    """Return a sentence on an argument that the schema has under another name, or "".
+    """Return a sentence on a query or limit that the tool's schema has under another name; else "".
 
-    That is a query or limit that is missing where just one other argument has its type. A schema
-    without properties says nothing.
+    That is so if it is missing and just one other argument has its type. A schema without
+    properties says nothing.
     """
     properties = properties_of(tool)
     if not {*properties} - {FLAG}:
@@ -143,12 +143,12 @@ def _type(schema: Any) -> Any:
 
 
 def is_note(value: Any) -> bool:
-    """Whether the value is a text that names the flag and a number, as a note does."""
+    """Whether the value is a text that names the flag and has a number, as a note does."""
     return isinstance(value, str) and FLAG in value and bool(numbers_in(value))
 
 
 def is_listed(value: Any) -> bool:
-    """Whether the value is a full array of described tools without a status, as `tools` is."""
+    """Whether the value is a full list of described tools without a status, as `tools` is."""
     return _is_full(value, list) and all(
         isinstance(entry, Mapping)
         and isinstance(entry.get("name"), str)
@@ -159,7 +159,7 @@ def is_listed(value: Any) -> bool:
 
 
 def is_locked_section(value: Any) -> bool:
-    """Whether the value is a full array or object of entries that each have a status word."""
+    """Whether the value is a list or object, not empty, of entries that each have a status word."""
     entries = list(value.values()) if isinstance(value, Mapping) else value
     return _is_full(entries, list) and all(
         isinstance(entry, Mapping) and _is_status(entry.get("status")) for entry in entries
@@ -167,14 +167,14 @@ def is_locked_section(value: Any) -> bool:
 
 
 def is_remediation(value: Any) -> bool:
-    """Whether the value is a full object of texts by status word, as the remediation map is."""
+    """Whether the value is an object, not empty, of texts by status word, as the map is."""
     return _is_full(value, Mapping) and all(
         _is_status(name) and isinstance(text, str) for name, text in value.items()
     )
 
 
 def is_counts(value: Any) -> bool:
-    """Whether the value is an object of integers by status word, of which it has at least one.
+    """Whether the value is an object of integers by status word, at least one.
 
     It may also have `callable`, and nothing else.
     """
@@ -223,10 +223,10 @@ class Sightings:
     usual: set[str] = field(default_factory=set)
 
     def see_answer(self, body: Body, *, flagged: bool) -> None:
-        """Record the members of a discovery answer; ones with callable tools must come first.
+        """Record the members of a discovery answer; answers with callable tools must come first.
 
-        With the flag they are the locked section and its map, else callable tools or, without any,
-        the note.
+        With the flag these are the locked section and its map, else callable tools or,
+        without any, the note.
         """
         if flagged:
             self._see("disabled", body)
@@ -240,7 +240,7 @@ class Sightings:
             self._see("note", {n: value for n, value in body.items() if n not in self.usual})
 
     def see_listing(self, body: Body, server: str) -> None:
-        """Record the members of a listing of servers, and those of that server's entry in it."""
+        """Record the members of a listing of servers, and those of this server's entry in it."""
         self._see_servers("servers", body, server)
         entries = body.get(self.members.servers)
         for entry in entries if isinstance(entries, list) else ():
@@ -248,13 +248,13 @@ class Sightings:
                 self.see_server(entry, server)
 
     def see_view(self, body: Body, server: str) -> None:
-        """Record the member that holds the view of that server alone."""
+        """Record under which name an answer has the view of this server alone."""
         self._see_servers("inspected", body, server)
 
     def see_server(self, entry: Body, server: str = "") -> None:
-        """Record the counts and the name of one server in a listing.
+        """Record the counts and the name of one server's entry in a listing.
 
-        Under another name a name counts only if it is `server`.
+        If the name came under another member, it counts only if it is `server`.
         """
         self._see("counts", entry)
         if isinstance(entry.get(self.members.server_name), str):
@@ -263,9 +263,9 @@ class Sightings:
             self.instead.setdefault("server_name", (names[0], server))
 
     def misnamed(self, place: str = FILE) -> str:
-        """Return a sentence on the first member that came under another name only, or "".
+        """Return a sentence on the first member that came under another name only; else "".
 
-        It says where the name is to be set: `place`.
+        It says that the name is to be set in `place`.
         """
         for what, (name, value) in self.instead.items():
             if what not in self.declared:
@@ -281,8 +281,8 @@ class Sightings:
     def _see(self, what: str, body: Body) -> None:
         """Record whether a member came under its declared name, or plainly under another.
 
-        `what` names the member in the surface. The declared one counts even with an unlike value,
-        unless another is plainly it.
+        `what` is its name in the surface. The declared one counts even with an unlike
+        value, unless another is plainly it.
         """
         beside = OF_ANSWERS if what in OF_ANSWERS else (what,)
         taken = {getattr(self.members, each) for each in beside}
@@ -294,13 +294,13 @@ class Sightings:
             self.instead.setdefault(what, (others[0], body[others[0]]))
 
     def _see_servers(self, what: str, body: Body, server: str) -> None:
-        """Record under which name the value came that mentions that server.
+        """Record under which name the value came that mentions this server.
 
         `what` is `servers` for a listing, `inspected` for the view of one server.
         """
 
         def is_of(value: Any) -> bool:
-            """Whether the value or an item of it names the server; false for a list of tools."""
+            """Whether the value, or an item of it, names the server and is not a list of tools."""
             entries = value if isinstance(value, list) else [value]
             named = any(isinstance(e, Mapping) and server in e.values() for e in entries)
             return named and not is_listed(value)

@@ -1,4 +1,4 @@
-"""Traces of calls with the flag in what a target stores, beside those of the same calls without."""
+"""Traces that calls with the flag leave in a target's state folder, and that others do not."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class Trial:
 
     @property
     def beside_logs(self) -> set[Kept]:
-        """What is kept beside logs of all calls: a breach if calls with the flag alone leave it."""
+        """What is kept outside of logs of all calls: a breach if only calls with the flag do it."""
         return {(place, what) for place, what in self.kept if _table(place) not in self.logs}
 
     @property
     def in_logs(self) -> set[Kept]:
-        """The flag, or a status it revealed, in a log of all calls, which ought to hold neither."""
+        """The flag, or a status that it revealed, in a log of all calls, which may hold neither."""
         traced = {(place, what) for place, what in self.kept if what in (SET, STATUS)}
         return traced - self.beside_logs
 
@@ -94,22 +94,19 @@ class Trial:
 def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
     """Make default calls, then calls with the flag in this form; return what the latter left.
 
-    The state folder is read after each round, and compared with the reading before; a tool is
-    locked first, and the target restarted after either kind. `operated`: the operator acts after
-    each round as well, since a program may write then.
-
-    Raises:
-        Inconclusive: The calls go wrong, or a lock of the user is seen nowhere in the folder.
+    The state folder is read after each round and compared with the reading before; a tool is
+    locked first, and the target restarted after either kind. `operated`: the operator acts
+    after each round too. Inconclusive if calls go wrong, or the lock is not seen in the folder.
     """
     looks = [_written(bench)]
     acted: list[int] = []
 
     def look() -> None:
-        """Read the state folder and append the reading."""
+        """Read the state folder and append the reading to `looks`."""
         looks.append(_read(bench))
 
     def act() -> None:
-        """Let the operator act if `operated` says so; append a reading in either case."""
+        """Let the operator act if `operated`; append a reading to `looks` either way."""
         if operated:
             operate(bench)
         acted.append(len(looks))
@@ -147,10 +144,10 @@ def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
 
 
 def operate(bench: Bench) -> None:
-    """Set and lift locks of each kind that the target has, approve, refresh, and wait until ready.
+    """Set and lift a lock of each kind that the target has, approve, refresh, wait until ready.
 
-    Acts on whole servers come last: adapters write a whole config file for a lock by config. An
-    approval of what is approved, or of a trusted server's tool, may fail in any way.
+    Acts on whole servers come last. An approval of what is approved, or of a trusted server's
+    tool, may fail in any way.
     """
     operator, server, tool = bench.operator, ZORVIK.server, (ZORVIK.tool,)
     locks: dict[LockKind, tuple[str, ...]] = {
@@ -170,11 +167,10 @@ def operate(bench: Bench) -> None:
 
 
 def kept_by_the_flag(bench: Bench) -> Comparison:
-    """Compare what calls with the flag leave with what the same calls leave without it.
+    """Compare what calls with the flag leave in the state folder with what calls without it leave.
 
-    What is suspected must be left by further targets as well, and not by one without the flag, that
-    is watched for longer: a program may write at times of its own. Inconclusive where a call goes
-    wrong.
+    What is suspected must be left by two further targets as well, and not by one without the
+    flag, watched for longer. Inconclusive if a call goes wrong.
     """
     kept = trial(bench, flag=True, operated=True).beside_logs
     for _ in range(TWINS):
@@ -208,12 +204,12 @@ def _moving(bench: Bench) -> set[str]:
 
 
 def _other(before: Places, after: Places) -> set[str]:
-    """Return the places that are new or whose content differs."""
+    """Return the places that are new in `after`, or whose content differs."""
     return changed(before, after) | (after.keys() - before.keys())
 
 
 def _table(place: str) -> str:
-    """Return the file, and of a database the table, that a place is in."""
+    """Return the file that a place is in and, of a database, with its table."""
     file, sign, column = place.rpartition("#")
     return f"{file}#{column.partition('.')[0]}" if sign else place
 
@@ -233,9 +229,9 @@ def _written(bench: Bench) -> Places:
 
 
 def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
-    """Send each query six times, as the administrator and as each agent.
+    """Send each query six times in this form of the flag, as the administrator and each agent.
 
-    Inconclusive on an error, or if the flag reveals nothing where it must.
+    Inconclusive on an error, or if the flag true reveals nothing where it must.
     """
     views = [bench, *(bench.as_agent(agent) for agent in bench.world.agents)]
     for query in queries * TIMES:
@@ -247,7 +243,7 @@ def _call(bench: Bench, queries: tuple[str, ...], flag: Any) -> None:
 
 
 def _restart(bench: Bench) -> None:
-    """Restart the target if it can be; wait until a tool works and the settle time is over.
+    """Restart the target if it declares that; wait until a tool works and the settle time is over.
 
     Inconclusive if none does.
     """
@@ -258,5 +254,5 @@ def _restart(bench: Bench) -> None:
 
 
 def _read(bench: Bench) -> Places:
-    """Read the target's state folder: the content of its files, and which traces are in it."""
+    """Return the content of the files in the target's state folder, and the traces in each."""
     return stored(bench.operator.folder / "target", TRACES)

@@ -31,11 +31,10 @@ class View:
 
 
 def looked_at(case: Case, bench: Bench) -> Comparison:
-    """Compare a case's answer with its expectation, and again from one other view of the target.
+    """Compare a case's answer with its expectation, and once more from one other view.
 
-    The other view, an endpoint, call surface or agent, rotates from case to case. If it cannot be
-    judged it is left out: the first view has the controls, which may be inconclusive or not
-    applicable, and the clauses of other views have checks of their own.
+    The other view, an endpoint, a way of calling or an agent, rotates from case to case; if it
+    cannot be judged it is left out. The first view may raise Inconclusive or NotApplicable.
     """
     compared = compare_answer(case, bench)
     if case.then.as_without_flag:
@@ -51,8 +50,8 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
 def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
     """Compare the answer to a case's request with that to the same request without the flag.
 
-    With the flag false all bytes must be equal, with it true the callable tools and their order.
-    The results are added to `compared`.
+    With the flag false all bytes must be equal, with it true the callable tools and their
+    order. The results are added to `compared`.
     """
     when = case.when
     view = bench if when.agent is None else bench.as_agent(when.agent)
@@ -78,9 +77,9 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
 
 
 def views(case: Case, bench: Bench) -> list[View]:
-    """Return the other views of this case: endpoints, or for calls call surfaces, then agents.
+    """Return the other views of a case: endpoints or, for calls, ways of calling, then agents.
 
-    Only what the target offers counts; a case of an agent has no others but surfaces.
+    Only what the target offers counts; a case of an agent has at most other ways of calling.
     """
     others = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
     if case.when.agent is None:
@@ -89,7 +88,7 @@ def views(case: Case, bench: Bench) -> list[View]:
 
 
 def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
-    """Yield the places, other than the first endpoint, that offer what the case asks for.
+    """Yield the places, but the first endpoint, that offer the built-in tool that the case needs.
 
     None for a case of an agent.
     """
@@ -100,9 +99,10 @@ def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
 
 
 def _ways(case: Case, bench: Bench) -> Iterator[View]:
-    """Yield further call surfaces that reach a callable tool of the same server and annotations.
+    """Yield the further declared ways of calling that reach a tool like the case's.
 
-    Each is tried with one call; none without such a tool.
+    That is a callable one of the same server and annotations, called once by each; none without
+    such a tool.
     """
     wanted = key(case.when.tool or "")
     own = bench.tools[wanted].annotations if wanted in bench.tools else None
@@ -115,7 +115,7 @@ def _ways(case: Case, bench: Bench) -> Iterator[View]:
 
 @cache
 def _turns() -> dict[str, int]:
-    """Return each case's number among those of its area and kind of request, from 0."""
+    """Return each installed case's number, from 0, among those of its area and kind of request."""
     kinds: dict[tuple[str, str], int] = {}
     turns = {}
     for case in cases():

@@ -47,7 +47,7 @@ class Body:
 
     @property
     def key(self) -> str:
-        """The request as one line, after the phase if there is one; equal in every recording."""
+        """The request as one line, after its phase if it has one; the same in every recording."""
         phase = f"{self.phase}: " if self.phase else ""
         return phase + in_words(self.request)
 
@@ -65,7 +65,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def written(body: Body) -> bytes:
-    """Return the file of an answer: a head as JSON, the result without the tool's text, the text.
+    """Return the bytes of an answer's file: a head in JSON, the result around the text, the text.
 
     The values of the members that move are cut out, so that equal answers have equal files.
     """
@@ -81,9 +81,9 @@ def written(body: Body) -> bytes:
 
 
 def parsed(raw: bytes, phase: Phase | None = None) -> Body:
-    """Return the answer in a file, with that phase.
+    """Return the answer that is in the bytes of a file, as one of that phase.
 
-    BadBody if its head is unreadable, its format another one, or its length changed.
+    Raises BadBody if its head is unreadable, its format another, or its length changed.
     """
     start, end, rest = raw.partition(_HEAD_END)
     try:
@@ -102,10 +102,10 @@ def parsed(raw: bytes, phase: Phase | None = None) -> Body:
 
 
 def changed(body: Body, other: Body) -> ByteDifference | None:
-    """Return the first difference of two recorded answers to one request, None if there is none.
+    """Return the first difference of a newer answer, `other`, from `body`, None without any.
 
-    Members that move in either are not compared; one that moves only in `other`, the newer answer,
-    is a difference, if there is no other.
+    Members that move in either are not compared; one that moves only in `other` is a difference
+    too, if there is no other.
     """
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)

@@ -1,4 +1,4 @@
-"""Comparison of an old and a new recording: answers and server entries changed, or missing."""
+"""Comparison of an old and a new recording: changed answers and server entries, missing ones."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LOCKED = frozenset(step.server for step in stage("plain").steps if step.lock)
 def answers_changed(
     old: Iterable[Body], new: Iterable[Body], members: Mapping[str, str]
 ) -> Differences:
-    """Return the discovery answers that differ between the old and the new build (SC-001).
+    """Return the first difference of each discovery answer that the new build changed (SC-001).
 
-    Keys are requests that both recordings have, values the first difference. From the new answer to
-    a locked request without callable tools a note that the old one lacks is removed first.
+    Keys are requests that both recordings have. In a locked answer without callable tools, a
+    note that the old one lacks is not a difference.
     """
     pairs = _paired(old, new)
     compared = {
@@ -43,10 +43,10 @@ def answers_changed(
 def entries_changed(
     old: Iterable[Body], new: Iterable[Body], members: Mapping[str, str]
 ) -> Differences:
-    """Return the server listings that differ between the old and the new build (SC-005).
+    """Return the first difference of each server listing that the new build changed (SC-005).
 
-    Keys are requests, in the locked phase with the server, where only entries of servers without a
-    lock are compared; values are the first difference. Listings of one build only are left out.
+    Keys are requests that both recordings have; in the locked phase, with the server, as only
+    entries of servers without a lock are compared.
     """
     differences: Differences = {}
     for body, other in _paired(old, new):
@@ -75,7 +75,7 @@ def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
-    """Return the new answer, its note cut out if the old one has neither a note nor callable tools.
+    """Return the new answer (`other`) without its note, if the old one has no note and no tool.
 
     Answers of the open phase, or that are not JSON, are returned unchanged.
     """
@@ -93,7 +93,7 @@ def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
 def _entries(
     body: Body, other: Body, members: Mapping[str, str]
 ) -> Iterator[tuple[str, Body, Body]]:
-    """Yield label, old and new entry of each server without a lock in either of two listings.
+    """Yield (label, old entry, new entry) of each server without a lock in either listing.
 
     The label is `, server NAME`; an entry that a listing lacks is empty.
     """
@@ -105,7 +105,7 @@ def _entries(
 
 
 def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, Node]]:
-    """Return the entries of a listing by the server's name, each with its step in paths.
+    """Return (step in paths, node) of each entry of a listing, by the server's name.
 
     Entries without a name are left out; empty if the listing is not JSON.
     """
@@ -120,9 +120,9 @@ def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, No
 
 
 def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
-    """Return the answer cut down to one server's entry, empty if it has none.
+    """Return the listing cut down to one server's entry, empty for None.
 
-    Of the moving members only those in the entry are kept, their paths starting there.
+    Of the moving members those in the entry are kept, with paths that start there.
     """
     if placed is None:
         return replace(body, exact=Exact(result=b"", text=b""), moving=frozenset())
@@ -133,7 +133,7 @@ def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, st
 
 
 def _tree(text: bytes) -> Node | None:
-    """Return the tree of a JSON document, None if the text is not one."""
+    """Return the root node of a JSON document, None if the text is not one."""
     try:
         return spans.parse(text)
     except Malformed:

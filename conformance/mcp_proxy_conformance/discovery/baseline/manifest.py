@@ -80,9 +80,10 @@ class Recording:
 
 
 def write(recording: Recording, folder: Path) -> None:
-    """Write manifest and answers into a new folder, or into one with an older recording.
+    """Write manifest and answers into a new folder, or over an older recording in it.
 
-    The older one's answers are deleted first; BadBaseline for any other folder that is not empty.
+    The older one's answers are deleted. Raises BadBaseline for any other folder that is not
+    empty.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / FILE).exists():
         raise BadBaseline(f"{folder} is not empty and contains no recording; name another folder")
@@ -105,7 +106,7 @@ def write(recording: Recording, folder: Path) -> None:
 
 
 def _kept(body: Body, place: int, folder: Path) -> Kept:
-    """Write an answer into a numbered file of its phase's folder; return its manifest entry."""
+    """Write an answer into file number `place` of its phase's folder; return its manifest entry."""
     assert body.phase is not None
     raw = written(body)
     words = "-".join(str(value) for value in body.request.values())
@@ -117,8 +118,8 @@ def _kept(body: Body, place: int, folder: Path) -> Kept:
 def read(folder: Path, *, stage: str) -> Recording:
     """Read the recording in a folder.
 
-    Raises:
-        BadBaseline: There is none, it was made on another stage, or one of its files was changed.
+    Raises BadBaseline if there is none, it was made on another stage, or one of its files was
+    changed.
     """
     try:
         manifest = msgspec.json.decode(read_bytes(folder / FILE), type=Manifest)
@@ -146,7 +147,7 @@ def read(folder: Path, *, stage: str) -> Recording:
 
 
 def _body(kept: Kept, folder: Path) -> Body:
-    """Read a recorded answer; BadBaseline if its file is missing, was changed or is malformed."""
+    """Read a recorded answer; raise BadBaseline if its file is missing, changed or malformed."""
     try:
         raw = read_bytes(folder / kept.file)
     except OSError as error:

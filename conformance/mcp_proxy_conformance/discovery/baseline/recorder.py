@@ -1,4 +1,4 @@
-"""Recorder of answers before and after locks, as exact bytes without addresses and tokens."""
+"""Recorder of a target's answers before and after its locks, without addresses and tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Literals:
     """
 
     def __init__(self, started: Started) -> None:
-        """Collect the literals known now, also with escaped slashes, and leave out very short ones.
+        """Collect the started target's literals of now, but no short ones; also escaped slashes.
 
         A restart or a move of a server may bring others.
         """
@@ -61,9 +61,9 @@ def _alone(number: str) -> str:
 
 
 def _known(started: Started) -> Iterator[tuple[str, str]]:
-    """Yield each literal of a started target, and what it is.
+    """Yield (literal, what it is) for each literal of a started target.
 
-    These are its folder, and URLs, addresses and ports of it and its upstreams, and all
+    These are its folder, URLs, addresses and ports of it and its upstreams, and all
     credentials.
     """
     yield str(started.folder), "folder of the target"
@@ -83,7 +83,7 @@ def _known(started: Started) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(started: Started) -> Iterator[tuple[str, str]]:
-    """Yield a name and the URL of the target, then of each upstream server that has one."""
+    """Yield (name, URL) of the target, then of each upstream server that has a URL."""
     yield "the target", started.access.url
     for name, server in started.servers.items():
         if server.url:
@@ -103,19 +103,17 @@ Asked = dict[tuple[Phase, str], list[Exact]]
 
 
 def requests() -> tuple[Mapping[str, Any], ...]:
-    """Return the requests to record: the plain stage's, a listing, and one for each agent."""
+    """Return the requests to record: the plain stage's, a listing, and a listing by each agent."""
     agents = ({**LISTING, "agent": agent} for agent in PLAIN.agents)
     return (*PLAIN.requests, LISTING, *agents)
 
 
 def record(target: Target, scratch: Path, kind: Kind) -> Recording:
-    """Record the answers of two fresh starts to the frozen requests, before and after the locks.
+    """Record a target's answers, from two fresh starts, to the frozen requests.
 
-    The targets' folders are made under `scratch`; both targets are closed.
-
-    Raises:
-        AdapterError: It cannot be started or driven.
-        Inconclusive: Its answers to equal requests disagree, or a lock had no effect.
+    They are asked before and after the locks; folders are made under `scratch`, and all is
+    closed. Raises AdapterError if it cannot be started or driven, Inconclusive if answers to
+    equal requests disagree or a lock had no effect.
     """
     wanted = [request for request in requests() if _applies(request, target)]
     exacts: Asked = {}
@@ -142,11 +140,8 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
 def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
     """Send the requests to an unlocked target, lock it, and send them again; return all answers.
 
-    Each phase sends every request three times. A key is the phase and the request's text; the
-    value is its answers in order, all literals of the target replaced by names.
-
-    Raises:
-        Inconclusive: A lock had no effect.
+    Keys are (phase, request as text); values the three answers in each phase, all literals of
+    the target replaced by names. Raises Inconclusive if a lock had no effect.
     """
     exacts: Asked = dict(_phase(started, wanted, "open"))
     lock(started)
@@ -154,11 +149,7 @@ def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
 
 
 def lock(started: Started) -> None:
-    """Take the plain stage's steps on the target, between the two recorded phases.
-
-    Raises:
-        Inconclusive: A lock is not enforced.
-    """
+    """Take the plain stage's steps on the target; raise Inconclusive if a lock is not enforced."""
     prover = Prover(started)
     stepper = Stepper(prover)
     for step in PLAIN.steps:
@@ -172,9 +163,10 @@ def lock(started: Started) -> None:
 
 
 def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
-    """Return the first answer to each request, with the members that moved between equal ones.
+    """Return the first answer to each request in each phase, with the members that move.
 
-    Those of the open phase come first; Inconclusive if answers to a request disagree otherwise.
+    Those of the open phase come first. Inconclusive if answers to a request differ in more than
+    values.
     """
     phases: tuple[Phase, ...] = ("open", "locked")
     places = [(phase, request) for phase in phases for request in wanted]
@@ -182,7 +174,7 @@ def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ..
 
 
 def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) -> Body:
-    """Return the first answer with its moving members; Inconclusive if the answers disagree."""
+    """Return the first answer, with the members that move; Inconclusive if answers disagree."""
     try:
         moving = volatile(answers)
     except Inconclusive as error:
@@ -193,7 +185,7 @@ def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) ->
 def _phase(
     started: Started, wanted: Sequence[Mapping[str, Any]], phase: Phase
 ) -> Iterator[tuple[tuple[Phase, str], list[Exact]]]:
-    """Send each request three times, last in new sessions; yield (phase, request) and answers.
+    """Send each request three times, last in new sessions; yield ((phase, request), answers).
 
     In the answers all literals of the target, such as its address, are replaced by names.
     """
@@ -212,9 +204,9 @@ def _phase(
 
 
 def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
-    """Send a request to be recorded, a listing or a discovery, as its agent; return the reply.
+    """Send a request to be recorded, a listing or a discovery without the flag; return the reply.
 
-    A discovery is sent without the flag.
+    It is sent as the agent that the request names, if any.
     """
     names, agent = started.target.surface, request.get("agent")
     if "list" in request:
@@ -226,5 +218,5 @@ def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
 
 
 def _applies(request: Mapping[str, Any], target: Target) -> bool:
-    """Whether the target can take the request: an agent's needs the capability `agents`."""
+    """Whether the target can take the request: one of an agent needs the capability `agents`."""
     return "agent" not in request or "agents" in target.capabilities

@@ -1,4 +1,4 @@
-"""Test for a clean answer: an answer or an error, in time, readable, without stack traces."""
+"""Test for a clean answer to a hostile request: in time, readable, without a stack trace."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ TRACE = re.compile(
 def uncleanly(
     bench: Bench, asks: Mapping[str, Callable[[], object]], works: Callable[[], bool]
 ) -> dict[tuple[str, str], str]:
-    """Send each hostile request in turn; return the faults of the answers, none if all are clean.
+    """Send each hostile request in turn; return {(its name, place of the fault): text}.
 
-    Keys are the request's name and where the fault is: in the answer, the connection, a stack
-    trace, or the next ordinary call, which `works` makes. Values are a text of it. A refusal by
-    HTTP is clean; after two requests without an answer no more are sent.
+    Empty if all answers are clean, as refusals by HTTP are. Places are the answer, the
+    connection, a stack trace, and the next ordinary call, which `works` makes. After two
+    requests without an answer no more are sent.
     """
     faults: dict[tuple[str, str], str] = {}
     silent = 0
@@ -62,10 +62,10 @@ def finds(bench: Bench, key: ToolKey, query: str) -> bool:
 
 
 def readable(answer: HttpResponse) -> str:
-    """Return the fault of the answer to a possibly invalid request body; empty if it has none.
+    """Return the fault of an HTTP answer to a possibly invalid body; empty if it has none.
 
-    Faults are a status of 500 or more without a JSON-RPC error, and a body (or event) that is not
-    JSON, except of a refusal with a status of 400 to 499 and of an empty body.
+    Faults are a status of 500 or more without a JSON-RPC error, and a body (or event) that is
+    not JSON, except of a status 400 to 499 and an empty body.
     """
     if answer.status in range(REFUSED, BROKEN) or not answer.body:
         return "" if answer.status < BROKEN else f"HTTP {answer.status}"
@@ -80,7 +80,7 @@ def readable(answer: HttpResponse) -> str:
 
 
 def _messages(documents: list[Any]) -> list[dict[str, Any]]:
-    """Return the messages of JSON documents, lists of them flattened; a non-object becomes {}."""
+    """Return the messages in JSON documents, with lists flattened; a non-object becomes {}."""
     flat = [
         inner
         for document in documents
@@ -90,7 +90,7 @@ def _messages(documents: list[Any]) -> list[dict[str, Any]]:
 
 
 def _fault_of(ask: Callable[[], object]) -> tuple[str, str]:
-    """Make the request; return the place and text of a fault, both empty if the answer is clean.
+    """Make the request; return (place, text) of a fault, ("", "") if the answer is clean.
 
     A refusal with an HTTP status of 400 to 499 is clean; a text that `ask` returns is a fault.
     """
@@ -120,7 +120,7 @@ def _trace(bench: Bench, since: int) -> str:
 
 
 def _trace_in(raw: bytes) -> str:
-    """Return the beginning of the first stack trace in a message, also an escaped one; else ""."""
+    """Return the start of the first stack trace in a message, plain or escaped; else ""."""
     text = raw.decode("utf-8", "replace")
     unescaped = text.replace("\\n", "\n").replace("\\t", "\t")
     trace = TRACE.search(text) or TRACE.search(unescaped)
@@ -128,9 +128,9 @@ def _trace_in(raw: bytes) -> str:
 
 
 def _still(bench: Bench, works: Callable[[], bool]) -> bool:
-    """Whether `works` holds in this session or, once that is dropped, in a new one.
+    """Whether `works()` is true in this session or, after dropping it, in a new one.
 
-    A fault that it raises counts as not working.
+    A fault that it raises counts as false.
     """
     for _ in range(2):
         try:

@@ -1,4 +1,4 @@
-"""Hostile tools, strange but legal, beside ordinary ones: the world of the robustness checks."""
+"""Hostile tools, strange but legal, beside ordinary ones: the world of robustness checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEP = 40
 
 
 def _nested(depth: int) -> dict[str, Any]:
-    """Return a JSON schema of that many objects inside each other, with a string in the last."""
+    """Return a JSON schema of `depth` objects inside each other, with a string in the last."""
     inner: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
         inner = {"type": "object", "properties": {"inner": inner}}

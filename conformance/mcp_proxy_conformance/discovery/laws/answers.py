@@ -1,4 +1,4 @@
-"""Laws of a discovery answer as a whole: form, cap, no repeats, callable part, map keys, bytes."""
+"""Laws of a discovery answer as a whole: accepted, capped, no repeats, map keys, bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPARED = 1
 def accepts(look: Look, findings: Findings) -> None:
     """Law: a request of the world that is answered without the flag is answered with it as well.
 
-    The flagged answer has a member for callable tools if the other has one.
+    The flagged answer also has a member for callable tools if the other has one.
     """
     for exchange in look.requests(ABSENT):
         limit = ABSENT if exchange.limit is None else exchange.limit
@@ -42,8 +42,8 @@ def accepts(look: Look, findings: Findings) -> None:
 def capped(look: Look, findings: Findings) -> None:
     """Law: no flagged answer holds more locked entries than its limit, or ten.
 
-    In the last look one query with over ten locked matches is sent with odd limits, such as 0 or a
-    text, as well: ten at most, if answered.
+    In the last look one query with over ten locked matches is sent with odd limits too, such as
+    0 or a text: ten at most, if it is answered.
     """
     for exchange in look.every(True):
         most = cap(exchange.limit)
@@ -97,7 +97,7 @@ def once(look: Look, findings: Findings) -> None:
 
 
 def keys(look: Look, findings: Findings) -> None:
-    """Law: a flagged answer's map has a key for each status of its entries, and no other."""
+    """Law: a flagged answer's remediation map has just the statuses of its entries as keys."""
     for exchange in look.every(True):
         shown = remediation_keys(map(str, exchange.answer.statuses().values()))
         map_keys = frozenset(exchange.answer.remediation or {})
@@ -109,9 +109,10 @@ def keys(look: Look, findings: Findings) -> None:
 
 
 def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> list[str]:
-    """Return the clauses broken by surplus keys of a remediation map: always FR-005.keys.
+    """Return the clauses broken by these surplus keys of a remediation map: always FR-005.keys.
 
-    Also FR-007.hidden if a key in a narrow agent's map can only come from a lock beyond its scope.
+    Also FR-007.hidden if a key in a narrow agent's map can only come from a lock beyond its
+    scope.
     """
     agent = exchange.request.agent
     if agent not in look.narrow or agent is None or not more:
@@ -127,8 +128,8 @@ def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> l
 def callables(look: Look, findings: Findings) -> None:
     """Law: the flag keeps the callable tools, their names and their order, and adds no other.
 
-    Compared are the answers to one request without it and with it. If they differ, it is sent once
-    more without it; if those two answers differ as well, nothing is judged.
+    The answers to one request without and with it are compared. If they differ, it is sent once
+    more without it, and if those two differ as well, nothing is judged.
     """
     for exchange in look.every(ABSENT):
         flagged = look.same(exchange, flag=True)
@@ -152,10 +153,10 @@ def callables(look: Look, findings: Findings) -> None:
 
 
 def unasked(look: Look, findings: Findings) -> None:
-    """Law: without locks nothing is listed as locked; no query lists a tool it did not list before.
+    """Law: without locks nothing is listed as locked, and locks let no query find further tools.
 
-    The second is judged of queries with fewer matches than the fullest one, and of tools locked by
-    config or user alone, while they were callable.
+    The second is judged of queries with fewer matches than the fullest one, and of tools not
+    withheld: each must have been listed for the query while callable.
     """
     shown = look.memory.get("shown", {})
     fullest = max(shown.values(), key=len, default=())
@@ -183,10 +184,10 @@ def unasked(look: Look, findings: Findings) -> None:
 
 
 def absent_is_false(look: Look, findings: Findings) -> None:
-    """Law: with the flag false every byte is the same as without the flag.
+    """Law: with the flag false every byte of an answer is the same as without the flag.
 
-    Each look compares one request of the world or of a tool's own query, another one each time.
-    Inconclusive if answers without the flag differ in more than single values.
+    Each look compares one request, another one each time. Inconclusive if answers without the
+    flag differ in more than single values.
     """
     wanted = [*look.requests(ABSENT)]
     wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
@@ -205,28 +206,25 @@ def absent_is_false(look: Look, findings: Findings) -> None:
 
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
-    """Return the request with the flag false; the exchange's own if it gets an error."""
+    """Return the same request with the flag false; unchanged if that gets an error."""
     same = look.same(exchange, flag=False)
     return exchange.request if same is None else same.request
 
 
 def _if_unlocked(look: Look) -> list[str]:
-    """Return the clause on worlds without a lock if no tool is locked here, else nothing."""
+    """Return [FR-002.no-locks-no-change] if no tool is locked here, else []."""
     unlocked = all(state.callable for state in look.bench.states.values())
     return ["FR-002.no-locks-no-change"] if unlocked else []
 
 
 def _is_indexed(look: Look, key: ToolKey) -> bool:
-    """Whether neither quarantine, approval nor its server's being off locks the tool.
-
-    Searches then find it as while it was callable.
-    """
+    """Whether the tool is not withheld and its server is on, so that searches find it as before."""
     state = look.bench.states[key]
     return not (state.quarantined or state.approval or state.server_off)
 
 
 def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
-    """Return the tools in scope, of proven locks, that the query listed before they were locked."""
+    """Return the proven locked tools in the caller's scope that its query listed while callable."""
     agents = look.bench.world.agents
     scope = (
         agents[exchange.request.agent]

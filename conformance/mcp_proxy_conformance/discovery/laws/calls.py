@@ -37,8 +37,8 @@ def _calling(key: ToolKey, agent: str | None = None) -> When:
 def unreached(look: Look, findings: Findings) -> None:
     """Law: however a locked tool is called, and after any request, its upstream counts no call.
 
-    Tried are calls in a row, one way of calling, a flagged request and narrow agents' calls. One
-    look tries half of the tools, the last one all tools and all ways.
+    Tried are calls in a row, a declared way of calling, a flagged request and narrow agents'
+    calls. One look tries half of the tools, the last look all tools and all ways.
     """
     bench = look.bench
     ways = range(len(bench.surface.calls))
@@ -61,7 +61,7 @@ def unreached(look: Look, findings: Findings) -> None:
 def unlifted(look: Look, findings: Findings) -> None:
     """Law: a tool whose calls its locks once refused is refused whenever it has just these again.
 
-    Judged are tools whose locks could not be proven in this look. `held` in the memory has the
+    Judged are tools whose locks could not be proven in this look. The memory `held` has the
     locks proven of a tool since it was last callable; those of now are added.
     """
     bench, held = look.bench, look.memory.setdefault("held", {})
@@ -77,7 +77,7 @@ def unlifted(look: Look, findings: Findings) -> None:
 
 
 def _close_call(look: Look, key: ToolKey, turn: int) -> None:
-    """Call the tool; on the last turn right after a call of a callable tool of its server."""
+    """Call the tool; on the last turn directly after a call of a callable tool of its server."""
     beside = [sibling for sibling in look.free if sibling.server == key.server]
     if beside and turn == IN_A_ROW - 1:
         look.bench.call(beside[0])
@@ -88,7 +88,7 @@ def _count(
     bench: Bench, findings: Findings, key: ToolKey, agent: str | None,
     acts: list[Callable[[], object]],
 ) -> None:  # fmt: skip
-    """Do all acts and report the calls of the tool that its upstream counted meanwhile."""
+    """Do all acts; a call of the tool that its upstream counted meanwhile breaks the law."""
     before = bench.upstream_calls(key)
     for act in acts:
         act()
@@ -98,15 +98,15 @@ def _count(
 
 
 def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
-    """Ask for the tool by its own query with the flag once more; None on an error."""
+    """Ask for the tool once more by its own query with the flag; None on an error."""
     exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
     return exchange if exchange is not None and exchange.answer.error is None else None
 
 
 def kept(look: Look, findings: Findings) -> None:
-    """Law: being listed and being refused changes no lock: statuses stay, and callable tools too.
+    """Law: being listed and being refused changes no lock: statuses stay, callable tools work.
 
-    A status is asked for before and after a call, up to twice; up to three callable tools are
+    Statuses are asked for before and after a call, up to twice; up to three callable tools are
     called, and must be reached.
     """
     before = {key: exchange.answer.status(key) for key in look.keys
@@ -134,7 +134,7 @@ def kept(look: Look, findings: Findings) -> None:
 def policy(look: Look, findings: Findings) -> None:
     """Law: the refusal of a denied tool names operator policy, and no remedy of other locks.
 
-    Tools count where config is the lock that is named first; unrecognised texts are not judged.
+    Judged are tools that only config, or config and the user, lock; unrecognised texts are not.
     """
     denied = [key for key in look.keys if is_policy_first(look.bench.states[key])]
     try:
@@ -155,8 +155,8 @@ def policy(look: Look, findings: Findings) -> None:
 def unlike_users(look: Look, findings: Findings) -> None:
     """Law: the refusal of a denied tool asks for no act of the user, whatever else locks it.
 
-    Judged are tools that have a second lock which may be named first; unrecognised texts are not,
-    and where that is a server's lock, only if the world shows the target's text for it alone.
+    Judged are tools with a second lock that may be named first. Unrecognised texts are not, nor
+    one under a server's lock unless the target's text for that lock alone is known.
     """
     bench = look.bench
     states = {key: bench.states[key] for key in look.keys}
@@ -179,7 +179,7 @@ def unlike_users(look: Look, findings: Findings) -> None:
 
 
 def _is_of_known_server(bench: Bench, state: ToolState) -> bool:
-    """Whether each lock of the tool's server, if any, stands alone on some other tool."""
+    """Whether for each lock of the tool's server some tool has that lock alone."""
     quarantined = not state.quarantined or bool(bench.locked(quarantined=True))
     return quarantined and (not state.server_off or bool(bench.locked(server_off=True)))
 
@@ -187,7 +187,8 @@ def _is_of_known_server(bench: Bench, state: ToolState) -> bool:
 def distinct(look: Look, findings: Findings) -> None:
     """Law: no refusal of a tool that config does not deny has the words of one for config alone.
 
-    Judged if some tool is locked by the user alone; servers that are off are left out.
+    Judged if some tool is locked by config alone and one by the user alone; servers that are
+    off are left out.
     """
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     states = {key: look.bench.states[key] for key in look.keys}
@@ -206,10 +207,10 @@ def distinct(look: Look, findings: Findings) -> None:
 
 
 def pointing(look: Look, findings: Findings) -> None:
-    """Law: a refusal of a tool locked by config or user names the flag or the discovery tool.
+    """Law: the refusal of a tool locked by config or user names the flag or the discovery tool.
 
-    Each such tool is called twice, to see both texts. Left out are tools with any other lock, and
-    those of which a call is not refused.
+    Each is called twice, and both texts must. Tools with any other lock, or whose call is not
+    refused, are left out.
     """
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:

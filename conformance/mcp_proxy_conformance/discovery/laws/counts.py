@@ -38,8 +38,8 @@ MOST = 14
 def counts(look: Look, findings: Findings) -> None:
     """Law: each tool is counted once, under a word of its locks; no locks, no block of counts.
 
-    Servers that are on, those that are shut, and the views of single servers are judged; a listing
-    without the declared shape is a breach.
+    Servers that are on, those that are shut, and the views of single servers are judged; a
+    listing without the declared shape is a breach.
     """
     try:
         servers = judged(look.bench)
@@ -65,8 +65,8 @@ def counts(look: Look, findings: Findings) -> None:
 def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
     """Judge the counts of an enabled server: none without locks, else integers that fit its locks.
 
-    There may be no zero, no locked tool's name, and under config locks alone no act of the user.
-    `alive`: some server has counts, so that their absence means something.
+    There may be no zero, no locked tool's name and, under config locks alone, no act of the
+    user. `alive`: some server has counts, so that their absence means something.
     """
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
@@ -109,9 +109,10 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
 
 
 def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) -> None:
-    """Judge any counts of a server that is off or in quarantine: no callable tool is counted.
+    """Judge the counts, if any, of a server that is off or in quarantine.
 
-    All numbers together do not exceed its tools, nor a user's reason the tools that may have it.
+    No callable tool may be counted, no more tools than it has, and under a user's reason no
+    more than may have it. `alive`: some server has counts.
     """
     states = states_of(look.bench, entry.name)
     observed = tally(entry)
@@ -136,7 +137,7 @@ def _shut(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) ->
 
 
 def _in_words(tallies: Iterable[Any]) -> str:
-    """Render the first three of the tallies in words, joined by `or`; an empty one is `none`."""
+    """Return the first three of the tallies in words, joined by `or`; an empty one is `none`."""
     shown = [
         ", ".join(f"{word}: {number}" for word, number in sorted((tally or {}).items())) or "none"
         for tally in list(tallies)[:SHOWN]
@@ -152,9 +153,9 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
 
 
 def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str, ...]) -> None:
-    """Compare the counts in the view of each server with its counts in the listing.
+    """Compare the counts in the view of each of these servers with its counts in the listing.
 
-    Nothing is compared if the target does not declare such views.
+    Nothing if the target does not declare such views.
     """
     if (
         look.bench.surface.inspect is None
@@ -174,7 +175,7 @@ def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str,
 
 
 def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
-    """Return whether the entry has a block, and its numbers without further members."""
+    """Return (whether the entry has a block, its counts without further members)."""
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return entry.has_counts, counts
 
@@ -182,7 +183,8 @@ def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
 def counter(look: Look, findings: Findings) -> None:
     """Law: the counter grows by one with each request whose flag is true, and with no other.
 
-    The last look judges it; after a restart it is 0. NotApplicable where no counter is declared.
+    The last look judges it; after a restart it must be 0. Raises NotApplicable if no counter is
+    declared.
     """
     look.bench.needs("counter")
     read = look.bench.operator.adapter.counter

@@ -1,4 +1,4 @@
-"""Laws of a locked entry and the remediation map: members, names, texts, and texts withheld."""
+"""Laws of locked entries and the remediation map: members, names, texts, withheld texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 def members(look: Look, findings: Findings) -> None:
     """Law: under locks by config or user an entry has four strings, no schema and no remedy.
 
-    They are its name, server, description and status. Only tools of proven locks are judged.
+    The strings are name, server, description and status. Only tools of proven locks are judged.
     """
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
@@ -71,10 +71,10 @@ def names(look: Look, findings: Findings) -> None:
 
 
 def descriptions(look: Look, findings: Findings) -> None:
-    """Law: under locks by config or user the description is the callable tool's.
+    """Law: under locks by config or user an entry's description is that of the callable tool.
 
     Only texts of one line and at most 1000 letters count. Under quarantine alone an entry has
-    neither a description nor a schema.
+    neither description nor schema.
     """
     armed = look.bench.armed
     for exchange, entry, key in _entries(look):
@@ -115,7 +115,7 @@ def canaries(look: Look, findings: Findings) -> None:
 
 
 def texts_of_map(look: Look, findings: Findings) -> None:
-    """Law: each text of the map is not blank, fits its status, and is not repeated in an entry.
+    """Law: each text of the remediation map is not blank, fits its status, is not in an entry.
 
     There is no second map, and no entry has a text that tells the user what to do.
     """
@@ -154,9 +154,9 @@ def texts_of_map(look: Look, findings: Findings) -> None:
 def _classed(
     look: Look, findings: Findings, exchange: DiscoveryExchange, status: str, text: str
 ) -> None:
-    """Judge the text of a status by its words; a text that is not recognised breaks nothing.
+    """Judge the map's text for a status by its words; one that is not recognised breaks nothing.
 
-    That for config must also differ from those in this look for a user's lock or a pending tool.
+    That for config must also differ from this look's texts for a user's lock or a pending tool.
     """
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
@@ -176,7 +176,7 @@ def _classed(
 
 
 def _plain(look: Look, exchange: DiscoveryExchange, status: str, text: str) -> str:
-    """Return the text with the names of the entries' tools of that status masked."""
+    """Return the text with the names of the answer's tools of that status masked."""
     for entry in exchange.answer.disabled:
         if entry.key in look.bench.tools and entry.status == status:
             text = masked(look.bench, text, entry.key)
@@ -184,9 +184,9 @@ def _plain(look: Look, exchange: DiscoveryExchange, status: str, text: str) -> s
 
 
 def _texts(look: Look) -> dict[str, set[str]]:
-    """Return the remedies of this look by status, masked; under PURE those for config locks alone.
+    """Return this look's remediation texts, masked, by status; under PURE for config locks alone.
 
-    They are collected once a look, and kept in its memory.
+    They are collected once per look, and kept in its memory.
     """
     place = ("texts", look.number)
     if place not in look.memory:
@@ -203,13 +203,13 @@ def _texts(look: Look) -> dict[str, set[str]]:
 
 
 def _is_pure(look: Look, exchange: DiscoveryExchange, status: str) -> bool:
-    """Whether the text is for config locks and every listed tool is locked by config alone."""
+    """Whether the status is config's, and config alone locks each locked tool of the answer."""
     states = [look.bench.states.get(entry.key) for entry in exchange.answer.disabled]
     return status == POLICY and all(state == ToolState(config=True) for state in states)
 
 
 def _entries(look: Look) -> Iterator[tuple[DiscoveryExchange, Entry, ToolKey]]:
-    """Yield exchange, locked entry and key of each listed tool whose lock was proven."""
+    """Yield (exchange, locked entry, tool) for each listed tool whose lock was proven."""
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
             key = look.named(entry)
@@ -224,6 +224,6 @@ def _in_entries(exchange: DiscoveryExchange, words: list[str]) -> bool:
 
 
 def _form(entry: Entry) -> str:
-    """Return the name of an entry with placeholders for the names of its tool and server."""
+    """Return an entry's name with `{tool}` and `{server}` for the names of these."""
     form = entry.name.replace(entry.key.tool, "{tool}")
     return form.replace(entry.key.server, "{server}") if entry.key.server else form

@@ -1,4 +1,4 @@
-"""Every law by name: rules that hold in every world, after any steps."""
+"""Laws of discovery by name: rules of the source that hold in every world, after any steps."""
 
 from __future__ import annotations
 

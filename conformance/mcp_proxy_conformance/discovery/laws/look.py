@@ -39,12 +39,11 @@ class Findings:
         self, clauses: Iterable[str], request: When, observed: Any, *, holds: bool, wanted: Any,
         counts: bool = True, topic: str = "", shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """Compare an observation with the wanted one; if it does not hold, the clauses are broken.
+        """Compare an observation with the wanted one; if `holds` is false, the clauses are broken.
 
-        `topic` is the tool, server or text that the observation is about; an observation of the
-        same request, topic and clauses replaces an earlier one.
-        `counts` is true where the law applies; then `shows` are observed, by default the same
-        clauses.
+        `topic` is the tool, server or text that it is about; an observation of the same
+        request, topic and clauses replaces an earlier one. `counts`: whether the law
+        applies here; then `shows` are observed, by default the same clauses.
         """
         path = ", ".join(filter(None, (request_in_words(request), topic)))
         self.requests[path] = request
@@ -52,7 +51,7 @@ class Findings:
                             shows=shows if counts else ())  # fmt: skip
 
     def broken(self) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings by path and clauses, each with the tools that it is about."""
+        """Return the findings by (path, clauses), each with the tools that it is about."""
         found = (about(finding, self.locks) for finding in self.compared.findings)
         return {(finding.path, finding.clauses): finding for finding in found}
 
@@ -72,7 +71,7 @@ class DiscoveryExchange:
 
 
 def request_in_words(request: When) -> str:
-    """Render a request in words; members that are not set are left out."""
+    """Return a request in words, without members that are not set."""
     agent = {} if request.agent is None else {"agent": request.agent}
     if request.do == "list":
         return in_words({"list": True} | agent)
@@ -98,7 +97,7 @@ class Look:
     def __init__(
         self, bench: Bench, unsure: frozenset[ToolKey], number: int, memory: dict[Any, Any]
     ) -> None:
-        """Keep the bench and the memory of earlier looks; nothing is asked yet."""
+        """Keep the bench, the unsure tools, the number of steps and the memory; ask nothing yet."""
         self.bench = bench
         self.unsure = unsure
         self.number = number
@@ -116,8 +115,8 @@ class Look:
     def keys(self) -> list[ToolKey]:
         """The locked tools that laws look at: one for each server and combination of locks.
 
-        Twelve at most; of several with equal locks on one server another one in each look. The
-        first tool of each combination is always among them.
+        At most twelve; of several with equal locks on one server another one in each look.
+        The first tool of each combination is always among them.
         """
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
@@ -128,15 +127,15 @@ class Look:
 
     @cached_property
     def free(self) -> list[ToolKey]:
-        """The callable tools that a call has reached, in order of their keys."""
+        """The callable tools that a call has reached, in order of their names."""
         armed = self.bench.armed
         called = [key for key in sorted(armed.called) if key not in armed.unproven]
         return [key for key in called if self.bench.states[key].callable]
 
     def named(self, entry: Entry) -> ToolKey | None:
-        """Return the world's tool whose word is in an entry's name; of several the entry's own key.
+        """Return the world's tool whose word is in an entry's name; None if there is none.
 
-        None if no word is there, or the key is none of theirs.
+        Of several it is the one that the entry names, None if it is not among them.
         """
         fit = [
             key for key, tool in self.bench.tools.items() if tool.word and tool.word in entry.name
@@ -144,7 +143,7 @@ class Look:
         return fit[0] if len(fit) == 1 else entry.key if entry.key in fit else None
 
     def is_own(self, key: ToolKey) -> bool:
-        """Whether the tool's name is its own: no other server has a tool of that name."""
+        """Whether no other server has a tool of this tool's name."""
         return sum(other.tool == key.tool for other in self.bench.tools) == 1
 
     # -- the answers --------------------------------------------------------------------------
@@ -153,7 +152,7 @@ class Look:
         self, query: str, *, flag: Any = ABSENT, limit: Any = ABSENT, agent: str | None = None,
         anew: bool = False,
     ) -> DiscoveryExchange | None:  # fmt: skip
-        """Send a request, or take its answer if a law sent it before; `anew` always sends.
+        """Return a request's exchange, sent now or, unless `anew`, by an earlier law of this look.
 
         An error is an answer; None if the answer is misshapen, which `misshapen` keeps.
         """
@@ -173,7 +172,7 @@ class Look:
             return None
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
-        """Return the fault if the flagged form of that request was not accepted; None otherwise."""
+        """Return the fault if the request was not accepted with the flag true; None otherwise."""
         for request, error in self.misshapen.items():
             same = (request.query, request.limit, request.agent) == (
                 exchange.request.query,
@@ -187,7 +186,7 @@ class Look:
     def own(
         self, key: ToolKey, *, flag: Any = True, agent: str | None = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the tool's own query: with the flag, at the largest limit.
+        """Return the exchange of the tool's own query, by default with the flag at limit 100.
 
         In another form of the flag no limit is sent. None if the answer is misshapen.
         """
@@ -195,10 +194,10 @@ class Look:
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
     def requests(self, flag: Any) -> Iterator[DiscoveryExchange]:
-        """Send the world's requests in that form of the flag; yield those without an error.
+        """Send the world's requests in that form of the flag; yield the exchanges without an error.
 
-        Requests of agents that the world lacks are skipped; an answer is reused if a law sent it
-        before.
+        Requests of agents that the world lacks are skipped; an answer is reused if a law
+        sent the request before.
         """
         for request in self.bench.world.requests:
             agent = request.get("agent")
@@ -209,7 +208,10 @@ class Look:
                     yield exchange
 
     def every(self, flag: Any) -> list[DiscoveryExchange]:
-        """Return the exchanges of the world's requests and tools' own queries, except errors."""
+        """Return the error-free exchanges of the world's requests and of tools' own queries.
+
+        All are in that form of the flag.
+        """
         own = [exchange for key in self.keys if (exchange := self.own(key, flag=flag)) is not None]
         return [
             *self.requests(flag),
@@ -224,9 +226,9 @@ class Look:
     def same(
         self, exchange: DiscoveryExchange, *, flag: Any, limit: Any = None
     ) -> DiscoveryExchange | None:
-        """Return the exchange of the same request with another flag.
+        """Return the exchange of the same request with this flag and, if given, this limit.
 
-        A given `limit` is sent in the place of its own. None on an error or a misshapen answer.
+        None on an error or a misshapen answer.
         """
         wanted = exchange.limit if limit is None else limit
         query = exchange.request.query or ""
@@ -238,11 +240,11 @@ class Look:
 
     @cached_property
     def narrow(self) -> list[str]:
-        """The agents of narrow scope that see a callable tool of their own."""
+        """The agents that may not see every server and are shown a callable tool of their own."""
         return [name for name in self.bench.world.agents if self._is_proven(name)]
 
     def _is_proven(self, agent: str) -> bool:
-        """Whether the agent's scope is narrow and the agent sees a callable tool in it.
+        """Whether a server is beyond the agent's scope and it sees a callable tool in its scope.
 
         That it sees one is remembered for later looks.
         """

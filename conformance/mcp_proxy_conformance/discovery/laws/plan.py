@@ -1,4 +1,4 @@
-"""Plan of a world's steps and looks, and its builder, which leaves out acts that prove nothing."""
+"""Plan of a generated world's steps and looks, and its builder, which skips what proves nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Plan:
     looks: tuple[int, ...]
 
     def upto(self, count: int) -> Plan:
-        """Return the plan of the first `count` steps, with the looks among them."""
+        """Return the plan cut after its first `count` steps, with the looks until then."""
         world = replaced(self.world, steps=self.world.steps[:count])
         return Plan(world, tuple(look for look in self.looks if look <= count))
 
@@ -60,10 +60,10 @@ def replaced(world: World, **members: Any) -> World:
 
 
 def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted: bool) -> Tool:
-    """Make the tool of that number: a word of its own, and if `planted` a canary in its texts.
+    """Make tool `number` of a world, with a word of its own and, if `planted`, a canary.
 
-    Its name is `verb_word`, or the word where the verb is empty or the name too long. A canary must
-    not show while the text is withheld.
+    Its name is `verb_word`, or the word if the verb is empty or the name too long. `text` ends
+    its description; `groups` are numbers of shared words in it.
     """
     word, canary = WORDS[number], CANARIES[number]
     shared = tuple(dict.fromkeys(SHARED[group] for group in groups))
@@ -82,12 +82,12 @@ def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted:
 
 
 def _schema(canary: str) -> dict[str, Any]:
-    """Return an input schema with a single property, which has the canary as its name."""
+    """Return an input schema with a single property, which is named as the canary."""
     return {"type": "object", "properties": {canary: {"type": "string"}}}
 
 
 def is_sensible(world: World) -> bool:
-    """Whether each step, at its place, is legal, has an effect, and can be proven."""
+    """Whether each step of the world is legal at its place, has an effect, and can be proven."""
     states = initial(world)
     for step in world.steps:
         if not _is_fit(world, states, step):
@@ -97,7 +97,7 @@ def is_sensible(world: World) -> bool:
 
 
 def _is_fit(world: World, states: States, step: Step) -> bool:
-    """Whether a step is legal on these locks, has an effect, and can be proven.
+    """Whether a step is legal with these locks on tools, has an effect, and can be proven.
 
     A request or refresh always is; a restart needs a callable tool.
     """
@@ -122,7 +122,7 @@ def _is_fit(world: World, states: States, step: Step) -> bool:
 
 
 def _fits_server(states: States, step: Step) -> bool:
-    """Whether a step that quarantines, releases, or turns off or on a server can have an effect.
+    """Whether a quarantine, release, turning off or on of the step's server has an effect.
 
     A server that is off can only be turned on.
     """
@@ -136,7 +136,7 @@ def _fits_server(states: States, step: Step) -> bool:
 
 
 def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
-    """Whether a lock by user, or else by config, can be laid on such a tool, or lifted from it.
+    """Whether a lock of this kind (user, else config) can be laid on a tool or, if `lift`, lifted.
 
     One by the user can be neither where config denies the tool.
     """
@@ -160,9 +160,9 @@ class Builder:
     def __init__(
         self, servers: Iterable[Server], agents: dict[str, tuple[str, ...]], can: Collection[str]
     ) -> None:
-        """Begin with the approval of the untrusted servers' initial tools, if the target approves.
+        """Begin with the approval of the untrusted servers' tools, if the target declares approval.
 
-        The agents are left out where the target has none.
+        `agents` are left out if it does not declare agents.
         """
         self._can = can
         self.steps: list[Step] = []
@@ -177,7 +177,7 @@ class Builder:
                 self._take(Step(unlock="approval", server=server.name, tools=names))
 
     def plan(self, looks: Iterable[int], requests: Iterable[dict[str, Any]]) -> Plan:
-        """Return the plan built so far, with looks after these numbers of steps and at the end."""
+        """Return the plan built so far, with looks after these numbers of steps and at its end."""
         steps = tuple(self.steps)
         world = replaced(self.world, steps=steps, requests=tuple(requests))
         return Plan(world, tuple(sorted({*looks, len(steps)})))
@@ -185,8 +185,8 @@ class Builder:
     def act(self, act: WorldAct) -> bool:
         """Take an act, as one step or several that belong together; return whether it was taken.
 
-        Numbers of servers and tools beyond the last count on from the first. A restart needs a
-        callable tool.
+        Numbers of servers and tools beyond the last count on from the first. A restart
+        needs a callable tool.
         """
         server = self.world.servers[act.server % len(self.world.servers)]
         keys = [key for key in self.states if key.server == server.name]
@@ -208,7 +208,7 @@ class Builder:
         return len(self.steps) > before
 
     def world_tool(self, key: ToolKey) -> Tool:
-        """Return the tool of that key as its world describes it; added tools are included."""
+        """Return the tool of that key as the world describes it after the steps so far."""
         return replaced(self.world, steps=tuple(self.steps)).tools()[key]
 
     def _free(self) -> list[ToolKey]:
@@ -221,10 +221,10 @@ class Builder:
         self.states = after(self.world, steps, self.states)
 
     def _lock(self, do: str, server: str, keys: Sequence[ToolKey]) -> None:
-        """Lay or lift a lock on those tools where that is legal; others are left out.
+        """Lay or lift (`unconfig`, `unuser`) a lock on those of these tools where that is legal.
 
-        Nothing is done on a shut server, or with an undeclared lock. After a lift the server is
-        refreshed.
+        Nothing is done on a shut server, or with an undeclared lock. After a lift the
+        server is refreshed.
         """
         kind: LockKind = "config" if do.endswith("config") else "user"
         lift = do.startswith("un")
@@ -238,13 +238,13 @@ class Builder:
             self._take(Step(lock=kind, server=server, tools=names))
 
     def _refreshed(self, server: str) -> list[Step]:
-        """Return the refresh that unlocked tools may need; none if it is not declared."""
+        """Return the server's refresh that unlocked tools may need, [] if it is not declared."""
         return [Step(refresh=server)] if "refresh" in self._can else []
 
     def _switch(self, do: str, server: str) -> None:
-        """Quarantine or release a server, or turn it off or on, where that is legal and declared.
+        """Quarantine or release a server, or turn it off or on, if that is legal and declared.
 
-        To release it or to turn it on is followed by a refresh.
+        A refresh follows a release or turning on.
         """
         kind: LockKind = "quarantine" if do in ("quarantine", "release") else "server"
         step = (
@@ -256,10 +256,10 @@ class Builder:
             self._take(step, *(self._refreshed(server) if step.unlock else []))
 
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
-        """Change, add, reshape (only its schema) or approve a tool of an untrusted, open server.
+        """Change, add, reshape (change only the schema of) or approve a tool of an open server.
 
-        To `add` is to add two tools, of which one is approved and one stays pending. Nothing is
-        done without the capabilities `approval` and `refresh`.
+        `add` adds two tools, of which one is approved. Nothing for a trusted or shut
+        server, or without the capabilities `approval` and `refresh`.
         """
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
         if not known or not is_open(self.states, server.name):
@@ -278,20 +278,20 @@ class Builder:
             self._take(Step(unlock="approval", server=server.name, tools=(sibling.name,)))
 
     def _new(self) -> Tool:
-        """Make a tool with the first word that no other has yet, and mark the word as taken."""
+        """Make a tool with the first word that no tool has yet, and mark the word as taken."""
         number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
         self._taken.add(WORDS[number])
         return a_tool(number, "", "", (), planted=True)
 
 
 def _reshaped(tool: Tool, server: str) -> Step:
-    """Return the step that changes only a tool's schema, with its canary in it."""
+    """Return the step that changes only a tool's schema, to one with its canary."""
     (canary,) = tool.canaries
     return Step(change=tool.name, server=server, input_schema=_schema(canary))
 
 
 def _changed(tool: Tool, server: str) -> Step:
-    """Return the step that changes a tool's description and schema, its canary in both."""
+    """Return the step that changes a tool's description and schema, with its canary in both."""
     (canary,) = tool.canaries
     text = f"{tool.word.capitalize()} anew, {canary}."
     return Step(change=tool.name, server=server, description=text, input_schema=_schema(canary))

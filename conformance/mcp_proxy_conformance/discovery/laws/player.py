@@ -57,9 +57,9 @@ class PlayedWorld:
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings that break that law, by `Finding.path` and the clauses broken.
+        """Return the findings that break the law of this name, by (finding's path, clauses).
 
-        Empty if none does, and for a law that was not played.
+        Empty if none does, or if the law was not played.
         """
         return self.broken[law].findings.broken() if law in self.broken else {}
 
@@ -71,13 +71,11 @@ def play(
     laws: Collection[str] = (),
     register: Callable[[Started], None] = lambda _: None,
 ) -> PlayedWorld:
-    """Start a target in the plan's world and take its steps; try only `laws`, if any are named.
+    """Start a target in the plan's world, take its steps, try the laws; return what came of it.
 
-    What broke is in the result, not raised; the target is closed. `register` receives it before any
-    wait.
-
-    Raises:
-        AdapterError: It does not start, or a step cannot be taken.
+    Only `laws` are tried, if any are named; breaches are in the result, not raised. The target
+    is closed; `register` is called with it before any wait. Raises AdapterError if it does not
+    start, or a step cannot be taken.
     """
     began = time.monotonic()
     started = Started(target, plan.world, scratch, register=register)
@@ -103,10 +101,11 @@ class Player:
         self._unsure: set[ToolKey] = set()
 
     def play(self) -> PlayedWorld:
-        """Take every step of the plan, and try the laws after those that it names.
+        """Take every step of the plan, and try the laws at its looks; return the result.
 
-        Before, it notes the tools that each query lists while all are callable, and denies what the
-        world denies. Looks are left out when the target's lifetime is nearly over.
+        Before the steps, what each query lists while all tools are callable is noted, and
+        the world's deny lists are set. Looks are left out when the target's lifetime is
+        nearly over.
         """
         stepper = proven(self._started)
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
@@ -129,9 +128,9 @@ class Player:
         return age < self._started.target.lasts_s - LEAVES_S
 
     def _take(self, stepper: Stepper, step: Step) -> None:
-        """Take a step, prove the tools it unlocked, and forget what it makes uncertain.
+        """Take a step, prove the tools that it unlocked, and forget what it makes uncertain.
 
-        Locks that outlive a restart are unsure, and the counter, if declared, is read after one.
+        After a restart all locks are unsure, and the counter is read if it is declared.
         """
         armed = stepper.armed
         if step.unlock == "approval":
@@ -155,9 +154,9 @@ class Player:
         self._open(stepper.prover, opened)
 
     def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
-        """Expect a call to reach each tool that a step unlocked; otherwise mark it as unproven.
+        """Expect a call to reach each tool that a step unlocked; else mark it as unproven.
 
-        What was known of its locks is forgotten.
+        The locks proven of them before are forgotten.
         """
         armed = prover.armed
         self._unsure.difference_update(opened)
@@ -178,8 +177,8 @@ class Player:
     def _look(self, stepper: Stepper, number: int) -> None:
         """Prove the locks, try every law, and record what it observed and what it found broken.
 
-        A law that seems broken is tried once more after the settle time, on answers of then. Laws
-        that disturb the target come last, in the last look only.
+        A law that seems broken is tried once more after the settle time, on new answers.
+        Laws that disturb the target come last, in the last look only.
         """
         armed = stepper.armed
         for key in [k for k in armed.refused if k not in armed.states or armed.states[k].callable]:
@@ -207,7 +206,10 @@ class Player:
         self._remember(look, number)
 
     def _judged(self, look: Look, name: str) -> Findings:
-        """Try one law, and return its findings; a judge that cannot judge here is left out."""
+        """Try the law of this name and return its findings.
+
+        A judge of it that cannot judge here, as for an inconclusive answer, adds none.
+        """
         findings = Findings(locks_of(look.bench.states))
         for judge in LAWS[name].judges:
             try:
@@ -217,9 +219,9 @@ class Player:
         return findings
 
     def _remember(self, look: Look, number: int) -> None:
-        """Remember the settled answers of agents for which only steps beyond their scope follow.
+        """Keep the settled answers to agents beyond whose scope all steps until the next look are.
 
-        Answers remembered before are dropped; nothing is asked if no later look follows.
+        Answers kept before are dropped; nothing is asked if no later look follows.
         """
         look.memory["own before"] = look.memory["bytes before"] = []
         following = [later for later in self._plan.looks if later > number]
@@ -232,6 +234,6 @@ class Player:
 
 
 def _lies_beyond(steps: Iterable[Step], scope: Collection[str]) -> bool:
-    """Whether all steps that change something are on servers beyond that scope, none a restart."""
+    """Whether every step that changes something is on a server not in `scope`, none a restart."""
     touched = {step.server or step.refresh for step in steps if not step.changes_nothing}
     return not touched & set(scope) and not any(step.restart for step in steps)

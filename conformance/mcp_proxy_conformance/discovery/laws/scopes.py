@@ -23,7 +23,7 @@ MOST_QUERIES, MOST_CALLS = 4, 2
 def hidden(look: Look, findings: Findings) -> None:
     """Law: queries that show the administrator tools beyond an agent's scope show the agent none.
 
-    Up to four for each agent of narrow scope are sent by both in turn, with the flag and without.
+    Up to four for each agent of narrow scope are sent by both, with the flag and without.
     """
     for agent in look.narrow:
         for query in _telling(look, agent):
@@ -38,9 +38,9 @@ def hidden(look: Look, findings: Findings) -> None:
 
 
 def _flagged(look: Look, findings: Findings, exchange: DiscoveryExchange, agent: str) -> None:
-    """Report what an agent's flagged answer shows from beyond its scope.
+    """Judge an agent's flagged answer: it may show nothing from beyond its scope.
 
-    These are names and words, entries, and numbers by status that its own tools cannot reach.
+    That is no name, word or entry, and no number by status above what its own tools can reach.
     """
     names = _names_in(
         look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
@@ -62,10 +62,10 @@ def _default(
     flagged: DiscoveryExchange,
     agent: str,
 ) -> None:
-    """Report names in an agent's default answer from beyond its scope, and a note that counts them.
+    """Judge an agent's default answer: no name from beyond its scope, no note that counts such.
 
-    `flagged` is its answer with the flag, which shows how many of its own tools match; if none, and
-    none is locked in scope, no note is due.
+    `flagged` is its answer with the flag. If that is without entries and no tool in scope is
+    locked, no note is due.
     """
     names = _names_in(
         look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""
@@ -92,10 +92,10 @@ def _default(
 
 
 def listings(look: Look, findings: Findings) -> None:
-    """Law: an agent's listing without servers beyond its scope has no name or count of their tools.
+    """Law: an agent's listing of only servers in its scope has no name or count of other tools.
 
-    One that shows such a server is not judged, nor an agent beyond whose scope no server has counts
-    for the administrator.
+    One that shows a server beyond it is not judged, nor an agent beyond whose scope no server
+    has counts for the administrator.
     """
     counted = look.bench.list()
     for agent in look.narrow:
@@ -119,10 +119,10 @@ def listings(look: Look, findings: Findings) -> None:
 
 
 def inspections(look: Look, findings: Findings) -> None:
-    """Law: the view of a server that an agent's listing leaves out shows no count and no tool.
+    """Law: an agent's view of a server that its listing leaves out shows no count and no tool.
 
-    Up to two servers that count something for the administrator are viewed by each agent whose
-    listing shows no server beyond its scope. Not applicable where such views are not declared.
+    Up to two servers with counts for the administrator are viewed. Not applicable where such
+    views are not declared.
     """
     counted = look.bench.list()
     for agent in look.narrow:
@@ -139,7 +139,7 @@ def inspections(look: Look, findings: Findings) -> None:
 
 
 def _most(look: Look, agent: str) -> dict[str, int]:
-    """Return, by status, the most of an agent's own tools that may have it."""
+    """Return, by status, how many of the tools in an agent's scope may have it at most."""
     outside = beyond(look.bench.world, agent)
     own = {k: s for k, s in look.bench.states.items() if k.server not in outside}
     return {word: sum(k in look.unsure or _may_count(s, word) for k, s in own.items())
@@ -153,9 +153,9 @@ def _may_count(state: ToolState, word: str) -> bool:
 
 
 def unmoved(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope makes an agent's answer list no fewer locked tools in scope.
+    """Law: a step beyond an agent's scope makes it see no fewer locked tools of its scope.
 
-    It compares numbers with those that `remember` kept, and keeps them.
+    Numbers are compared with those that `remember` kept, which stay.
     """
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
@@ -169,9 +169,9 @@ def unmoved(look: Look, findings: Findings) -> None:
 
 
 def bytes_kept(look: Look, findings: Findings) -> None:
-    """Law: a step beyond the scope changes no byte of an agent's answers, with or without the flag.
+    """Law: a step beyond an agent's scope changes no byte of its answers, with or without the flag.
 
-    It compares with the answers that `remember` kept.
+    Answers are compared with those that `remember` kept.
     """
     for agent, query, before in look.memory.get("bytes before", ()):
         outside = beyond(look.bench.world, agent)
@@ -187,10 +187,10 @@ def bytes_kept(look: Look, findings: Findings) -> None:
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
-    """Keep answers of now to these agents, if narrow, in the look's memory.
+    """Keep in the look's memory the answers of now to those of these agents that are narrow.
 
-    They are for `unmoved` and `bytes_kept`: the next steps are beyond the scope of each. Bytes that
-    two equal requests do not share are not kept.
+    They are for `unmoved` and `bytes_kept`, as the next steps are beyond the scope of each.
+    Bytes that two equal requests do not share are not kept.
     """
     own, exact = [], []
     for agent in set(agents) & set(look.narrow):
@@ -203,7 +203,7 @@ def remember(look: Look, agents: Iterable[str]) -> None:
 
 
 def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
-    """Return the exact bytes of the agent's answers without and with the flag, by flag.
+    """Return the exact bytes of the agent's answers to a query, by flag: ABSENT and True.
 
     A misshapen answer is left out.
     """
@@ -218,7 +218,7 @@ def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
 
 
 def _own_locked(look: Look, agent: str, query: str) -> int:
-    """Return how many locked tools in its scope an agent is shown for a query; 0 on an error."""
+    """Return how many locked tools of its scope an agent is shown for a query; 0 on an error."""
     exchange = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
     if exchange is None or exchange.answer.error is not None:
         return 0
@@ -227,10 +227,9 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 
 
 def _telling(look: Look, agent: str) -> list[str]:
-    """Return up to four queries that reveal something beyond the scope to the administrator.
+    """Return up to four queries that show the administrator a locked tool beyond the agent's scope.
 
-    They are the world's requests and, preferred, words or names of hidden tools. An agent that
-    sends them must be shown nothing of it.
+    They are the world's requests and, preferred, words or names of such tools.
     """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
@@ -249,7 +248,7 @@ def _telling(look: Look, agent: str) -> list[str]:
 
 
 def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
-    """Return the servers, words and canaries from beyond the scope in a text, sorted.
+    """Return the servers, words and canaries from beyond the agent's scope in a text, sorted.
 
     What the query contains, and words that a tool in scope has too, are left out.
     """
@@ -264,7 +263,7 @@ def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
 
 
 def _listing(view: Bench) -> Listing:
-    """Return the agent's listing; a refused one counts as a listing without servers."""
+    """Return the listing that this agent's bench gets; a refused one has no servers."""
     template = view.surface.listing
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:

@@ -50,9 +50,9 @@ def silent(look: Look, findings: Findings) -> None:
 
 
 def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> None:
-    """Report a default answer that joins its server to a locked tool's name in the query.
+    """Judge a default answer to a query with a locked tool's name: it may not add the server.
 
-    Such as `server:tool`; the name alone is allowed, as an echo.
+    That is, no `server:tool` or the like; the name alone may be an echo.
     """
     for key in look.proven:
         if key.tool in (exchange.request.query or ""):
@@ -70,8 +70,8 @@ def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> Non
 def noted(look: Look, findings: Findings) -> None:
     """Law: there is a note where no callable tool is listed and the flag reveals a relevant one.
 
-    There is none where a callable tool is listed or the flag reveals nothing; a misshapen note is a
-    breach.
+    There is none where a callable tool is listed or the flag reveals nothing; a misshapen note
+    is a breach.
     """
     sections = [
         (exchange, look.same(exchange, flag=True, limit=SHOW_LIMIT)) for exchange in _defaults(look)
@@ -103,7 +103,7 @@ def _due(
     flagged: DiscoveryExchange,
     fullest: int,
 ) -> None:
-    """Judge a note that is owed: its presence, flag and number, its one line, and what it leads to.
+    """Judge a note that is owed: present, with the flag and a number, one line, leading on.
 
     The words of a note that is not English are not judged. `flagged` is the answer to which it
     leads; `fullest` is the most locked entries of any answer.
@@ -138,10 +138,10 @@ def _due(
 
 
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
-    """Judge the number in a note: an allowed one, or where these may be cut off, one in bounds.
+    """Judge the number in a note: an allowed one or, if entries may be cut off, one in bounds.
 
-    `fullest` is the most locked entries of any answer. An agent's number above its own matches also
-    breaks FR-007.note.
+    `fullest` is the most locked entries of any answer. An agent's number above its own matches
+    also breaks FR-007.note.
     """
     allowed, bounds = numbers_allowed(exchange.view, exchange.request.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
@@ -156,7 +156,7 @@ def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fulles
 
 
 def _defaults(look: Look) -> list[DiscoveryExchange]:
-    """Return exchanges without the flag, some at limit 1 (up to three), and two with it false."""
+    """Return exchanges without the flag, up to three more at limit 1, and two with it false."""
     usual = look.every(ABSENT)
     tight = [
         look.same(exchange, flag=ABSENT, limit=1) for exchange in usual if exchange.limit is None
@@ -166,9 +166,9 @@ def _defaults(look: Look) -> list[DiscoveryExchange]:
 
 
 def _missing(answer: Answer) -> list[str]:
-    """Return the parts that the answer to which the note leads lacks: tool, status, remedy.
+    """Return which of "the tool", "its status" and "its remediation" a flagged answer lacks.
 
-    A status that is not a specified word, and a blank remedy, are lacking.
+    A status that is not one of the six words, or a blank remediation, is lacking.
     """
     statuses = list(answer.statuses().values())
     remedies = [(answer.remediation or {}).get(str(status)) for status in statuses]

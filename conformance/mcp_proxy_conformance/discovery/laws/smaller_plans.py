@@ -14,10 +14,10 @@ TRIED = 4
 
 
 def smaller(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
-    """Yield rounds of up to four smaller plans, played to find a shorter example of a breach.
+    """Yield rounds of up to four smaller plans, to be played for a shorter example of a breach.
 
     Plans that are not smaller or have an impossible step are left out. The steps `instead` may
-    stand for the requests of an earlier look.
+    stand in for the requests of an earlier look.
     """
     for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
         fit = [
@@ -30,23 +30,23 @@ def smaller(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
 
 
 def size(plan: Plan) -> tuple[int, int, int, int]:
-    """Return the sort key of a plan: looks, then tools and servers, steps, requests."""
+    """Return the sort key of a plan: numbers of looks, of tools and servers, of steps, requests."""
     world = plan.world
     tools = sum(len(server.tools) for server in world.servers)
     return len(plan.looks), tools + len(world.servers), len(world.steps), len(world.requests)
 
 
 def _alone(plan: Plan) -> Iterator[Plan]:
-    """Yield plans with one server of several and only the last look; that often suffices."""
+    """Yield the plan cut to its last look and one server, for each; nothing with one server."""
     names = [server.name for server in plan.world.servers]
     last = Plan(plan.world, plan.looks[-1:])
     yield from (_kept(last, [name]) for name in names if len(names) > 1)
 
 
 def _looks(plan: Plan, instead: Sequence[Step]) -> Iterator[Plan]:
-    """Yield plans with only the last look, with steps in place of earlier looks, or without one.
+    """Yield the plan with only its last look, with steps in place of earlier looks, or without one.
 
-    Nothing is yielded for a plan with one look.
+    `instead` are those steps. Nothing for a plan with one look.
     """
     if len(plan.looks) == 1:
         return
@@ -61,7 +61,7 @@ def _looks(plan: Plan, instead: Sequence[Step]) -> Iterator[Plan]:
 
 
 def _worlds(plan: Plan) -> Iterator[Plan]:
-    """Yield plans of smaller worlds, with the largest parts left out first."""
+    """Yield the plan in smaller worlds, those with the largest parts left out first."""
     world = plan.world
     names = [server.name for server in world.servers]
     if len(names) > 1:
@@ -85,7 +85,7 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
 
 
 def replaced_plan(plan: Plan, **members: object) -> Plan:
-    """Return the plan with these fields of its world replaced, and with the same looks."""
+    """Return a copy of the plan with these fields of its world replaced, and the same looks."""
     return Plan(replaced(plan.world, **members), plan.looks)
 
 
@@ -95,7 +95,7 @@ def _without_agents(world: World) -> tuple[dict[str, object], ...]:
 
 
 def _kept(plan: Plan, names: Collection[str]) -> Plan:
-    """Return the plan with only those servers and the agents, requests and steps about them.
+    """Return the plan with only the servers `names` and the agents, requests and steps about them.
 
     Agents' scopes lose the others; agents that see none of them are left out.
     """
@@ -118,15 +118,15 @@ def _kept(plan: Plan, names: Collection[str]) -> Plan:
 
 
 def _is_of(step: Step, names: Collection[str], agents: Collection[str]) -> bool:
-    """Whether a step's server and its agent are among these; a step may have neither."""
+    """Whether a step's server, if any, is in `names`, and its agent, if any, in `agents`."""
     server = step.server or step.refresh or ""
     return (not server or server in names) and (step.agent is None or step.agent in agents)
 
 
 def _with_tools(plan: Plan, server: Server, kept: Collection[str]) -> Plan:
-    """Return the plan with only those tools of the server, in its lists and in steps too.
+    """Return the plan with only the tools `kept` of this server, in its lists and in steps too.
 
-    Steps about none of the tools that are left are left out.
+    Steps about none of them are left out.
     """
     tools: tuple[Tool, ...] = tuple(tool for tool in server.tools if tool.name in kept)
     lost = {tool.name for tool in server.tools} - set(kept)
@@ -156,7 +156,7 @@ def _without_step(plan: Plan, at: int) -> Plan:
 
 
 def _without(plan: Plan, gone: Iterable[int]) -> Plan:
-    """Return the plan without the steps at those places, from 0 on; its looks move accordingly."""
+    """Return the plan without the steps at these indices, from 0; its looks move accordingly."""
     lost = set(gone)
     steps = tuple(step for at, step in enumerate(plan.world.steps) if at not in lost)
     looks = tuple(sorted({look - sum(at < look for at in lost) for look in plan.looks}))

@@ -25,8 +25,8 @@ TIMES = 7
 def revealed(look: Look, findings: Findings) -> None:
     """Law: for its own query, each of up to twelve locked tools has a status that its locks allow.
 
-    Its absence from a full answer is not judged. An agent whose scope has the tool is asked as
-    well.
+    Its absence from a full answer is not judged. An agent whose scope has the tool is asked
+    too.
     """
     flagged = [(key, exchange) for key in look.keys if (exchange := look.own(key)) is not None]
     for key in look.keys:
@@ -50,10 +50,10 @@ def revealed(look: Look, findings: Findings) -> None:
 
 
 def by_group(look: Look, findings: Findings) -> None:
-    """Law: a word of the description alone finds a locked tool if it found it while callable.
+    """Law: a word of its description alone finds a locked tool if it found it while callable.
 
-    Judged are tools locked by config or by the user alone, whose name no other server has, in
-    answers with room for another.
+    Judged are tools that config alone or the user alone locks, of a name that no other server
+    has, in answers with room for another entry.
     """
     most = max((len(exchange.answer.disabled) for exchange in look.every(True)), default=0)
     for exchange in look.requests(True):
@@ -79,8 +79,8 @@ def by_group(look: Look, findings: Findings) -> None:
 def listed(look: Look, findings: Findings) -> None:
     """Law: no flagged answer gives a locked tool a status that its locks do not allow.
 
-    Nor does one list a callable tool as locked; no answer, flagged or not, lists a locked tool as
-    callable.
+    Nor does one list a callable tool as locked, and no answer, flagged or not, lists a locked
+    tool as callable.
     """
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
@@ -108,7 +108,7 @@ def listed(look: Look, findings: Findings) -> None:
 
 
 def follows(look: Look, findings: Findings) -> None:
-    """Law: a tool that is callable again is not listed as locked for its own query.
+    """Law: a tool that was locked and is callable again is not listed as locked for its own query.
 
     The tools that are locked now are remembered for the next look.
     """
@@ -124,7 +124,7 @@ def follows(look: Look, findings: Findings) -> None:
 
 
 def steady(look: Look, findings: Findings) -> None:
-    """Law: a tool has one status in seven requests in a row, whoever sends them, agents included.
+    """Law: a tool has one status in seven requests in a row, agents' requests among them.
 
     Each look tries one tool, another one each time, and one that config and user both lock.
     """
@@ -150,10 +150,10 @@ def steady(look: Look, findings: Findings) -> None:
 
 
 def undetermined(look: Look, findings: Findings) -> None:
-    """Law: while the reason of a lock cannot be determined, the status is the unknown one.
+    """Law: while the reason of a lock cannot be determined, the status is disabled_unknown.
 
-    Calls stay refused, and the remediation is not that of another lock. Tried in the last look, on
-    one tool of the user; NotApplicable unless `indeterminate` is declared.
+    Calls stay refused, and the remediation is not that of another lock. Tried in the last look,
+    on one tool locked by the user; NotApplicable unless `indeterminate` is declared.
     """
     bench = look.bench
     if "indeterminate" not in bench.started.target.capabilities:
@@ -184,9 +184,9 @@ def _is_unknown(exchange: DiscoveryExchange | None, key: ToolKey) -> bool:
 
 
 def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
-    """Return the statuses for a tool's locks; after a restart the reason of a lock may be unknown.
+    """Return the places that a tool's locks allow: statuses, `callable` or `absent`.
 
-    A tool in quarantine or awaiting approval may then be missing too.
+    After a restart also disabled_unknown, and `absent` for a tool in quarantine or unapproved.
     """
     state = look.bench.states[key]
     allowed = allowed_statuses(state)
@@ -198,7 +198,7 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
 
 def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: ToolKey, *, place: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
-    """Compare the place where an answer has a tool with the allowed ones, by its locks' clauses."""
+    """Compare a tool's place in an answer with the allowed ones, under the clauses of its locks."""
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.request, place,
                    holds=place in allowed, wanted=" or ".join(sorted(allowed)),

@@ -1,4 +1,4 @@
-"""Tours: the fixed plans of every run, however few worlds are generated, with cases of each law."""
+"""Tours: the fixed plans that every run plays besides generated ones, with cases of each law."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CROWD, FEW, MIXED = SHARED[:3]
 
 
 def tours(can: Collection[str]) -> list[Plan]:
-    """Return the three handwritten plans, as far as the target's capabilities allow their acts."""
+    """Return the three handwritten plans, without acts that need other capabilities than `can`."""
     return [_kinds(can), _lists(can), _again(can)]
 
 
 def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
-    """Make tools of those groups, numbered from `first`, without verbs.
+    """Make one tool for each of these lists of groups, numbered from `first`, without verbs.
 
-    Their descriptions go through TEXTS from number `text` on.
+    Their descriptions take TEXTS in turn, from number `text` on.
     """
     return [
         a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
@@ -32,7 +32,7 @@ def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int =
 
 
 def _kinds(can: Collection[str]) -> Plan:
-    """Plan each kind of lock, alone and beside others, laid in sequence; two agents ask as well.
+    """Return the plan of each kind of lock, alone and beside others; two agents ask as well.
 
     A user's lock is lifted, and tools are added and changed.
     """
@@ -80,9 +80,9 @@ def _kinds(can: Collection[str]) -> Plan:
 
 
 def _lists(can: Collection[str]) -> Plan:
-    """Plan the operator's lists, pages, standard streams, and a name that two servers share.
+    """Return the plan of operator's lists, pages, a stdio server, a name that two servers share.
 
-    Config and user locks are added, and the denied tools released.
+    Config and user locks are added, and denied tools released.
     """
     allow = {"config", "allow_list"} <= set(can)
     tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
@@ -111,7 +111,7 @@ def _lists(can: Collection[str]) -> Plan:
 
 
 def _again(can: Collection[str]) -> Plan:
-    """Plan locks that are laid, asked for, lifted, laid again, and outlive a restart."""
+    """Return the plan of locks that are laid, asked for, lifted, laid again, then a restart."""
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(20, (0,), (0,), (2,), ()))),
         Server(
@@ -164,8 +164,8 @@ def _again(can: Collection[str]) -> Plan:
 def _taken(builder: Builder, acts: Sequence[WorldAct | None], words: Sequence[str]) -> Plan:
     """Take the acts and return the plan, with a look before them and wherever an act is None.
 
-    Its requests are the words and one that no tool has, the first at limits 1, 5 and 100, and each
-    word once for each agent.
+    Its requests are each of the words and one that no tool has, the first at limits 1, 5 and
+    100, and each word once for each agent.
     """
     looks = [len(builder.steps)]
     for act in acts:

@@ -1,4 +1,4 @@
-"""Generated worlds: recipes of servers, tools, agents, requests and acts, and the plans of them."""
+"""Generated worlds: recipes of servers, tools, agents, requests and acts, built into plans."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def recipes() -> st.SearchStrategy[Recipe]:
 
 
 def built(recipe: Recipe, can: Collection[str]) -> Plan:
-    """Build the plan of a recipe for a target with these capabilities.
+    """Return the plan of a recipe for a target with the capabilities `can`.
 
     Looks follow up to two of the last acts that change something, and the end. Up to two agents
     repeat the first request.
@@ -92,9 +92,10 @@ def built(recipe: Recipe, can: Collection[str]) -> Plan:
 
 
 def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
-    """Make the servers of the recipes, with up to 30 tools in all.
+    """Yield the servers of these recipes, with up to 30 tools in all.
 
-    What the target cannot have (approval, lists of the operator) is left out.
+    What a target with the capabilities `can` cannot have (approval, deny and allow lists) is
+    left out.
     """
     number, verbs = 0, dict.fromkeys(VERBS)
     for name, recipe in zip(SERVERS, recipes, strict=False):
@@ -128,7 +129,10 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
 
 
 def _first_use(verbs: dict[str, None], number: int) -> str:
-    """Return the verb and mark it as used, else "": a name must be the query of one tool only."""
+    """Return verb `number` if it is unused and mark it as used; else "".
+
+    So the name `verb` is the query of one tool only.
+    """
     verb = VERBS[number]
     return verb if verbs.pop(verb, 0) is None else ""
 
@@ -136,9 +140,9 @@ def _first_use(verbs: dict[str, None], number: int) -> str:
 def _requests(
     choices: Sequence[tuple[str, int, int]], builder: Builder
 ) -> Iterable[dict[str, Any]]:
-    """Make the requests of a recipe: queries of words of the world's tools, some with a limit.
+    """Yield the requests of a recipe's choices, each (kind of query, tool or group, limit).
 
-    A number beyond the world's tools or groups counts on from the first.
+    The last two are numbers; one beyond the world's tools or groups counts on from the first.
     """
     tools = list(builder.world.tools().values())
     groups = [group for tool in tools for group in tool.groups] or [SHARED[0]]
@@ -157,5 +161,5 @@ def _requests(
 def _scoped(
     requests: Sequence[dict[str, Any]], agents: dict[str, tuple[str, ...]]
 ) -> Iterable[dict[str, Any]]:
-    """Return the first request once for each agent, as its own."""
+    """Return a copy of the first request for each agent, as its own."""
     return [requests[0] | {"agent": name} for name in agents]

@@ -1,4 +1,4 @@
-"""Writer of a law's breach as a JSON case and its stage, tried on a fresh target, and in words."""
+"""Writer of a law's breach as a JSON case with its stage, its trial, and a plan in words."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ States = Mapping[ToolKey, ToolState]
 
 
 def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -> Path | None:
-    """Write a case and its stage, named by a digest, that repeat this request in this plan's world.
+    """Write a case and its stage into `folder`, which repeat this request in the plan's world.
 
-    Returns:
-        The path of the case, whose stage is beside it; None where a case cannot express it.
+    Return the path of the case, with the stage beside it; None if a case cannot express it.
     """
     world = replaced(plan.world, requests=(), id="", about="")
     then = _then(world, request)
@@ -73,7 +72,7 @@ def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -
 def shows(path: Path, target: Target, scratch: Path) -> bool:
     """Whether the written case fails on a fresh target, and again after the settle time.
 
-    False where it cannot be judged; a misshapen answer fails it if it breaks a clause.
+    False if it cannot be judged; a misshapen answer that breaks a clause is a failure.
     """
     case, world = read_own(path)
     started = Started(target, world, scratch)
@@ -93,7 +92,7 @@ def shows(path: Path, target: Target, scratch: Path) -> bool:
 
 
 def in_words(plan: Plan) -> str:
-    """Render a plan in words, with its world as the literal that a check would contain."""
+    """Return a plan in words, with its world as the literal that a check would contain."""
     servers = [_server(plan.world, server.name) for server in plan.world.servers]
     agents = [f"{name} sees {', '.join(own)}" for name, own in plan.world.agents.items()]
     steps = [_step(step) for step in plan.world.steps]
@@ -116,7 +115,7 @@ def _server(world: World, name: str) -> str:
 
 
 def _step(step: Step) -> str:
-    """Render a step in words, such as `lock by user forge:drop_repo` or `ask 'drop'`."""
+    """Return a step in words, such as `lock by user forge:drop_repo` or `ask 'drop'`."""
     verb = next(name for name in ("lock", "unlock", "add", "change", "refresh", "ask", "call",
                                 "restart") if getattr(step, name) is not None)  # fmt: skip
     what = getattr(step, verb)
@@ -161,9 +160,10 @@ def _key(request: When) -> ToolKey:
 
 
 def _rejection(state: ToolState) -> Rejection:
-    """Return the expected refusal: no call reaches the upstream; a class for config alone.
+    """Return the refusal to expect for these locks: no call reaches the upstream.
 
-    Under a lock of config alone or the user alone it points to the flag.
+    For config alone it has the class disabled_by_config; for config or the user alone it points
+    to the flag.
     """
     pure = state in (ToolState(config=True), ToolState(user=True))
     return Rejection(
@@ -174,7 +174,7 @@ def _rejection(state: ToolState) -> Rejection:
 
 
 def _discovered(world: World, states: States, request: When) -> Then:
-    """Return the expected answer to a discovery request, by the locks of the tools that match."""
+    """Return the answer to expect to a discovery request, by the locks of matching tools."""
     scope = world.agents.get(request.agent or "", tuple(server.name for server in world.servers))
     query, tools = request.query or "", world.tools()
     hit = [k for k in states if tools[k].holds(query) and k.server in scope]
@@ -205,7 +205,7 @@ def _discovered(world: World, states: States, request: When) -> Then:
 
 
 def _is_exact(name: str, state: ToolState, query: str) -> bool:
-    """Whether the query must find the tool: a withheld one, or on a server that is off, by name."""
+    """Whether the query must find the tool: by name only if withheld or on a server that is off."""
     return query == name or not (is_withheld(state) or state.server_off)
 
 
@@ -215,9 +215,9 @@ def _is_shut(state: ToolState) -> bool:
 
 
 def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
-    """Return the expected default answer: no locked entry and no map.
+    """Return the default answer to expect: no locked entry and no remediation map.
 
-    A note is due where locked tools match and none is callable; of an agent, any is allowed.
+    A note is due where locked tools match and no callable one; to an agent, any is allowed.
     """
     return Then(
         disabled_count=Bounds(max=0),
@@ -228,9 +228,9 @@ def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
 
 
 def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield each server that is on and not quarantined with its allowed counts by word.
+    """Yield (server, allowed counts by word) for each server that is on and not quarantined.
 
-    None stands for no block of counts.
+    None instead of counts means no block.
     """
     for server in world.servers:
         own = [state for key, state in states.items() if key.server == server.name]

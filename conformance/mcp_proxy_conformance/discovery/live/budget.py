@@ -1,4 +1,4 @@
-"""Budget of an endpoint's requests (number, rate, deadline, memory), and the transcript on it."""
+"""Budget of a live endpoint's requests (number, rate, time, memory), and its transcript."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Budget:
         return self.began + self.within_s - time.monotonic()
 
     def spend(self) -> None:
-        """Take one request, and wait for its turn.
+        """Take one request from the budget, and sleep until its turn.
 
-        OverBudget if none is left or its turn would come after the deadline.
+        Raises OverBudget if none is left or its turn would come after the deadline.
         """
         if self.left <= 0:
             raise OverBudget(f"all {self.most} requests are used; raise --max-requests")
@@ -66,7 +66,7 @@ class Budget:
         self.spent += 1
 
     def hold(self, raw: bytes) -> None:
-        """Add an answer to the memory in use; OverBudget above the maximum, unless closing."""
+        """Add an answer to the memory in use; raise OverBudget above 144 MiB, unless closing."""
         self.held += weight(raw)
         if self.held > MOST_HELD and not self.closing:
             raise OverBudget(
@@ -75,15 +75,15 @@ class Budget:
             )
 
     def refuse(self, reason: str) -> None:
-        """Count an answer that was too large to be read; raises OverBudget for a second one."""
+        """Count an answer that was too large to be read; raise OverBudget for a second one."""
         self.too_large += 1
         if self.too_large > LARGEST_TAKEN:
             raise OverBudget(f"the endpoint's answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
-        """Wait that many seconds, as the endpoint asks.
+        """Sleep that many seconds, as the endpoint asks.
 
-        OverBudget at once if they pass the deadline.
+        Raises OverBudget at once if that would pass the deadline.
         """
         if seconds >= self.seconds_left:
             raise OverBudget(
@@ -104,15 +104,15 @@ class Ledger(Transcript):
     """
 
     def __init__(self, budget: Budget) -> None:
-        """Keep the budget that messages will spend; nothing is `hurried` yet."""
+        """Keep the budget that messages will spend; `hurried` is empty."""
         super().__init__()
         self._budget = budget
         self.hurried: list[Callable[[], None]] = []
 
     def record(self, **members: Any) -> Message:
-        """Record a message; before it is sent it waits for its turn, or OverBudget is raised.
+        """Record a message; one to be sent waits for its turn first, or OverBudget is raised.
 
-        Calls `hurried` first; an answer that was received is added to the memory in use.
+        Each of `hurried` is called; a received answer is added to the memory in use.
         """
         if members["direction"] == "sent":
             self._budget.spend()

@@ -1,4 +1,4 @@
-"""A live endpoint as users describe it: by options, in a locks file, in the environment."""
+"""A live endpoint as its user describes it: by options, a locks file, or the environment."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class Endpoint:
 
 
 def place_named(url: str) -> tuple[str, dict[str, str]]:
-    """Split a URL that a user gave into one without userinfo, and the header that replaces that.
+    """Split a URL that a user gave; return (the URL without userinfo, {header: value} for it).
 
-    The header is Authorization, with Basic; none without userinfo. BadEndpoint unless it is a whole
-    http or https URL.
+    The header is Authorization with Basic; {} without userinfo. Raises BadEndpoint unless it is
+    a whole http or https URL.
     """
     try:
         parts = urlsplit(url)
@@ -90,8 +90,8 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
 def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
     """Parse headers from lines `Name: value`; of equal names the last counts.
 
-    BadEndpoint for a line without a name or colon; it names `option` and the line's number, and
-    repeats no line.
+    Raises BadEndpoint for a line without a name or colon, which names `option` and the line's
+    number but does not repeat the line.
     """
     headers = {}
     for number, line in enumerate(lines, start=1):
@@ -103,9 +103,9 @@ def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
 
 
 def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Parse credentials by name from `NAME=Header: value`; several of one name are merged.
+    """Parse headers by agent from options `NAME=Header: value`; those of one name are merged.
 
-    BadEndpoint for one without a name or a header.
+    Raises BadEndpoint for one without a name or a header.
     """
     agents: dict[str, dict[str, str]] = {}
     for number, option in enumerate(options, start=1):
@@ -117,7 +117,7 @@ def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def tool_key(text: str, option: str) -> ToolKey:
-    """Parse the tool key `SERVER:TOOL`, without blanks around; BadEndpoint if a part is missing.
+    """Parse `SERVER:TOOL`, without blanks around; raise BadEndpoint if a part is missing.
 
     `option` is the option's name in that error.
     """
@@ -128,11 +128,9 @@ def tool_key(text: str, option: str) -> ToolKey:
 
 
 def read_locks(file: Path) -> dict[ToolKey, str]:
-    """Read the status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
+    """Read a TOML file with the status of each tool: `"forge:drop" = "disabled_by_config"`.
 
-    Raises:
-        BadEndpoint: It is unreadable or invalid, or names no tool; the sentence names the place
-            and the repair.
+    Raises BadEndpoint if it is unreadable or invalid, or names no tool.
     """
     try:
         document = read_toml(file)
@@ -147,9 +145,10 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
 
 
 def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and status of each tool in a locks file.
+    """Yield (tool as text, status) for each member of a locks file.
 
-    BadEndpoint for a value that is not a text, or an unknown status; it proposes the nearest.
+    Raises BadEndpoint for a value that is not a text, or is an unknown status, with the nearest
+    one.
     """
     for name, status in document.items():
         if not isinstance(status, str):
@@ -169,11 +168,9 @@ EXPECT, FILE = "MCP_PROXY_CONFORMANCE_EXPECT", "MCP_PROXY_CONFORMANCE_TARGET_FIL
 
 
 def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
-    """Read the endpoint, its locks and target file from variables; None without a URL.
+    """Read the endpoint, its locks and target file from environment variables; None without a URL.
 
-    Raises:
-        BadEndpoint: A variable cannot be used; the sentence names it.
-        BadTarget: The target file cannot be used.
+    Raises BadEndpoint, which names the variable, or BadTarget for the target file.
     """
     address = environment.get(URL, "").strip()
     if not address:

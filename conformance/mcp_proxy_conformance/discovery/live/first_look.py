@@ -1,4 +1,4 @@
-"""The first look at an endpoint: whether it speaks MCP, has the discovery tool, knows the flag."""
+"""First look at an endpoint: whether it speaks MCP, has the discovery tool, knows the flag."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Offered:
 
 
 def first_look(talk: Talk) -> Offered | Outcome:
-    """List the endpoint's tools; return them, or the outcome of a run that can check nothing.
+    """List the endpoint's tools; return them, or the Outcome of a run that can check nothing.
 
-    It is incomplete if the budget is used up or the discovery tool missing, else broken or a wrong
-    declaration. `talk.widest` is set to the largest limit that the discovery tool takes.
+    That is incomplete if the budget is used up or the discovery tool missing, else broken or a
+    wrong declaration. `talk.widest` is set to the largest limit that the tool takes.
     """
     name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
     try:
@@ -77,7 +77,7 @@ def first_look(talk: Talk) -> Offered | Outcome:
 
 
 def _no_discovery_tool(name: str, tools: list[dict[str, Any]]) -> str:
-    """Return the message for an endpoint without that tool; it proposes others that may be it."""
+    """Return the message for an endpoint without the tool `name`; it proposes likely ones."""
     likely = [cut(each, LONGEST_NAME) for each in discovery_tools(name, tools)]
     if likely:
         repair = f"if {likely[0]!r} finds tools, give --tool {likely[0]}"
@@ -89,10 +89,10 @@ def _no_discovery_tool(name: str, tools: list[dict[str, Any]]) -> str:
 
 
 def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
-    """Return the argument that takes the query: the declared one, or the only (required) text.
+    """Return the argument that takes the query: `declared`, or the only (required) text argument.
 
-    A schema without arguments tells nothing against the declared name. Several texts, or a name
-    that the user gave and the schema has not, are an error in the declaration.
+    A schema without arguments does not contradict `declared`. Several texts, or a name of the
+    user's that the schema lacks, return an Outcome: an error in the declaration.
     """
     properties = properties_of(tool)
     if not properties or declared in properties:
@@ -112,9 +112,9 @@ def _query(tool: dict[str, Any], declared: str) -> str | Outcome:
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:
-    """Return the largest limit that the tool's schema takes, at most 100; None if it takes none.
+    """Return the largest value that the tool's schema allows its argument `limit`, at most 100.
 
-    `limit` is the name of that argument.
+    None if it has no such argument.
     """
     properties = properties_of(tool)
     if limit not in properties:
@@ -131,7 +131,7 @@ def _broken(why: str) -> Outcome:
 def _is_old(talk: Talk) -> bool:
     """Whether the endpoint opens the stream of the older HTTP+SSE transport.
 
-    False over stdio, or without the time and requests to try it.
+    False over stdio, or if time or requests do not suffice to try it.
     """
     endpoint = talk.endpoint
     if endpoint.stdio or talk.budget.seconds_left < TIMEOUT:
@@ -143,9 +143,9 @@ def _is_old(talk: Talk) -> bool:
 
 
 def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
-    """Return a sentence that explains a failed handshake by its status or fault, with its repair.
+    """Return a sentence on a failed handshake, by its status or fault, with the repair.
 
-    Whether the old transport is spoken is only tried if a POST is not taken.
+    `opens_old` is called, to try the old transport, only if a POST is not taken.
     """
     status = fault.status
     if status in FORBIDDEN:
@@ -177,7 +177,7 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
 
 
 def _joined(url: str, place: str) -> str:
-    """Resolve the place of a redirect against the URL; an invalid one is returned unchanged."""
+    """Return the URL of a redirect's place, resolved against `url`; an invalid one unchanged."""
     try:
         return urljoin(url, place)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Leaks in default answers: texts of tools that are locked before and after the answer."""
+"""Leaks of locked tools: names and texts of theirs in default answers given while locked."""
 
 from __future__ import annotations
 
@@ -27,14 +27,10 @@ class Leaks:
 
 
 def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
-    """Find names and descriptions of locked tools in answers without the flag.
+    """Find names and descriptions of locked tools in the bench's answers without the flag.
 
-    What answers to a word that no tool has contain, too, is left out. Inconclusive if no locked
-    tool was seen.
-
-    Args:
-        bench: Whose answers.
-        noted: Only answers with a note count.
+    Those that are also in answers to a word that no tool has are left out. `noted`: only
+    answers with a note count. Inconclusive if no locked tool was seen.
     """
     result, common = Leaks(), _common(bench)
     for entries, between in bench.bracketed():
@@ -48,10 +44,10 @@ def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
 
 
 def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
-    """Yield the entry's name and text if the answer has them outside its callable entries.
+    """Yield the entry's name and description if an answer has them outside its callable entries.
 
-    A text that the query contains does not count: the answer may repeat the query. Nor does one too
-    short to be told from ordinary words.
+    One that the query contains does not count, as the answer may repeat the query; nor a name
+    under 6 or a text under 20 characters.
     """
     rest = {n: v for n, v in answer.body.items() if n != bench.surface.members.tools}
     contents = tuple(strings(rest))
@@ -64,7 +60,7 @@ def _leaked(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
 
 
 def _common(bench: LiveBench) -> set[str]:
-    """Return the names and texts that also occur in default answers to a word that no tool has."""
+    """Return the locked tools' names and texts that are in default answers to a word of no tool."""
     answers = [look.answer for look in bench.survey.rounds.get(NOWHERE, ()) if not look.flagged]
     contents = [text for answer in answers if answer is not None for text in strings(answer.body)]
     entries = [entry for _, entry in bench.entries()]

@@ -1,4 +1,4 @@
-"""Bench of live checks: the recorded answers of one survey of the endpoint; nothing is sent."""
+"""Bench of live checks: the recorded answers of one survey of an endpoint; it sends nothing."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ class LiveBench:
         return self._names.key(entry)
 
     def callables(self, answer: Answer) -> tuple[ToolKey, ...]:
-        """Return the callable tools in the order of the answer."""
+        """Return the callable tools of an answer, in its order."""
         return tuple(map(self.key, answer.tools))
 
     def statuses(self, answer: Answer) -> dict[ToolKey, str]:
-        """Return the status of each locked entry, by tool."""
+        """Return the status of each locked entry of an answer, by tool."""
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return each discovery call with the flag true, and its answer, in pairs.
+        """Return (call, its readable answer) for each discovery call with the flag true.
 
-        Answers that cannot be read, and errors, are left out; inconclusive below three.
+        Errors are left out too. Inconclusive if there are fewer than three.
         """
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return each discovery call with the flag absent or false, and its answer, in pairs.
+        """Return (call, its readable answer) for each discovery call with the flag absent or false.
 
-        Answers that cannot be read, and errors, are left out; inconclusive below three.
+        Errors are left out too. Inconclusive if there are fewer than three.
         """
         return self._read(flagged=False)
 
     def revealing(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return the flagged answers with a locked entry, with their calls.
+        """Return (call, its answer) for each flagged answer with a locked entry.
 
         Inconclusive without any.
         """
@@ -84,17 +84,17 @@ class LiveBench:
         return answers
 
     def entries(self) -> list[tuple[LiveAnswer, Entry]]:
-        """Return every locked entry of the readable answers, with its call.
+        """Return (call, locked entry) for every locked entry of the flagged answers.
 
         Inconclusive without any.
         """
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
-        """Yield, for each query with a whole round, one flagged call and the answers of all forms.
+        """Yield (a flagged call, answers without, with false, with true flag) per whole round.
 
-        These are three answers with the flag absent, two with it false and two with it true.
-        Inconclusive without a whole round.
+        A round is one query; it is whole with three, two and two answers. Inconclusive
+        without any.
         """
         whole = 0
         for looks in self.survey.rounds.values():
@@ -113,9 +113,10 @@ class LiveBench:
         )
 
     def alone(self) -> Iterator[tuple[ToolKey, list[LiveAnswer], list[Answer]]]:
-        """Yield each tool asked for by its name, with its five or more calls and their answers.
+        """Yield (tool, calls, their answers) for each tool asked for by its name.
 
-        Some are flagged, some not. Tools of which an answer could not be read are left out.
+        There are at least five calls, some flagged, some not. Tools of which an answer
+        could not be read are left out.
         """
         for key, looks in self.survey.alone.items():
             answers = [look.answer for look in looks if look.answer is not None]
@@ -123,20 +124,21 @@ class LiveBench:
                 yield key, looks, answers
 
     def note(self, answer: Answer) -> str | None:
-        """Return the note of an answer, None without one.
-
-        A text that does not name the flag is none.
-        """
+        """Return the note of an answer; None without one, or if it does not name the flag."""
         return answer.note if FLAG in (answer.note or "") else None
 
     def steady(self, key: ToolKey, answers: list[Answer]) -> bool:
-        """Whether every flagged answer (1st, 3rd, 5th) to the tool's name lists it as locked."""
+        """Whether all flagged ones (1st, 3rd, 5th) of these answers list the tool as locked.
+
+        They are those to queries of its name, as `alone` yields them.
+        """
         return all(key in self.statuses(answers[at]) for at in (0, 2, 4))
 
     def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:
-        """Yield the entries that all flagged answers to a query list, and the answers between them.
+        """Yield (entries, (call, answer) pairs) per query, for what is certainly locked meanwhile.
 
-        The latter are without the flag: the tools are certainly locked while they are given.
+        All flagged answers to the query list these entries; the pairs are without the flag,
+        between them.
         """
         for looks in (*self.survey.alone.values(), *self.survey.rounds.values()):
             pairs = [(look, look.answer) for look in looks]
@@ -155,9 +157,10 @@ class LiveBench:
                 yield entries, between
 
     def listings(self) -> list[Listing]:
-        """Return the server listings, two or more; not applicable when no listing tool was named.
+        """Return the server listings of the survey, two or more.
 
-        Inconclusive if the servers could not be listed, or not twice.
+        Raises NotApplicable if no listing tool was named, Inconclusive if the servers could
+        not be listed, or not twice.
         """
         if not self.endpoint.listing:
             raise NotApplicable(
@@ -174,10 +177,7 @@ class LiveBench:
         return self.survey.listings
 
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
-        """Return every breach of a schema in an answer.
-
-        Its path begins with the request in words.
-        """
+        """Return every schema breach in the survey's answers; paths begin with the request."""
         of = [(look.label, look.answer.findings) for look in self.survey.looks() if look.answer]
         of += [("listing of servers", listing.findings) for listing in self.survey.listings]
         of += [(f"view of {name}", view.findings) for name, view in self.survey.inspected.items()]
@@ -188,18 +188,18 @@ class LiveBench:
         )
 
     def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
-        """Raise Inconclusive with this reason unless the condition, a control, is met."""
+        """Raise Inconclusive with this reason unless the condition, a control, is true."""
         if not condition:
             raise Inconclusive(reason, cause=cause)
 
     def _why(self) -> str:
-        """Return, in brackets, why the survey is incomplete; empty if it is complete."""
+        """Return " (REASON)" if the survey is incomplete; empty if it is complete."""
         return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
-        """Return calls and readable answers with the flag true, or others.
+        """Return (call, readable answer) pairs whose flag is true, or whose is not; no errors.
 
-        Inconclusive under three.
+        Inconclusive if there are fewer than three.
         """
         looks = [look for look in self.survey.looks() if look.flagged == flagged]
         answers = [

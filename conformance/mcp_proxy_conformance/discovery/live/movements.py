@@ -1,4 +1,4 @@
-"""Movements during a survey: tools that came or went, which may explain a difference."""
+"""Movements between surveys of an endpoint: tools that came or went, by which answers differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Places = dict[ToolKey, str]
 
 
 def movements(surveys: Iterable[Survey]) -> frozenset[str]:
-    """Return the requests, tools and servers on which answers to equal requests differ.
+    """Return the requests, tools and servers for which answers to equal requests differ.
 
-    A request is named by its label, with all others of its query; a tool and a server by name.
+    A request is named by its label, with all others of its query; a tool as SERVER:TOOL.
     """
     surveys = list(surveys)
     names = Names.of(e for survey in surveys for look in survey.looks() for e in entries_of(look))
@@ -36,7 +36,7 @@ def movements(surveys: Iterable[Survey]) -> frozenset[str]:
 def _places(look: LiveAnswer, names: Names) -> Places:
     """Return the place of each tool that the answer lists: `callable` or its status.
 
-    Empty if it could not be read.
+    Empty if the answer could not be read.
     """
     answer = look.answer
     if answer is None:

@@ -1,4 +1,4 @@
-"""Survey of an endpoint: its requests, all answers to them, and the itinerary to repeat it."""
+"""Survey of an endpoint: requests, all answers to them, and the itinerary to repeat it."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class Survey:
             yield from (look for triple in triples for look in triple)
 
     def unread(self) -> str | None:
-        """Return the first call's fault, and why the survey is short, when no answer could be read.
+        """Return the first call's fault, and `short`, if no answer could be read.
 
-        None when one could, or nothing was asked.
+        None if one could, or no call was made.
         """
         looks = list(self.looks())
         if not looks or any(look.answer is not None for look in looks):
@@ -87,9 +87,10 @@ class Survey:
         return f"{looks[0].fault}{f'; {self.short}' if self.short else ''}"
 
     def misnamed(self, members: Members, *, place: str) -> str:
-        """Return a sentence on a member that came under another name only, or "".
+        """Return a sentence on a member that came under another name only; "" without any.
 
-        It looks at all readable answers and all listed servers, and names the place of the repair.
+        All readable answers and listed servers are looked at; `place` is where the sentence
+        says to repair it.
         """
         sightings = Sightings(members)
         read = [(look, look.answer) for look in self.looks() if look.answer is not None]
@@ -102,11 +103,11 @@ class Survey:
 
     @property
     def names(self) -> Names:
-        """The endpoint's spelling of tool names."""
+        """The endpoint's spelling of tool names, as all its entries show it."""
         return Names.of(entry for look in self.looks() for entry in entries_of(look))
 
     def locked(self) -> dict[ToolKey, Entry]:
-        """Return every tool that was ever listed as locked, each with the first of its entries."""
+        """Return the first locked entry of every tool that was ever listed as locked."""
         entries: dict[ToolKey, Entry] = {}
         names = self.names
         for look in self.looks():
@@ -116,24 +117,18 @@ class Survey:
 
 
 def entries_of(look: LiveAnswer) -> tuple[Entry, ...]:
-    """Return the entries of an answer, callable ones first; none if it could not be read."""
+    """Return the entries of a call's answer, callable ones first; () if it could not be read."""
     return () if look.answer is None else (*look.answer.tools, *look.answer.disabled)
 
 
 def survey(
     talks: Mapping[str, Talk], tools: Iterable[Mapping[str, object]], again: Itinerary | None = None
 ) -> Survey:
-    """Send all requests of a survey and return the answers; `again` repeats an earlier one.
+    """Send all requests of a survey, or those of `again`, and return the answers.
 
-    If the budget is used up first, `short` says so in the survey, which has the answers until then.
-
-    Args:
-        talks: The conversations by credential; the main one's name is empty.
-        tools: The tools of tools/list.
-        again: The requests to repeat, instead of searching for some.
-
-    Raises:
-        Unreachable: The endpoint stopped answering.
+    `talks` are the conversations by credential, "" the main one; `tools` those of tools/list.
+    If the budget runs out, the survey's `short` says so. Raises Unreachable if the endpoint
+    stopped answering.
     """
     record, main = Survey(), talks[""]
     try:
@@ -156,7 +151,7 @@ def survey(
 
 
 def itinerary(record: Survey) -> Itinerary:
-    """Return the requests to repeat: all that were compared, and up to 12 revealing searches."""
+    """Return the requests of a survey to repeat: rounds, names, servers, 12 revealing searches."""
     revealing = [look.query for look in record.searched if look.answer and look.answer.disabled]
     return Itinerary(
         searched=tuple(dict.fromkeys(revealing))[:EXPECTED],
@@ -167,7 +162,7 @@ def itinerary(record: Survey) -> Itinerary:
 
 
 def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
-    """Return the words to ask for: those that the user named, verbs, then those of tools/list."""
+    """Return the queue of words to ask for: the user's, then verbs, then those of `tools`."""
     endpoint = main.endpoint
     words = WordQueue([*endpoint.queries, *(k.tool for k in (*endpoint.expect, *endpoint.call))])
     for tool in tools:
@@ -178,8 +173,8 @@ def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
 def _rounds(record: Survey) -> list[str]:
     """Return up to six queries for rounds, those with more callable tools first.
 
-    Up to two list callable and locked tools, two callable only, one locked only, more fill up; the
-    last is a word that no tool has.
+    Up to two list callable and locked tools, two only callable, one only locked; others fill
+    up. The last is a word that no tool has.
     """
     kinds: dict[tuple[bool, bool], list[str]] = {}
     for _, look in sorted(
@@ -195,14 +190,14 @@ def _rounds(record: Survey) -> list[str]:
 
 
 def _callables(look: LiveAnswer) -> int:
-    """Return how many callable tools the answer lists, 0 if it could not be read."""
+    """Return how many callable tools a call's answer lists; 0 if it could not be read."""
     return len(look.answer.tools) if look.answer is not None else 0
 
 
 def _names(main: Talk, record: Survey) -> list[ToolKey]:
     """Return locked tools to ask for by name: up to 12 of the user's, then some of each status.
 
-    There are six, or as many as the user names if that is more.
+    They are six in all, or as many as the user's if those are more.
     """
     expected = [*main.endpoint.call, *main.endpoint.expect][:EXPECTED]
     locked = record.locked()
@@ -215,7 +210,7 @@ def _names(main: Talk, record: Survey) -> list[ToolKey]:
 
 
 def _tighten(main: Talk, record: Survey) -> None:
-    """Ask the query that listed most locked tools at limits 1 and 3, if the tool takes one."""
+    """Ask the query that listed most locked tools at limits 1 and 3; nothing without a limit."""
     fullest = max(
         (look for look in record.searched if look.answer is not None),
         key=lambda look: len(look.answer.disabled) if look.answer else 0,
@@ -226,9 +221,9 @@ def _tighten(main: Talk, record: Survey) -> None:
 
 
 def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
-    """List the servers twice; in between inspect some, and ask for the locked tools by name again.
+    """List the servers twice; in between view some, and ask for the locked tools by name again.
 
-    Nothing is sent if no listing tool was named; a fault is recorded as `listing_fault`.
+    Nothing if no listing tool was named; an unreadable answer is recorded as `listing_fault`.
     """
     endpoint = main.endpoint
     if not endpoint.listing:
@@ -263,8 +258,8 @@ def _listed(main: Talk) -> Listing:
 def _share(main: Talk, other: Talk, record: Survey) -> None:
     """Ask up to four queries with another credential, each between two of the main one.
 
-    They are names of locked tools, then revealing searches. If there is a listing, its own is asked
-    for first, and its servers are recorded.
+    They are names of locked tools, then revealing searches. The servers of its own listing, if
+    there is a listing tool, are recorded before.
     """
     if main.endpoint.listing and not record.listing_fault:
         with suppress(Misshapen, ProtocolFault):
@@ -286,11 +281,10 @@ ASKED, TURNS, EVERY_S = 3, 8, 0.5
 
 
 def await_tools(main: Talk, words: WordQueue) -> None:
-    """Ask three words until two turns in a row find the same tools; ends after four seconds anyway.
+    """Ask three words until two turns in a row list the same tools; for about four seconds at most.
 
-    Raises:
-        OverBudget: Nothing more may be sent.
-        Unreachable: It stopped answering.
+    Raises OverBudget if nothing more may be sent, Unreachable if the endpoint stopped
+    answering.
     """
     queries = list(islice(iter(words.next, None), ASKED))
     before: list[tuple[str, ...]] = []
@@ -304,5 +298,5 @@ def await_tools(main: Talk, words: WordQueue) -> None:
 
 
 def _entry_names(main: Talk, word: str) -> tuple[str, ...]:
-    """Ask for a word with the flag; return the names of all listed tools, callable and locked."""
+    """Ask for a word with the flag; return the names of all listed tools, callable ones first."""
     return tuple(entry.name for entry in entries_of(main.ask(word, "W")))

@@ -1,4 +1,4 @@
-"""Conversation with an endpoint within a budget: discovery calls, and calls of locked tools."""
+"""Conversation with an endpoint within a budget: discovery calls, calls of locked tools."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ PAUSE_S, LONGEST_S = 1.0, 86_400.0
 
 
 def seconds_asked(header: str | None) -> float:
-    """Return the seconds that a Retry-After (a number or a date) asks to wait.
+    """Return the seconds to wait that a Retry-After header (a number or a date) asks for.
 
-    One if it is absent or unreadable; for a date a day at most.
+    1.0 if it is absent or unreadable; for a date a day at most.
     """
     header = (header or "").strip()
     if header.isascii() and header.isdigit():
@@ -82,7 +82,7 @@ class LiveAnswer:
 
     @property
     def flagged(self) -> bool:
-        """Whether the flag was true."""
+        """Whether the flag was sent as true."""
         return FLAGS[self.form] is True
 
     @property
@@ -109,7 +109,7 @@ class Talk:
     ) -> None:
         """Send nothing yet; `who` selects an agent's headers, which replace main ones by name.
 
-        ValueError for unsendable headers.
+        Raises ValueError for headers that cannot be sent.
         """
         self.endpoint, self.budget, self.transcript, self.who = endpoint, budget, transcript, who
         self.widest: int | None = WIDEST
@@ -136,22 +136,22 @@ class Talk:
         self._watch()
 
     def _watch(self) -> None:
-        """Have the timeout shortened now and before each message to the time that is left."""
+        """Shorten the timeout to the time that is left, now and before each later message."""
         self.transcript.hurried.append(self._hurry)
         self._hurry()
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return all tools, asked for again while the endpoint is busy.
+        """Return all tools of tools/list; [] if the server does not have that method.
 
-        An empty list if the server does not have the method tools/list. Raises Unreachable without
-        an answer, ProtocolFault for an invalid one, OverBudget when nothing more may be sent.
+        While the endpoint is busy it is asked again. Raises Unreachable without an answer,
+        ProtocolFault for an invalid one, OverBudget when nothing more may be sent.
         """
         return self._patiently(self._tools)
 
     def _tools(self) -> list[dict[str, Any]]:
-        """Open the session and return all tools; none if tools/list is an unknown method.
+        """Open the session and return all tools; [] if tools/list is an unknown method.
 
-        That is tried first where the handshake declares no tools.
+        That is found out first if the handshake declares no tools.
         """
         offered = self.conversation.open().opening
         declared = offered.value().get("capabilities") if offered is not None else None
@@ -162,12 +162,11 @@ class Talk:
         return self.conversation.tools()
 
     def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
-        """Make one discovery call; an answer that cannot be read is returned as its fault.
+        """Make one discovery call; an answer that cannot be read is returned as its `fault`.
 
-        A refusal is an answer with `error`. Forms: the flag absent (A), false (F), true (T), or
-        true with the widest limit (W), in which `limit` is ignored. An answer too large to be read
-        is counted in the budget. Raises Unreachable without an answer, OverBudget when nothing more
-        may be sent.
+        A refusal is an answer with `error`. Forms: the flag absent (A), false (F), true
+        (T), or true with the widest limit (W), in which `limit` is ignored. Raises
+        Unreachable without an answer, OverBudget when nothing more may be sent.
         """
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
@@ -200,12 +199,11 @@ class Talk:
         )
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
-        """Call a tool once, in a new session if the old one was lost, repeatedly while it is busy.
+        """Call a tool, in a new session if the old one was lost, again while the endpoint is busy.
 
-        Raises:
-            Unreachable: No answer, or one that a gateway gave in the target's place.
-            ProtocolFault: Another invalid answer.
-            OverBudget: Nothing was sent, or its answer was cut off by the deadline or is not kept.
+        Raises Unreachable without an answer or if a gateway answered, ProtocolFault for
+        another invalid answer, OverBudget if nothing was sent or the answer was cut off by
+        the deadline.
         """
 
         def answered() -> ToolReply:
@@ -226,7 +224,7 @@ class Talk:
             raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
 
     def close(self) -> None:
-        """End the session, with a request that the budget kept for it, if one is left."""
+        """End the session, by a request that the budget kept for it; nothing if none is left."""
         self.budget.closing = True
         try:
             self.conversation.close()
@@ -236,7 +234,7 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
-        """Set the timeout of an answer to its usual length, or to what is left, at least 0.05 s."""
+        """Set the timeout to `answer_s` or, if that is less, to the time left, at least 0.05 s."""
         self.conversation.timeout = max(
             LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
         )
@@ -244,7 +242,7 @@ class Talk:
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Return the result of `ask`, repeated up to three times while the endpoint is busy.
 
-        In between it waits as long as the endpoint asks.
+        In between it sleeps as long as the endpoint asks; other faults are raised.
         """
         for _ in range(AGAIN):
             try:
@@ -259,9 +257,9 @@ class Talk:
 
     @contextmanager
     def _timely(self) -> Iterator[None]:
-        """Raise OverBudget instead of Unreachable when our own deadline cut the answer off.
+        """Raise OverBudget instead of Unreachable if the budget's deadline cut the block off.
 
-        Meanwhile the request counts as what the run waits for.
+        Meanwhile the request is shown as what the run waits for.
         """
         reply = Reply(number=self.budget.spent + 1, most=self.budget.most)
         try:
@@ -274,9 +272,9 @@ class Talk:
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
-    """Return the ids of one request's messages, from its first to its last in the transcript.
+    """Return the transcript's ids of one request's messages.
 
-    `span` has the id before the first one and that of the last one.
+    `span` is (the id before the first one, the id of the last one).
     """
     first, last = span
     return [message.id for message in transcript.since(first) if message.id <= last]
@@ -296,9 +294,9 @@ class Rejected:
 def call(talk: Talk, key: ToolKey) -> Rejected:
     """Call a tool once if it is listed as locked, and return the answer.
 
-    `left_out` says why there is none: no call tool is named, the tool is not listed as locked, its
-    call got no result, or it had another status after that. Raises Unreachable without an answer,
-    OverBudget when nothing more may be sent.
+    `left_out` in it says why there is none: no call tool is named, the tool is not listed as
+    locked, its call got no result, or it had another status after that. Raises Unreachable
+    without an answer, OverBudget when nothing more may be sent.
     """
     endpoint = talk.endpoint
     if not endpoint.calls:
@@ -324,6 +322,6 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
 
 
 def _status(look: LiveAnswer, key: ToolKey) -> str:
-    """Return the status of the tool in an answer; empty if it is not listed as locked."""
+    """Return the status of the tool in a call's answer; "" if it is not listed as locked."""
     entries = look.answer.disabled if look.answer is not None else ()
     return next((entry.status for entry in entries if is_of(entry, key)), "")

@@ -1,4 +1,4 @@
-"""Words to ask a discovery tool for, and an endpoint's spelling of tool names, by its answers."""
+"""Words to ask a discovery tool for, and the spelling of tool names that answers show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WordQueue:
     """A queue of words without repetition, the most promising first."""
 
     def __init__(self, first: Iterable[str], verbs: Iterable[str] = VERBS) -> None:
-        """Put the named words, unchanged, before all others, and then the verbs."""
+        """Queue the words `first`, unchanged, before all others, then the verbs."""
         self._named = list(dict.fromkeys(first))
         self._heard: dict[str, None] = dict.fromkeys(verbs)
         self._given: set[str] = set()
@@ -36,8 +36,8 @@ class WordQueue:
     def hear(self, *texts: Any) -> None:
         """Queue the words of these texts, in lower case; values that are not texts are ignored.
 
-        Words without meaning, such as `the`, and those of under 3 or over 40 letters are left out,
-        and what comes after 1000 characters.
+        Words without meaning, such as `the`, and those of under 3 or over 40 letters are
+        left out, and what comes after 1000 characters of a text.
         """
         for text in texts:
             if isinstance(text, str):
@@ -68,8 +68,8 @@ class Names:
     def of(cls, entries: Iterable[Entry]) -> Names:
         """Infer the spelling from these entries.
 
-        Names of a kind are qualified if every one that has a server member contains that server's
-        name.
+        Names of locked, or of callable, entries are qualified if every one with a server
+        member contains that server's name.
         """
         entries = list(entries)
         servers = {
@@ -86,9 +86,9 @@ class Names:
         )
 
     def key(self, entry: Entry) -> ToolKey:
-        """Return the tool of an entry; without a server member, by the longest known server in it.
+        """Return the tool of an entry; without a server member, by a known server's name in it.
 
-        The server is empty if its name has none.
+        The longest such name counts; the server is "" if there is none.
         """
         named = entry.members.get("server")
         if isinstance(named, str):
@@ -101,7 +101,7 @@ class Names:
 
 
 def bare(server: str, name: str) -> str:
-    """Return the name without its server's name and the signs between, before or after it.
+    """Return a tool's name without its server's name, before or after it, and the signs between.
 
     A name without them is returned unchanged.
     """
