@@ -1,1 +1,1 @@
-"""Package of reports: the JSON document of a run, and its renderings."""
+"""Package of reports: the document of a run, its JSON file, and its renderings."""

@@ -19,7 +19,7 @@ MOST, NAME = 60, 30
 
 
 def render(report: Report) -> str:
-    """Return the badge's JSON line: target, profile and headline, coloured by the exit code.
+    """Return the badge as a JSON line: target's name, profile and headline, coloured by exit code.
 
     A target without a name is left out.
     """
@@ -34,9 +34,9 @@ def render(report: Report) -> str:
 
 
 def _color(report: Report) -> str:
-    """Return the colour of the report's exit code, grey for codes not listed.
+    """Return the colour for the report's exit code, lightgrey for codes not listed.
 
-    Yellow-green for a run that passes with waived clauses.
+    Yellowgreen for a run that passes with waived clauses.
     """
     if report.exit == CONFORMANT and has_waived(report):
         return DEVIATING
@@ -44,5 +44,5 @@ def _color(report: Report) -> str:
 
 
 def _line(text: str, most: int = MOST) -> str:
-    """Return the text's first `most` characters on one line, escaped; `unknown` if empty."""
+    """Return the text's first `most` characters on one line, escaped; `unknown` if it is blank."""
     return " ".join(inert(text).split())[:most] or "unknown"

@@ -53,7 +53,7 @@ def cases() -> list[ListedRow]:
 
 
 def profiles() -> list[ListedRow]:
-    """Return a row for each profile: id@version, number of clauses, text.
+    """Return a row for each profile: its id@version, number of clauses and text.
 
     Its JSON members have its clauses, interpretations and floor too.
     """
@@ -98,10 +98,9 @@ def interpretations() -> list[ListedRow]:
 
 
 def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> ListedRow:
-    """Return a clause's row: level, id, text and why it is untested, if it is.
+    """Return a clause's row: level, id, text and, if it is untested, why.
 
-    The source is its own, else its requirement's; its JSON members name profiles and capabilities
-    too.
+    Its JSON members also have its source (or its requirement's), profiles and capabilities.
     """
     note = f"  (untested: {clause.untested})" if clause.untested else ""
     source = clause.source or owner.source
@@ -124,7 +123,7 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Liste
 
 
 def _case(kind: str, case: Any) -> ListedRow:
-    """Return a case's row; `kind` is discovery or load."""
+    """Return a case's row; `kind`, a JSON member of it, is discovery or load."""
     return ListedRow(
         text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
         members={

@@ -1,4 +1,4 @@
-"""List of a report's causes in a terminal: each with its evidence, and what follows from it."""
+"""List of a report's causes for a terminal: each with its evidence and its consequences."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def height(lines: Sequence[Line], columns: int) -> int:
 
 
 def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
-    """Return the causes that are not waived, in at most `room` lines, each as full as fits.
+    """Return lines on the causes that are not waived, in at most `room`, each as full as fits.
 
-    A head counts them, and a command to run one again follows. Room None: all of them whole,
-    however many lines that takes; empty without causes.
+    A head counts them, and a command to run a check again follows. With `room` None all are
+    whole; [] without causes.
     """
     known = [cause for cause in report.causes if not cause.waived]
     width = columns or COLUMNS
@@ -58,10 +58,10 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
 def _fitted(
     forms: Sequence[Forms], failed: Sequence[bool], left: int, width: int
 ) -> list[Line]:  # fmt: skip
-    """Return each cause in one of its forms, of at least a line, together in at most `left` lines.
+    """Return the causes' lines, each cause in one of its forms, together in at most `left` lines.
 
-    `failed`: which causes are failures. These are made fuller first, all of them to the second form
-    before any to the third. Causes beyond the lines are counted in the last one.
+    `failed` says which causes are failures: these are made fuller first, all to the second form
+    before any to the third. Causes for which there is no line are counted in the last one.
     """
     heights = [[height(form, width) for form in each] for each in forms]
     shown = len(forms) if len(forms) <= left else max(0, left - 1)
@@ -87,10 +87,9 @@ def _head(known: Sequence[RootCause]) -> str:
 
 
 def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int) -> Forms:
-    """Return a cause in one line; with how to see and mend it; and with all that is known of it.
+    """Return a cause's three forms: brief, with how to see and mend it, with all that is known.
 
-    The second has its first observation, what to mend and a check that shows it; the last what
-    follows from it as well, and why it is one cause.
+    `number` is shown before it; `results` are by name.
     """
     head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results
@@ -109,14 +108,14 @@ def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int
 
 
 def _indented(texts: Sequence[str], width: int) -> list[Line]:
-    """Return the texts that are not empty, each as up to three lines below a cause's sentence."""
+    """Return the texts that are not empty as lines, up to three each, indented by two."""
     return [line for text in texts if text for line in _wrapped(f"  {text}", width, "    ")]
 
 
 def _brief(head: str, cause: RootCause, width: int) -> list[Line]:
-    """Return a cause in one line: head, its sentence's first line, and its clause where it fits.
+    """Return a cause in one line, cut to the width: head, first line of its sentence, clause.
 
-    Cut to the width.
+    The clause is left out if it does not fit.
     """
     sentence = _first_line(cause.sentence, cause.id)
     room = max(20, width - len(head))
@@ -133,7 +132,7 @@ def _first_line(text: str, otherwise: str) -> str:
 def _evidence(result: Result, clause: str) -> str:
     """Return the first difference of a result that breaks the clause; without one, its reason.
 
-    That is the first line of the reason, else the result's name.
+    Of the reason it is the first line; if that is empty, the result's name.
     """
     own = [finding for finding in result.findings if clause in finding.clauses]
     places = (str(difference) for difference in differences(own[:1]))

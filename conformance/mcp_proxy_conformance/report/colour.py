@@ -1,4 +1,4 @@
-"""Colours and lines of the terminal: text escaped, cut, indented, coloured by a verdict."""
+"""Colours and lines of a terminal: texts escaped, cut, indented, coloured by verdict."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Line:
 
 
 def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream gets colours: not with NO_COLOR, then as FORCE_COLOR says (0 is no).
+    """Whether a stream gets colours: never with NO_COLOR, else as FORCE_COLOR says ("0" is no).
 
-    Without these, a terminal does, unless TERM is dumb.
+    Without these, if it is a terminal and TERM is not dumb.
     """
     if environment.get("NO_COLOR"):
         return False

@@ -12,18 +12,18 @@ WIDTH = len("not_applicable")
 
 
 def worlds(report: Report) -> list[Line]:
-    """Return a titled line for each world set up: time; locks proven, skipped, unproven.
+    """Return, titled, a line for each world set up: its time, locks proven, skipped, unproven.
 
-    Without worlds nothing is returned.
+    [] without worlds.
     """
     seconds = report.timing.get("stages", {})
     return _under("Worlds", [_world(stage, seconds.get(stage.place)) for stage in report.stages])
 
 
 def checks(report: Report) -> list[Line]:
-    """Return a titled line for each check: verdict, time, stage, number of messages it rests on.
+    """Return, titled, a line for each check: verdict, time, stage, number of messages it rests on.
 
-    A last line has the messages in the report and, if known, how long the run took.
+    A last line has the number of messages in the report and, if known, how long the run took.
     """
     timing = report.timing.get("results", {})
     lines = []
@@ -38,9 +38,9 @@ def checks(report: Report) -> list[Line]:
 
 
 def clauses(report: Report) -> list[Line]:
-    """Return a titled line for each clause with verdict and reason, but none that was not reached.
+    """Return, titled, a line for each clause with its verdict and reason.
 
-    Clauses left out of the run have none either.
+    Clauses left out of the run, or that it did not reach, have none.
     """
     judged = [
         clause for clause in report.clauses if not (is_left_out(clause) or is_after_the_end(clause))
@@ -49,9 +49,9 @@ def clauses(report: Report) -> list[Line]:
 
 
 def advisories(report: Report) -> list[Line]:
-    """Return, titled, the failing and inconclusive advisory results, which never count.
+    """Return, titled, lines on the failing and inconclusive advisory results, which never count.
 
-    Each has its clauses and at most six lines of reason and evidence.
+    Each has its clauses and at most six lines of reason and evidence. [] without any.
     """
     lines: list[Line] = []
     for result in report.results:
@@ -72,9 +72,9 @@ def _under(title: str, lines: list[Line]) -> list[Line]:
 
 
 def _world(stage: Stage, seconds: float | None) -> Line:
-    """Return a line on a stage: name, seconds if known, numbers of tools called and refused.
+    """Return a line on a stage: its name, seconds if known, numbers of tools called and refused.
 
-    Tools skipped or unproven come with each distinct reason.
+    Tools skipped or unproven are counted, with each distinct reason.
     """
     armed = stage.armed
     counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
@@ -87,15 +87,15 @@ def _world(stage: Stage, seconds: float | None) -> Line:
 
 
 def _messages_in_words(result: Result) -> str:
-    """Return the number of messages, with the noun."""
+    """Return the number of a result's messages with the noun: "1 message"."""
     count = len(result.messages)
     return f"{count} message" if count == 1 else f"{count} messages"
 
 
 def _clause(clause: ClauseVerdict) -> Line:
-    """Return a clause's line: verdict, id, "(advisory)" and, unless passed, start of its reason.
+    """Return a clause's line: verdict, id, "(advisory)" if so and, unless passed, its reason.
 
-    That is at most 120 characters of the reason's first line.
+    Of the reason it has at most 120 characters of the first line.
     """
     advisory = " (advisory)" if clause.level == "advisory" else ""
     line = f"{_mark(clause)}  {clause.id}{advisory}"

@@ -40,10 +40,10 @@ class Difference:
 
 
 def sentences(findings: Sequence[Finding]) -> list[str]:
-    """Return lines on findings: the clause's `broken` phrase, and each differing place.
+    """Return lines on findings: the clause's `broken` phrase, and each place that differs.
 
-    The first place stands in the line of what is wrong, each other one in a line of its own. At
-    most twelve; a last line counts the rest.
+    The first place is in the line of the phrase, each other one in a line of its own. At most
+    twelve; a last line counts the rest.
     """
     lines: list[str] = []
     for head, group in groupby(findings[:MOST], key=lambda finding: wrong(finding.clauses)):
@@ -54,15 +54,12 @@ def sentences(findings: Sequence[Finding]) -> list[str]:
 
 
 def differences(findings: Sequence[Finding]) -> list[Difference]:
-    """Return the differences of findings, in order: one for each differing part of a value."""
+    """Return the differences of these findings, in order: one per differing part of a value."""
     return [difference for finding in findings for difference in _of_finding(finding)]
 
 
 def wrong(clauses: tuple[str, ...]) -> str:
-    """Return the `broken` phrase of the first clause.
-
-    "" if there is none, or the clause is unknown.
-    """
+    """Return the `broken` phrase of the first clause; "" without one, or if it is unknown."""
     try:
         return catalogue().clause(clauses[0]).broken if clauses else ""
     except UnknownClause:
@@ -70,7 +67,7 @@ def wrong(clauses: tuple[str, ...]) -> str:
 
 
 def _joined(head: str, places: list[str]) -> list[str]:
-    """Return the places as lines, the first joined to the head by ": "; empty ones are left out."""
+    """Return the places as lines, `head` and ": " before the first; empty ones are left out."""
     first = ": ".join(filter(None, (head, *places[:1])))
     return [line for line in (first, *places[1:]) if line]
 
@@ -92,7 +89,7 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
 
 
 def _placed(value: Any) -> Any:
-    """Return a plain value on the places of tools, `absent` in it or its items as words."""
+    """Return a plain value about places of tools, with `absent`, in it or its items, as words."""
     if isinstance(value, list):
         return [_placed(inner) for inner in value]
     return NOT_LISTED if value == "absent" else value
@@ -149,7 +146,7 @@ def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
 
 
 def _changes(observed: Any, allowed: Any) -> list[tuple[list[str], Any, Any]]:
-    """Return (steps of its path, observed, allowed) for each change between two objects, sorted.
+    """Return (path's steps, observed, allowed) for each change between two objects, sorted.
 
     A value that one of them lacks is None.
     """
@@ -173,7 +170,7 @@ def _changes(observed: Any, allowed: Any) -> list[tuple[list[str], Any, Any]]:
 def _texts(value: Any) -> tuple[str, ...]:
     """Return the strings in a plain value: itself, or those in its lists at any depth.
 
-    Objects are not looked into.
+    Those in objects are left out.
     """
     if isinstance(value, list):
         return tuple(text for inner in value for text in _texts(inner))
@@ -181,9 +178,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to dicts, lists, texts, numbers: sets sorted, bytes decoded, others by str.
+    """Return a value as dicts, lists, texts and numbers: sets sorted, bytes decoded, others by str.
 
-    A named tuple becomes text too; keys become text.
+    A named tuple, and every key, becomes text.
     """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
@@ -201,7 +198,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """Return the value as a reader sees it: a name or JSON as it is, other text quoted; cut.
+    """Return a value as a reader sees it: a name or JSON as it is, other text quoted; cut at 240.
 
     None is "nothing", an empty list or dict "none", a masked name "<name>".
     """
@@ -222,7 +219,7 @@ def _short(value: Any) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is a JSON object or array on one line, which shows best as it is."""
+    """Whether a text is a JSON object or array on one line, not empty."""
     try:
         return text[:1] in ("{", "[") and "\n" not in text and bool(json.loads(text))
     except (ValueError, RecursionError):
@@ -230,5 +227,5 @@ def _is_json(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """Return the text; beyond 240 characters cut, with its length."""
+    """Return the text; over 240 characters it is cut, with its length added."""
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

@@ -1,4 +1,4 @@
-"""The typed document of a report, which every renderer reads."""
+"""The typed document of a report, which every renderer takes, and its bytes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(report: Report) -> dict[str, Any]:
-    """Return the report as JSON values, valid under its schema; results lose their `timing`.
+    """Return the report as JSON values, valid under its schema; its results lose their `timing`.
 
     The report's own `timing` stays.
     """

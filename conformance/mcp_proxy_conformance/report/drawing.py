@@ -1,4 +1,4 @@
-"""Drawings of a picture: lines for a terminal, a Markdown table, and the places of an SVG."""
+"""Drawings of a picture: lines for a terminal, a Markdown table, positions in an SVG."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ NARROW = 4
 
 
 def lines(shown: Picture, columns: int) -> list[Line]:
-    """Return the picture as lines for a terminal: title, grid, cells beside it, legend of words.
+    """Return a picture as lines for a terminal of `columns`: title, grid, other cells, legend.
 
-    Names of columns are cut to four characters if the grid is too wide; no rows, no title or grid.
+    Names of columns are cut to four characters if the grid is too wide. Without rows there is
+    no title and grid.
     """
     head = max((len(row.name) for row in shown.rows), default=0)
     widths = [max(len(column.name), NARROW) for column in shown.columns]
@@ -61,7 +62,7 @@ def lines(shown: Picture, columns: int) -> list[Line]:
 
 
 def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
-    """Return the cells beside the grid, each as name and word, in as few lines as they fit."""
+    """Return the cells beside the grid, each as "NAME WORD", in as few lines as they fit in."""
     rows: list[tuple[str, list[Span]]] = []
     for cell in cells:
         word = WORDS[cell.verdict]
@@ -76,7 +77,10 @@ def _beside(cells: Iterable[Cell], columns: int) -> list[Line]:
 
 
 def _legend(shown: Picture, columns: int) -> list[Line]:
-    """Return the meaning of each word but ok and FAIL, of blank cells too, wrapped."""
+    """Return lines, wrapped at `columns`, with the meaning of each word but ok and FAIL.
+
+    A blank cell is explained too; [] if there is nothing to explain.
+    """
     rare = [verdict for verdict in shown.verdicts if verdict not in PLAIN]
     parts = [f"{WORDS[verdict]} {MEANINGS[verdict]}" for verdict in rare]
     if len(shown.cells) < len(shown.rows) * len(shown.columns):
@@ -86,7 +90,7 @@ def _legend(shown: Picture, columns: int) -> list[Line]:
 
 
 def markdown(shown: Picture) -> list[str]:
-    """Return the picture in Markdown: title, table of signs, cells beside it, meaning of the signs.
+    """Return a picture in Markdown: title, table of signs, cells beside it, meaning of the signs.
 
     There is no table without rows.
     """
@@ -136,7 +140,7 @@ class Drawing:
 
 
 def drawing(shown: Picture) -> Drawing:
-    """Return the size of an SVG, and the places of its rows, columns and cells.
+    """Return the size of a picture's SVG, and the positions of its rows, columns and cells.
 
     Blank cells have none.
     """

@@ -75,7 +75,7 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result: up to twelve facts, and lines that do not repeat any."""
+    """Return the evidence of a result: up to twelve facts, and lines that repeat none of them."""
     known = set(sentences(result.findings))
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
@@ -85,7 +85,7 @@ def read(result: Result) -> Evidence:
 
 
 def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
-    """Yield each pair of observed and allowed value once, with all its places, in order."""
+    """Yield a Fact for each distinct (observed, allowed) pair, with all its places, in order."""
     groups: dict[tuple[str, str], list[str]] = {}
     for difference in found:
         groups.setdefault((difference.observed, difference.allowed), []).append(difference.path)
@@ -95,10 +95,10 @@ def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
 
 
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
-    """Return a failure's answers that findings name, else those that hold what was observed.
+    """Return the messages of a failed or waived result that show the failure; () for others.
 
-    If neither is known, the last of the answers to calls that fit the first finding best, else the
-    last message of the target. A result neither failed nor waived has none.
+    They are answers that findings name, else those with an observed text; else the last of the
+    answers to calls that fit the first finding best, else the target's last message.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -131,10 +131,10 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
 def _fit(
     result: Result, request: ReportedMessage, answer: ReportedMessage
 ) -> tuple[bool, int, int]:
-    """Return how well an exchange fits the first finding, as a tuple: the greatest fits best.
+    """Return how well a request and its answer fit the first finding: the greatest is best.
 
-    That is whether flag and revision fit, how many words and numbers of the finding's place the
-    request has, and how many of the words the answer has.
+    It is (whether flag and revision fit, how many words and numbers of the finding's place the
+    request has, how many of the words the answer has).
     """
     finding = next(iter(result.findings), None)
     clause = next(iter(finding.clauses if finding is not None else result.clauses), "")
@@ -153,14 +153,14 @@ def _fit(
 
 
 def is_of_target(message: ReportedMessage) -> bool:
-    """Whether the suite received it: then the target sent it, to the client or an upstream."""
+    """Whether the target sent the message, to the suite's client or to an upstream."""
     return bool(message.direction == "received")
 
 
 def _forms(text: str) -> list[str]:
-    """Return a text's distinct spellings in a body: plain, in JSON, in JSON within JSON.
+    """Return the distinct spellings of a text in a body: plain, in JSON, in JSON within JSON.
 
-    An empty text has none.
+    [] for an empty text.
     """
     once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
     twice = [
@@ -170,7 +170,7 @@ def _forms(text: str) -> list[str]:
 
 
 def _names_its_tool(path: str, message: ReportedMessage) -> bool:
-    """Whether the message's body has the tool that the path names; True if the path names none."""
+    """Whether the message's body has the tool that the path names; True if it names none."""
     named = _TOOL.search(path)
     return named is None or named["tool"] in message.body
 
@@ -215,9 +215,9 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Return some messages of a result, in order: guilty ones, requests before, last others.
+    """Return up to eight messages of a result, in order: guilty ones, those before, the last.
 
-    At most eight, or two if none is guilty; the others are counted.
+    They are at most two if none is guilty; the rest is counted.
     """
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
@@ -236,10 +236,10 @@ def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMe
 
 
 def _row(number: int, place: str, message: ReportedMessage, observed: str | None) -> ShownMessage:
-    """Return one message as shown, its body cut, around `observed` if that is found in it.
+    """Return a message as shown, with its body cut around `observed`, if that is in it.
 
-    `observed` is None for a message that is not guilty, of which less is shown; a guilty one may
-    have an empty text.
+    `observed` is None for a message that is not guilty, of which less is shown; "" for a guilty
+    one without such a text.
     """
     body, way = message.body, WAYS[message.edge, message.direction]
     upstream = message.peer if message.edge == "upstream" else ""

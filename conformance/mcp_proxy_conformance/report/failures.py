@@ -1,4 +1,4 @@
-"""Failures on the terminal: by clause, the first whole, a few in brief, the others counted."""
+"""Failures for a terminal, by clause: the first whole, a few in brief, the others counted."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LONGEST_REQUEST = 2000
 
 
 def failures(report: Report, path: Path, columns: int = 0) -> list[Line]:
-    """Return required failures under the first clause each breaks: a few shown, the rest counted.
+    """Return lines on required failures, under each clause broken: a few shown, the rest counted.
 
-    A clause whose failures were shown before refers to them. `path`: the report's file, which hints
-    name for the rest. Commands that repeat a failure are broken at `columns`, unless that is 0.
+    A failure shown under an earlier clause is only named. `path` is the report's file, named in
+    hints. Commands are broken at `columns`, unless that is 0.
     """
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
@@ -42,7 +42,7 @@ def failures(report: Report, path: Path, columns: int = 0) -> list[Line]:
 
 
 def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
-    """Return three lines on a clause: id and source; its text; number of failed results, a hint."""
+    """Return three lines on a clause: id and source; text; how many of its results failed."""
     wording = sentence(clause.id)
     number = f"failing checks and cases: {len(failed)} of {clause.results}"
     return [
@@ -53,7 +53,10 @@ def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
 
 
 def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
-    """Return a line naming the failures that an earlier clause shows, if any, then a blank line."""
+    """Return a line that names the failures shown under earlier clauses, if any, and a blank one.
+
+    `shown_under` maps a result's name to the clause.
+    """
     known = [result for result in failed if result.name in shown_under]
     if not known:
         return [Line()]
@@ -79,9 +82,9 @@ def _results(
 
 
 def _whole(result: Result, report: Report, path: Path) -> list[Line]:
-    """Return the lines of a failure shown in full: evidence, messages, the request as a command.
+    """Return the lines of a failure in full: evidence, messages, the request as a command.
 
-    Of further messages it gives the number, of a request over 2000 characters the length.
+    Of messages not shown it tells the number, of a request over 2000 characters the length.
     """
     lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
     shown = _relevant(result, report)
@@ -99,16 +102,16 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """Return the places of the guilty answer and the message before; else of the last two."""
+    """Return the places of the first guilty answer and the message before; else of the last two."""
     about = [culprit.place for culprit in guilty(result, report.messages)]
     end = result.messages.index(about[0]) + 1 if about else len(result.messages)
     return result.messages[max(0, end - MESSAGES) : end]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:
-    """Return the reason, unless repeated (two lines), and the evidence: eight lines in all.
+    """Return at most eight lines of a result's reason and evidence; the last counts the rest.
 
-    Without evidence the reason has them all. The last line counts those left out.
+    The reason has two lines, and none if the evidence repeats it.
     """
     evidence = "\n".join(result.evidence)
     if not evidence:
@@ -129,14 +132,14 @@ def _page(path: Path) -> str:
 
 
 def _message(place: str, message: ReportedMessage) -> list[Line]:
-    """Return two lines on a message: arrow, edge, peer, note and place; and its body, cut."""
+    """Return two lines on a message: arrow, edge, peer, note, place; and its body, cut at 300."""
     arrow = "->" if message.direction == "sent" else "<-"
     head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
     return [Line(head), Line(f"       {short(message.body, BODY)}")]
 
 
 def _brief(result: Result) -> list[Line]:
-    """Return a failure's name and stage, and at most two lines of its reason."""
+    """Return lines with a failure's name and stage, and at most two of its reason."""
     return [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
 
 

@@ -1,4 +1,4 @@
-"""The report made from a run's record, redacted and written to `report.json`."""
+"""Report made from a run's record, redacted and written to `report.json`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ SECRET_LEAST = 4
 
 
 def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
-    """Write `report.json` into the folder `out`, made if missing, redacted.
+    """Write `report.json` into the folder `out`, made if missing; return the report, redacted.
 
-    Return the redacted report. An earlier report is replaced in one move.
-
-    Raises:
-        OSError: It cannot be written; no part of it is left then.
+    An earlier report is replaced in one move. Raises OSError if it cannot be written, and
+    leaves no part of it then.
     """
     out.mkdir(parents=True, exist_ok=True)
     path = out / "report.json"
@@ -60,10 +58,7 @@ def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
 
 
 def made(run: RunRecord) -> Report:
-    """Build the report from a run's record: verdicts, causes, outcome; headers already redacted.
-
-    `write_report` redacts the rest.
-    """
+    """Return the report of a run's record; headers are redacted, all else is not yet."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     known = _waivers(run, clauses)
     result = outcome(run, clauses, known)
@@ -107,7 +102,7 @@ def made(run: RunRecord) -> Report:
 def _timing(run: RunRecord) -> dict[str, Any]:
     """Return what may differ between equal runs: times, Python's version, requests, command.
 
-    Those that are unknown are left out.
+    Unknown ones are left out.
     """
     return {
         **({"began": run.date} if run.date else {}),
@@ -122,9 +117,9 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 
 
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
-    """Return the state of each deviation; none is stale in a run that is incomplete or had a fault.
+    """Return the state of each deviation; none is stale if the run was incomplete or had a fault.
 
-    So it is if some clause was observed by no check.
+    Nor if a clause was observed by no check.
     """
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults
@@ -134,7 +129,8 @@ def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
 def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
     """Return a clause's verdict: the worst of its results', with the reason of the first such.
 
-    A clause beyond this target does not apply, whatever the results; a pass has no reason.
+    A clause beyond this target is not applicable, whatever the results. Without a result, see
+    `_without_result`.
     """
     clause = catalogue().clause(clause_id)
     verdicts = [
@@ -165,9 +161,9 @@ def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
 
 
 def _of_clause(result: Result, clause_id: str) -> str:
-    """Return why the clause is not met: the sentence on the first finding that names it.
+    """Return why a result breaks the clause: the sentence on the first finding that names it.
 
-    It is the result's reason if no finding names it, or if all findings break the same clauses.
+    It is the result's reason if none names it, or if all findings break the same clauses.
     """
     own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
     if own is None or len({finding.clauses for finding in result.findings}) == 1:
@@ -178,8 +174,8 @@ def _of_clause(result: Result, clause_id: str) -> str:
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
     """Return (verdict, reason, cause) of a clause that no result mentions.
 
-    It does not apply if untested or left out, is inconclusive if the run ended or its checks did
-    not observe it, else an error.
+    Not applicable if untested or left out; inconclusive if the run ended before, or its checks
+    ran and did not observe it; else an error.
     """
     if clause.untested:
         return "not_applicable", clause.untested, "untested"
@@ -195,7 +191,7 @@ def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause
 
 
 def _part(state: RunState, shard: Shard) -> Part:
-    """Return the run's part of a sharded run, with how it ended, for the report."""
+    """Return this part of a sharded run and how it ended, for the report."""
     return Part(
         number=shard.number,
         of=shard.of,
@@ -216,7 +212,7 @@ class Secrets:
     values: tuple[str, ...]
 
     def shown(self, name: str, value: str) -> str:
-        """Return a header's value: redacted if its name or it is secret, else secrets in it are.
+        """Return a header's value: redacted if its name or value is secret, else secrets masked.
 
         A secret of under four characters is not looked for within values.
         """
@@ -229,9 +225,9 @@ class Secrets:
 
 
 def _secrets(run: RunRecord) -> Secrets:
-    """Collect names and values of headers that hold credentials: of run, stages, messages.
+    """Return names and values of headers with credentials, of the run, its stages and messages.
 
-    Names commonly secret are added; longer values come first.
+    Names that are commonly secret are added; longer values come first.
     """
     sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}

@@ -21,14 +21,10 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """Return annotations of causes and stale deviations; of the run's end if there are none.
+    """Return workflow commands for GitHub: at most ten annotations, the last counts the rest.
 
-    The end is added too if the run judged too little. They are at most ten; then the last one
-    counts the rest.
-
-    Args:
-        report: The document of a run.
-        folder: The run's working folder within the repository, for the names of files.
+    They are of causes and stale deviations, and of the run's end if there are none or it judged
+    too little. `folder`: the run's working folder within the repository.
     """
     lines = [*_failures(report, folder), *_stale(report.waivers, folder)]
     if not lines or report.exit not in (CONFORMANT, VIOLATED, STALE):
@@ -40,7 +36,7 @@ def render(report: Report, folder: str = "") -> str:
 
 
 def annotation(level: str, text: str, **properties: Any) -> str:
-    """Return one workflow command with properties; its texts are escaped, so none ends it.
+    """Return one workflow command, `::LEVEL KEY=VALUE::TEXT`, escaped so that nothing ends it.
 
     `level` is `error`, `warning` or `notice`.
     """
@@ -49,9 +45,9 @@ def annotation(level: str, text: str, **properties: Any) -> str:
 
 
 def _failures(report: Report, folder: str) -> list[str]:
-    """Return an annotation for each cause, not waived, that breaks clauses: its first result.
+    """Return an annotation for each cause, not waived, that breaks clauses, by its first result.
 
-    If there is a target file, the annotation is at the line of it that names what is judged.
+    With a target file, it is at the line of it that names what is judged.
     """
     target = report.target
     file, lines = target.file, target.lines
@@ -70,10 +66,10 @@ def _failures(report: Report, folder: str) -> list[str]:
 
 
 def _body(result: Result, cause: RootCause, report: Report) -> str:
-    """Return the clause's text, the first result that shows it with evidence, how to reproduce it.
+    """Return an annotation's text: clause, result with its evidence, how to reproduce it.
 
-    If several results have the cause, also its sentence, why it is one and what follows; cut to
-    1500 characters.
+    If several results have the cause, its sentence, why it is one and its consequences too. Cut
+    at 1500 characters before the command.
     """
     wording = sentence(cause.clause)
     reason = next(iter(result.reason.splitlines()), "")
@@ -104,12 +100,12 @@ def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
 
 
 def _file(folder: str, file: str) -> str:
-    """Return a file's path below the folder, with slashes; an absolute path as it is."""
+    """Return the path of a file below the folder, with slashes; an absolute path unchanged."""
     return str(PurePosixPath(folder) / file)
 
 
 def _run(report: Report) -> str:
-    """Return an annotation with headline and reason of the run's end.
+    """Return an annotation with the run's headline and reason.
 
     It is a notice if conformant, a warning if incomplete, otherwise an error.
     """
@@ -119,7 +115,7 @@ def _run(report: Report) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the text; beyond 1500 characters cut, with "..."."""
+    """Return the text; over 1500 characters it is cut, with "..." added."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 

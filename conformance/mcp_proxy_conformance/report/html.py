@@ -1,4 +1,4 @@
-"""The report as one HTML page, readable without network and JavaScript; frame of all our pages."""
+"""Report as one HTML page, readable without network or JavaScript; frame of all our pages."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 
 
 def framed(template: str, **values: Any) -> str:
-    """Render a template with these values, escaped, with our style and script, inlined.
+    """Return the page of this template with these values, escaped; style and script inlined.
 
-    Its policy allows only these two, by their digests. Raises UndefinedError if the template uses a
-    value that is not given.
+    Its policy allows only these two, by their digests. Raises UndefinedError if the template
+    uses a value that is not given.
     """
     style, script = _part("page.css"), _part("page.js")
     return (
@@ -86,13 +86,13 @@ def _environment() -> Environment:
 
 
 def text(value: str) -> Markup:
-    """Escape a text between tags, control characters too; quotes stay, of which JSON is full."""
+    """Return a text as markup between tags: escaped, control characters too, but quotes stay."""
     plain = inert(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Markup(plain)  # noqa: S704 - nothing in it can begin a tag or an entity
 
 
 def _shown(value: Any) -> Any:
-    """Return a value of a template; control characters of a text are escaped, markup stays."""
+    """Return a value for a template; control characters of a text are escaped, markup stays."""
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
@@ -102,7 +102,7 @@ def _part(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the source expression (SHA-256) of a Content-Security-Policy for this text alone."""
+    """Return the SHA-256 source expression by which a Content-Security-Policy allows this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -198,7 +198,7 @@ class Stretch:
 
 
 def render(report: Report) -> str:
-    """Return the page: how the run ended, its causes and picture, each clause with its evidence.
+    """Return the HTML page: how the run ended, its causes and picture, each clause with evidence.
 
     Clauses that were left out are only counted.
     """
@@ -252,9 +252,9 @@ def anchors(clauses: list[str]) -> list[str]:
 
 
 def colour_of(report: Report) -> str:
-    """Return the verdict whose colours the headline takes: `waived` if it conforms with deviations.
+    """Return the verdict in whose colours the headline is: by exit code, for others `error`.
 
-    Otherwise it is by exit code, for codes not listed `error`.
+    It is `waived` if the run conforms with deviations.
     """
     if report.exit == CONFORMANT and has_waived(report):
         return "waived"
@@ -262,7 +262,7 @@ def colour_of(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    """Return how the run ended: numbers of required clauses that pass, or fail or are open.
+    """Return a sentence on the end: how many required clauses pass, or fail or are open.
 
     In any other case it is the report's own reason.
     """
@@ -279,9 +279,9 @@ def _summary(report: Report) -> str:
 
 
 def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEntry]]:
-    """Return {clause: entries}: open and waived results under the first of their clauses shown.
+    """Return the entries of open and waived results, by the first of their clauses that is shown.
 
-    Those without one stand under None; the first three of a clause are whole.
+    Those of none are under None; the first three of a clause are whole.
     """
     entries: dict[str | None, list[ResultEntry]] = {None: []}
     for number, result in enumerate(report.results, 1):
@@ -294,7 +294,7 @@ def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEnt
 
 
 def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> ResultEntry:
-    """Return a result's entry on the page; its request and messages only if `whole`."""
+    """Return a result's entry on the page; only if `whole`, with its request and messages."""
     evidence = read(result)
     line = evidence.first or evidence.wrong or next(iter(result.reason.splitlines()), "")
     command = request(result, report) if whole else ""
@@ -314,7 +314,10 @@ def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> Resul
 def _section(
     anchor: str, clause: ClauseVerdict, entries: dict[str | None, list[ResultEntry]]
 ) -> Section:
-    """Return a clause's section: entries under it, and those under others that name it too."""
+    """Return a clause's section: the entries under it, and those under others that name it too.
+
+    `anchor` is its link; `entries` are by clause.
+    """
     others = [entry for home, every in entries.items() if home != clause.id for entry in every]
     return Section(
         anchor=anchor,
@@ -337,9 +340,10 @@ def _group(clause: ClauseVerdict) -> Group:
 
 
 def _parts(sections: list[Section]) -> list[Part]:
-    """Return the parts of the page that have clauses; any broken or open ones come first.
+    """Return the parts of the page that have sections; broken and unsettled ones come first.
 
-    Advisory clauses, and many that were not judged, are folded.
+    Without any of those, proven ones do. Advisory clauses, and more than eight not judged, are
+    folded.
     """
     groups = {section.group for section in sections}
     order = tuple(TITLES) if groups & {"broken", "unsettled"} else PROVEN_FIRST
@@ -358,9 +362,10 @@ def _parts(sections: list[Section]) -> list[Part]:
 def _causes(
     report: Report, sections: list[Section], entries: dict[str | None, list[ResultEntry]]
 ) -> list[ShownCause]:
-    """Return the causes that deviations do not excuse, in the report's order, with their sections.
+    """Return the causes that are not waived, in the report's order, with their sections.
 
-    Each has the entry to look at first: of its first failing or open result on the page.
+    Each has the entry of its first failing or open result that is on the page, None without
+    one.
     """
     by_id = {section.clause.id: section for section in sections}
     by_name = {entry.name: entry for every in entries.values() for entry in every}
@@ -379,15 +384,15 @@ def _causes(
 
 
 def _at_once(causes: list[ShownCause]) -> int:
-    """Return how many causes are shown unfolded: those with failures, else all; at most six."""
+    """Return how many causes are unfolded: those with failures, else all; at most six."""
     broken = sum(bool(shown.cause.results) for shown in causes)
     return min(broken or len(causes), FEW_CAUSES)
 
 
 def _first(causes: list[ShownCause], sections: list[Section]) -> str:
-    """Return the anchor of the entry that is open at first, a failure; empty without one.
+    """Return the anchor of the failure that is open at first; "" without one.
 
-    It is that of the gravest cause, else the first on the page.
+    It is that of the first cause, else the first failure on the page.
     """
     gravest = causes[0].first if causes else None
     if gravest is not None and gravest.result.verdict == "fail":
@@ -403,7 +408,10 @@ def _first(causes: list[ShownCause], sections: list[Section]) -> str:
 
 
 def _link(cell: Cell, links: dict[str, str]) -> str:
-    """Return the anchor that a cell leads to: its first result's, or its clause's; may be ""."""
+    """Return the anchor that a picture's cell leads to: its first result's or clause's; else "".
+
+    `links` maps names of results and clauses to anchors.
+    """
     names = (*(result.name for result in cell.results), *cell.clauses)
     return next((links[name] for name in names if name in links), "")
 
@@ -416,7 +424,7 @@ def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
 
 
 def _bar(clauses: Sequence[ClauseVerdict]) -> list[Stretch]:
-    """Return the bar of verdicts on required clauses: a stretch, in percent, for each found."""
+    """Return the stretches of the bar of verdicts on required clauses, one for each that occurs."""
     counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
     stretches, start = [], 0.0
     for word in VERDICTS:

@@ -1,4 +1,4 @@
-"""The report as JUnit XML in the form that Jenkins reads, one test case per result."""
+"""Report as JUnit XML in the form that Jenkins reads, with a test case per result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST = 1e9
 def render(report: Report) -> str:
     """Return the XML: a case per result; headline, reason, target and causes as properties.
 
-    If the run is not green and no case shows it, an error case is added. It has no date.
+    If the exit code is not 0 and no case shows it, an error case is added.
     """
     cases = [_case(result, report) for result in report.results]
     if report.exit and not _number_with("failure", cases) + _number_with("error", cases):
@@ -56,9 +56,9 @@ def render(report: Report) -> str:
 
 
 def _case(result: Result, report: Report) -> ET.Element:
-    """Return a result's test case under its first clause, with the verdict's element, if any.
+    """Return a result's test case, classed under its first clause, with the verdict's element.
 
-    An advisory breach is in `system-out`.
+    A passed one has none; an advisory breach is in `system-out`.
     """
     case = ET.Element(
         "testcase",
@@ -84,7 +84,7 @@ def _case(result: Result, report: Report) -> ET.Element:
 
 
 def _unfinished(report: Report) -> ET.Element:
-    """Return an error case, named `run`, with the reason of a run that no result explains."""
+    """Return an error case, named `run`, with the report's reason, if no result explains it."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
     attributes = {"message": inert(report.why), "type": inert(report.headline)}
     ET.SubElement(case, "error", attributes)
@@ -94,7 +94,7 @@ def _unfinished(report: Report) -> ET.Element:
 def _verdict(result: Result) -> tuple[str, str] | None:
     """Return (XML element of a result's verdict, its `type`); None for what counts as passed.
 
-    Advisory failures count as passed, and errors unless the suite is to blame.
+    Advisory failures count so, and advisory errors unless the suite is to blame.
     """
     match result.verdict, result.level:
         case "not_applicable" | "waived" as word, _:
@@ -107,13 +107,13 @@ def _verdict(result: Result) -> tuple[str, str] | None:
 
 
 def _waived(result: Result, report: Report) -> str:
-    """Return the deviations that waive the result, joined on one line; empty if none does."""
+    """Return the deviations that waive the result, on one line; "" if none does."""
     known = waived_by(result, report.waivers)
     return "; ".join(" ".join(f"waived by {waiver.in_words()}".split()) for waiver in known)
 
 
 def _text(result: Result, report: Report) -> str:
-    """Return what a failure says: shared causes, clauses' texts, reason, evidence, a command."""
+    """Return the text of a failure: shared causes, clauses' texts, reason, evidence, a command."""
     clauses = [f"{clause_id}: {sentence(clause_id).text}" for clause_id in result.clauses]
     reproduce = f"reproduce with: {again(result.name, report)}"
     shared = [
@@ -130,13 +130,13 @@ def _number_with(tag: str, cases: list[ET.Element]) -> int:
 
 
 def _spent(timing: dict[str, Any], wanted: str) -> Any:
-    """Return the seconds that timing has for a result; None if it has none."""
+    """Return the seconds that `timing` has for the result of that name; None if it has none."""
     results = timing.get("results")
     spent = results.get(wanted) if isinstance(results, dict) else None
     return spent.get("seconds") if isinstance(spent, dict) else None
 
 
 def _seconds(spent: Any) -> str:
-    """Format seconds with three decimals; "0.000" for anything but a number from 0 to 1e9."""
+    """Return seconds with three decimals; "0.000" for anything but a number from 0 to 1e9."""
     number = isinstance(spent, (int, float)) and not isinstance(spent, bool)
     return f"{spent:.3f}" if number and 0 <= spent < LONGEST else "0.000"

@@ -1,4 +1,4 @@
-"""The report as Markdown, for a job's summary page or a comment; escapes for such pages."""
+"""Report as Markdown, for a job's summary or a comment; escapes for such pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Return headline, profile, causes, picture, clauses, open results and known deviations.
+    """Return Markdown: headline, profile, causes, picture, clauses, open results, deviations.
 
     The target's words are shown as code. Results beyond fifty are only counted.
     """
@@ -55,9 +55,9 @@ def render(report: Report) -> str:
 
 
 def _causes(causes: Sequence[RootCause]) -> list[str]:
-    """Return a numbered list of the causes not waived, at most fifty, the rest counted.
+    """Return a numbered list of the causes that are not waived, at most fifty, the rest counted.
 
-    Nothing if no cause has more than one result.
+    [] if no cause has more than one result.
     """
     if not any(len(cause.results) + len(cause.open_results) > 1 for cause in causes):
         return []
@@ -80,9 +80,9 @@ def _cause(cause: RootCause) -> str:
 
 
 def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
-    """Return counts of the required clauses, and a table of all clauses that did not pass.
+    """Return the numbers of required clauses by verdict, and a table of all that did not pass.
 
-    Those left out are only counted.
+    Clauses left out are only counted.
     """
     counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
     summary = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
@@ -97,7 +97,7 @@ def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
 
 
 def _row(clause: ClauseVerdict) -> str:
-    """Return a clause's row: verdict, id, its reason's first line, cut to 200 characters."""
+    """Return a clause's table row: verdict, id, and its reason's first line, cut to 200."""
     advisory = " (advisory)" if clause.level == "advisory" else ""
     reason = next(iter(inert(clause.reason).splitlines()), "")
     shown = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
@@ -105,7 +105,7 @@ def _row(clause: ClauseVerdict) -> str:
 
 
 def _result(result: Result, report: Report) -> list[str]:
-    """Return a result under a heading: its clauses, reason (12 lines), evidence, command."""
+    """Return lines on a result: heading, clauses, reason (12 lines), evidence, command."""
     advisory = ", advisory" if result.level == "advisory" else ""
     lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
     for clause_id in result.clauses:
@@ -131,12 +131,12 @@ def _deviation(known: Waiver) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape the suite's own words, so that none of their characters is taken for markup."""
+    """Return the suite's own words escaped, so that none of their characters is markup."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def code(text: str) -> str:
-    """Return a text as inline code on one line, escaped, in enough backticks; "" if it is blank."""
+    """Return a text as inline code on one line, escaped, in enough backticks; "" if blank."""
     line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""
@@ -145,12 +145,12 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as code for a table cell; its bars are escaped, as they would end the cell."""
+    """Return a text as inline code for a table cell, with its bars escaped."""
     return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:
-    """Return lines, escaped, as a code block in a fence longer than any in them."""
+    """Return lines, escaped, as a code block in a fence longer than any run of backticks."""
     text = disarmed(inert("\n".join(lines)))
     fence = "`" * max(3, _longest(text) + 1)
     return [f"{fence}text", text, fence]

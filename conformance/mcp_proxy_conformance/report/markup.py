@@ -13,8 +13,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 def prose(text: str) -> str:
     """Return the suite's own text as Markdown on one line; parts in paired backticks become code.
 
-    Other characters with a meaning in Markdown are escaped; so is all with an odd number of
-    backticks.
+    Other marks are escaped; with an odd number of backticks, all are.
     """
     words = " ".join(inert(text).split())
     parts = words.split("`")

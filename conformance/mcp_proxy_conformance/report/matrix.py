@@ -1,4 +1,4 @@
-"""Matrix of several reports: a row for each clause, a column for each report; their pictures."""
+"""Matrix of several reports: a row per clause, a column per report, and their pictures."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ class Matrix:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The cells that differ between the pictures; none if the pictures are not of one title."""
+        """The cells whose verdicts differ between the pictures; () unless all have one title."""
         kinds = {shown.title for shown in self.pictures if shown is not None}
         return changes(self.pictures) if len(kinds) == 1 else ()
 
     def link(self, column: int, cell: PictureCell) -> str:
-        """Return the anchor, in column number `column`, of a cell's first clause that has a row.
+        """Return the anchor, in column `column` (from 1), of a picture's cell: its first clause's.
 
-        It is "" if none has.
+        It is "" if none of its clauses has a row.
         """
         anchors = {row.clause: row.cells[column - 1].anchor for row in self.rows}
         return next((anchors[clause] for clause in cell.clauses if clause in anchors), "")
 
 
 def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
-    """Return the matrix of (file's name, report) pairs, in the given order."""
+    """Return the matrix of (file's name, report) pairs, with columns in that order."""
     columns = [_column(number, *entry) for number, entry in enumerate(reports, 1)]
     ids = _ids([report for _, report in reports])
     rows = [
@@ -107,14 +107,14 @@ def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
 
 
 def _ids(reports: list[Report]) -> list[str]:
-    """Return all clauses of the reports once, in the order of the catalogue; unknown ones last."""
+    """Return all clauses of the reports, each once, in the catalogue's order, unknown ones last."""
     ids = list(dict.fromkeys(clause.id for report in reports for clause in report.clauses))
     order = {clause: number for number, clause in enumerate(catalogue().clauses)}
     return sorted(ids, key=lambda clause: order.get(clause, len(order)))
 
 
 def _column(number: int, file: str, report: Report) -> Column:
-    """Return the column of a report: its file, target, profile and outcome."""
+    """Return the column of a report, as number `number`: its file, target, profile and outcome."""
     return Column(
         number=number,
         file=file,
@@ -128,7 +128,7 @@ def _column(number: int, file: str, report: Report) -> Column:
 
 
 def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report]) -> ComparedClause:
-    """Return a clause's row with a cell for each report; it differs if their words do.
+    """Return a clause's row with a cell for each report; `differs` if their words do.
 
     The level is that of the first report that has the clause.
     """
@@ -150,7 +150,8 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
 def _cell(anchor: str, clause: str, column: Column, report: Report) -> Cell:
     """Return a report's cell of a clause, with up to six open or waived results, the rest counted.
 
-    Its word is ABSENT, with the reason, if the report did not judge it; a long reason is cut.
+    Its word is ABSENT, with the reason, if the report did not judge the clause; a reason over
+    600 characters is cut.
     """
     judged = next((verdict for verdict in report.clauses if verdict.id == clause), None)
     if judged is None or is_left_out(judged):

@@ -1,4 +1,4 @@
-"""Phrases of all renderings: clauses, causes, target, times; commands to reproduce a failure."""
+"""Phrases that renderings share: clauses, causes, target, times, commands to reproduce."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def curl(message: ReportedMessage) -> str:
-    """Return a curl command that sends the message, with the headers that matter.
+    """Return a curl command that sends the message, with the headers that matter to a server.
 
     "" if the report does not hold all its bytes.
     """
@@ -45,14 +45,17 @@ def curl(message: ReportedMessage) -> str:
 
 
 def word(text: str) -> str:
-    """Quote the text as one word of a shell command, on one line; control characters by printf."""
+    """Return the text quoted as one word of a shell command, on one line.
+
+    Control characters are written by printf.
+    """
     if _is_plain(text):
         return text if shlex.quote(text) == text else quoted(text)
     return f"\"$(printf '{_octal(text)}')\""
 
 
 def quoted(text: str) -> str:
-    """Return the text in single quotes, as a shell reads them; those in it are escaped."""
+    """Return the text in single quotes, with those in it escaped, as a shell reads it."""
     escaped = text.replace("'", "'\\''")
     return f"'{escaped}'"
 
@@ -63,7 +66,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _octal(text: str) -> str:
-    """Escape the text for printf(1): bytes other than harmless ASCII as three octal digits."""
+    """Return the text escaped for printf(1): each byte but of harmless ASCII as three octal digits."""
     plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
         character
@@ -90,7 +93,7 @@ class Sentence:
 
 
 def sentence(clause_id: str) -> Sentence:
-    """Return text and source of a clause; a note in their place if the clause is unknown."""
+    """Return text and source of a clause; a note in their place if it is unknown."""
     try:
         source = catalogue().source(clause_id)
         return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
@@ -107,7 +110,7 @@ def needs_capability(clause_id: str) -> bool:
 
 
 def interpretations_of(clause_id: str) -> list[Interpretation]:
-    """Return the interpretations that the clause rests on, in order; most clauses have none."""
+    """Return the interpretations that name the clause, in order; [] for most."""
     return [
         interpretation
         for interpretation in interpretations()
@@ -116,9 +119,9 @@ def interpretations_of(clause_id: str) -> list[Interpretation]:
 
 
 def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
-    """Return the deviations in use that name a waived result or its clauses.
+    """Return the deviations in use that name a waived result or one of its clauses.
 
-    A result that is not waived has none.
+    [] if the result is not waived.
     """
     if result.verdict != "waived":
         return []
@@ -134,8 +137,8 @@ def has_waived(report: Report) -> bool:
 def again(name: str, report: Report) -> str:
     """Return the command line that runs this check of a report again, with --check NAME.
 
-    If the report has no command line, it is "the same command". A name that is not a check's, as of
-    the first look at a target, adds no option, since any run repeats it.
+    Without a stored command line it begins with "the same command". A name that is not a
+    check's adds no option, since any run repeats it.
     """
     check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
     before, after = report.timing.get("command") or ("", "")
@@ -145,7 +148,7 @@ def again(name: str, report: Report) -> str:
 
 
 def causes_of(result: Result, report: Report) -> list[RootCause]:
-    """Return the causes that a result belongs to, as a failure or as one that is open."""
+    """Return the causes that a result is among, as failed or as open."""
     return [
         cause
         for cause in report.causes
@@ -154,7 +157,7 @@ def causes_of(result: Result, report: Report) -> list[RootCause]:
 
 
 def consequences(cause: RootCause) -> str:
-    """Return a phrase: how many checks fail or are inconclusive by it, and the clauses of each."""
+    """Return a phrase on how many checks fail or are inconclusive by a cause, and which clauses."""
     until = "inconclusive until then" if cause.breaks else "inconclusive"
     clauses = (("fail", cause.breaks), (until, cause.leaves_open))
     lists = (f"{word}: {', '.join(names)}" for word, names in clauses if names)
@@ -162,9 +165,9 @@ def consequences(cause: RootCause) -> str:
 
 
 def verdicts(noun: str, failed: int, still: int) -> str:
-    """Return how many fail and are inconclusive, like "2 checks fail and 1 is inconclusive".
+    """Return "2 checks fail and 1 is inconclusive" of these numbers; a zero is left out.
 
-    A count of zero is left out; an empty noun too.
+    `noun` may be empty; "" if both are zero.
     """
     one, many = (f"{noun} ", f"{noun}s ") if noun else ("", "")
     parts = [counted(failed, f"{one}fails", f"{many}fail")] if failed else []
@@ -175,14 +178,14 @@ def verdicts(noun: str, failed: int, still: int) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return the number with the noun in singular or plural."""
+    """Return "NUMBER NOUN", with `one` for 1 and `many` otherwise."""
     return f"{number} {one if number == 1 else many}"
 
 
 def request(result: Result, report: Report) -> str:
-    """Return a curl command for the last client request before the guilty answer; may be "".
+    """Return a curl command for the last client request before the guilty answer; else "".
 
-    If no answer is guilty, it is the last request of all.
+    If no answer is guilty, it is for the last request of all.
     """
     messages, places = report.messages, result.messages
     answer = next((culprit.place for culprit in guilty(result, messages)), None)
@@ -192,10 +195,10 @@ def request(result: Result, report: Report) -> str:
 
 
 def line_of(result: Result, lines: Mapping[str, int]) -> int:
-    """Return the line of the target file to annotate: of the capabilities, if a clause needs one.
+    """Return the line of the target file to annotate for a result, by member in `lines`.
 
-    Else of the first member that names the target. `lines` maps members of the file to their lines;
-    1 if the wanted ones are not among them.
+    It is that of the capabilities if one of its clauses needs one, else of the first member
+    that names the target; 1 if there is none.
     """
     able = any(needs_capability(clause_id) for clause_id in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING
@@ -212,13 +215,13 @@ def profile_of(report: Report) -> str:
 
 
 def named(report: Report) -> str:
-    """Return the name of the target, or its kind if it has none, and its version if known."""
+    """Return the target's name, or its kind if it has none, followed by its version if known."""
     target = report.target
     return f"{target.name or target.kind} {target.version}".strip()
 
 
 def target_of(report: Report) -> str:
-    """Return name and version of the target, its kind if another word, and the wire, if known."""
+    """Return the target's name and version, its kind if that is another word, the wire if known."""
     target = report.target
     kind = f" ({target.kind})" if target.name and target.name != target.kind else ""
     wire = f", wire {target.wire}" if target.wire else ""

@@ -1,4 +1,4 @@
-"""The picture of a report: verdicts of the cells in its profile's grid; changed cells."""
+"""Picture of a report: verdicts of the cells in its profile's grid, and cells that changed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Judged:
 def picture(report: Report) -> Picture | None:
     """Return the picture of a report, with the rows and columns in which something was judged.
 
-    None if its profile has no grid, or no cell was judged.
+    None if its profile has no grid, or nothing was judged.
     """
     grid = grid_of(report.profile.id)
     if grid is None:
@@ -126,10 +126,10 @@ class _Evidence:
     def cell(
         self, name: str, every: Sequence[Basis], row: str = "", *, hidden: bool = False
     ) -> Cell | None:
-        """Return the cell that rests on these bases: worst verdict, its clauses and results.
+        """Return the cell that rests on these bases: worst verdict, with its clauses and results.
 
-        `row` is the id of its row, "" beside the grid; `hidden`: what the cell needs was not seen
-        in that row. None if nothing is demanded of it.
+        `row` is the id of its row, "" beside the grid; `hidden`: another cell of that row
+        that it needs did not pass. None if nothing is demanded of it.
         """
         found = [
             judged
@@ -152,11 +152,11 @@ class _Evidence:
     def _judged(
         self, clause_id: str, basis: Basis, row: str, *, hidden: bool
     ) -> _Judged | None:  # fmt: skip
-        """Return the worst verdict on a clause in a row by a basis's results, and those results.
+        """Return the worst verdict on a clause in a row by results that count, and those results.
 
-        Without such results it is the clause's own verdict, if no result is on it and the basis is
-        not narrow. None if nothing, or if the clause is untested or not in the report. In a hidden
-        row, a pass that tells no rows is inconclusive.
+        Without any it is the clause's own verdict, if no result at all is on it and the
+        basis is not narrow; else None, as for a clause that is untested or not in the
+        report. In a hidden row, a pass that does not tell its rows is inconclusive.
         """
         clause = self._clauses.get(clause_id)
         if clause is None or clause.cause == "untested":
@@ -182,10 +182,11 @@ class _Evidence:
         return _Judged(clause_id, worst, behind)
 
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
-        """Whether a result on a clause counts in a row of a basis.
+        """Whether a result on a clause counts in this row of a basis.
 
-        A result that tells its rows counts there alone, whatever its stage; any other one in all
-        rows of the basis that names its check or stage, else of each that names neither.
+        One that tells its rows counts in these alone, whatever its stage; any other in all
+        rows of the basis that names its check or stage, else of each basis that names
+        neither.
         """
         narrow = self._narrow.get(clause, ())
         rows = self._rows(result, clause)
@@ -200,11 +201,11 @@ class _Evidence:
         return result.stage in basis.stages if basis.stages else not taken
 
     def _rows(self, result: Result, clause: str) -> frozenset[str]:
-        """Return the rows that a result tells on a clause, of those in which the clause stands.
+        """Return the rows that a result tells on a clause, of those in which the clause is.
 
-        They are those of the tools or servers that its findings are about, else, if one does not
-        tell, of those that its case is about: of an inconclusive one, those of them that are under
-        the lock that was to be revealed first. Empty if that is not known either.
+        They are by the locks of the tools or servers that its findings are about, or else
+        its case; of an inconclusive one, those under the lock that had to be revealed
+        first. Empty if unknown.
         """
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
@@ -218,9 +219,9 @@ class _Evidence:
 
 
 def _verdict(result: Result, clause: str) -> CellVerdict | None:
-    """Return a result's verdict on a clause.
+    """Return a result's verdict on a clause, None if it has none.
 
-    `not_asked` if it does not apply for lack of an option. None if it has none.
+    `not_asked` if it is not applicable for lack of an option.
     """
     verdict = result.of(clause)
     return "not_asked" if verdict == "not_applicable" and result.cause in NOT_ASKED else verdict
@@ -228,7 +229,7 @@ def _verdict(result: Result, clause: str) -> CellVerdict | None:
 
 @cache
 def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
-    """Return the set of lock states of the locked tools a case is about; it is empty if unknown."""
+    """Return the sets of locks on the locked tools that a case is about; empty if it is unknown."""
     case = next((case for case in cases() if case.id == case_id), None)
     if case is None:
         return frozenset()
@@ -241,7 +242,7 @@ Change = tuple[str, tuple[CellVerdict | None, ...]]
 
 
 def changes(pictures: Sequence[Picture | None]) -> tuple[Change, ...]:
-    """Return (name, verdict in each picture) for each cell whose verdicts differ; None is blank."""
+    """Return (cell's name, its verdict in each picture) where these differ; None is blank."""
     known = [
         {cell.name: cell.verdict for cell in shown.every} if shown else {} for shown in pictures
     ]

@@ -1,4 +1,4 @@
-"""Pins for a target file: the status that each unread text conveys; and the pinned texts in use."""
+"""Pins of a target file: statuses that unread texts may convey, and pinned texts in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcp_proxy_conformance.report.document import Report
 
 
 def pins(report: Report) -> list[str]:
-    """Return the lines of a table `pins` with each unread text of required results once.
+    """Return lines of TOML, a table `pins` with each unread text of required results once.
 
     Each is under its first status, with a remark on others. [] if there is none.
     """
@@ -29,7 +29,7 @@ def pins(report: Report) -> list[str]:
 
 
 def pinned(report: Report) -> list[str]:
-    """Return for each text accepted because it is pinned, once, "TEXT for STATUS and STATUS"."""
+    """Return "TEXT for STATUS and STATUS" for each text accepted because it is pinned."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
         for lock_text in result.pinned:
@@ -38,7 +38,7 @@ def pinned(report: Report) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Quote the text as a TOML string on one line; unprintable characters are escaped."""
+    """Return the text as a TOML string on one line, unprintable characters escaped."""
     plain = json.dumps(text, ensure_ascii=False)
     return "".join(
         character if character.isprintable() else _escaped(character) for character in plain

@@ -1,4 +1,4 @@
-"""Reader of a report file; an unusable one is refused in one sentence."""
+"""Reader of a report's file, which refuses an unusable one in one sentence."""
 
 from __future__ import annotations
 
@@ -31,12 +31,9 @@ class BadReport(Exception):
 
 
 def read_report(path: Path) -> Report:
-    """Read a `report.json`, valid under schemas/report.schema.json, or of the first format.
+    """Read a `report.json` of the present or the first format; causes are computed if missing.
 
-    Causes are computed if it has none.
-
-    Raises:
-        BadReport: The file does not exist, is not such a report, or contradicts itself.
+    Raises BadReport if the file does not exist, is not such a report, or contradicts itself.
     """
     try:
         raw = read_bytes(path, MOST_OF_REPORT)
@@ -73,9 +70,9 @@ def read_report(path: Path) -> Report:
 
 
 def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a document of the first format in place: `judgement` F or A becomes `level`.
+    """Convert a document of the first format in place (`judgement` F or A to `level`); return it.
 
-    Return it. Values out of place stay as they are.
+    Values out of place stay as they are.
     """
     levels: dict[object, str] = {"F": "required", "A": "advisory"}
     document["format"] = FORMAT
@@ -93,10 +90,7 @@ class _Twice(ValueError):
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object as a dict.
-
-    Raises _Twice, with the name, if one is twice.
-    """
+    """Return the members of a JSON object as a dict; raise _Twice if a name is twice."""
     unique = dict(members)
     if len(unique) < len(members):
         names = [name for name, _ in members]
@@ -106,7 +100,7 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _contradiction(report: Report) -> str:
-    """Return how the exit code contradicts required clauses or completeness; "" if it does not."""
+    """Return how the exit code contradicts required clauses or completeness; else ""."""
     firm = [clause for clause in report.clauses if clause.level == "required"]
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
     unsettled = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
@@ -123,7 +117,7 @@ def _contradiction(report: Report) -> str:
 
 
 def _fault(document: Any) -> str:
-    """Return the first breach of the schema, else a cited message that is missing; "" if sound."""
+    """Return the first breach of the schema, else a cited message that is missing; else ""."""
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:

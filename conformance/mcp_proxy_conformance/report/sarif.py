@@ -1,4 +1,4 @@
-"""The report as SARIF 2.1.0: a rule for each clause, a result for each failure that convicts."""
+"""Report as SARIF 2.1.0: a rule per clause, a result per required failure."""
 
 from __future__ import annotations
 
@@ -61,10 +61,7 @@ def render(report: Report) -> str:
 
 
 def _rule(clause_id: str, level: str) -> dict[str, Any]:
-    """Return the SARIF rule of a clause: text, source, help.
-
-    Its level is `error` if the clause is required, else `note`.
-    """
+    """Return the SARIF rule of a clause: text, source, help; `error` if required, else `note`."""
     wording = sentence(clause_id)
     return {
         "id": inert(clause_id),
@@ -79,9 +76,9 @@ def _rule(clause_id: str, level: str) -> dict[str, Any]:
 
 
 def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
-    """Return the end of the run: exit code, headline, and whether it judged what it was to judge.
+    """Return the run's end: exit code, headline, and whether it judged what it was to judge.
 
-    Each required result with an error or left open is a notification.
+    Each required result (`firm`) with an error, or inconclusive, is a notification.
     """
     return {
         "executionSuccessful": report.exit not in UNDONE,
@@ -99,7 +96,10 @@ def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
 
 
 def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return a failure as a SARIF result under its first clause, with place and suppressions."""
+    """Return a failure as a SARIF result under its first clause, with locations and suppressions.
+
+    `numbers` are the indices of rules by clause.
+    """
     first = result.clauses[0] if result.clauses else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
     lines = [f"{result.name} on {result.stage}", result.reason, *result.evidence]
@@ -119,14 +119,17 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
 
 
 def _logical(result: Result, report: Report) -> dict[str, Any]:
-    """Return a logical location: the stage, qualified by the kind of target."""
+    """Return a logical location: the result's stage, qualified by the kind of target."""
     place = f"{report.target.kind}/{result.stage}"
     named = {"name": inert(result.stage), "fullyQualifiedName": inert(place)}
     return {"logicalLocations": [named | {"kind": "resource"}]}
 
 
 def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return the line of the waiving deviation, else one in the target file; {} without a file."""
+    """Return the place of the deviation that waives it, else a line in the target file.
+
+    {} without a file.
+    """
     file, line = report.target.file, line_of(result, report.target.lines)
     if known and known[0].file:
         file, line = known[0].file, known[0].line
@@ -145,9 +148,9 @@ def _uri(file: str) -> str:
 
 
 def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return a SARIF suppression for each waiver of a waived result; {} for any other result.
+    """Return a SARIF suppression per deviation of a waived result; {} for any other result.
 
-    Without a known waiver it is the result's reason.
+    Without known ones, one with the result's reason.
     """
     if result.verdict != "waived":
         return {}

@@ -1,4 +1,4 @@
-"""Summary of a selftest's document: lines for the terminal."""
+"""Summary of a selftest's document, in lines for a terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ SILENT = ("killed", "acquitted", "behaved")
 
 
 def lines(document: dict[str, Any]) -> list[str]:
-    """Summarise a document of schemas/selftest.schema.json, in lines for the terminal.
+    """Return lines on a document of schemas/selftest.schema.json, the last with the conclusion.
 
-    They are counts by kind of trial, each trial that did not go as expected, checks to review, and
-    a last line with the conclusion.
+    They are counts by kind of trial, trials that did not go as expected, and checks to review.
     """
     summary = []
     for kind, title in TITLES.items():
@@ -42,7 +41,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _summed(document: dict[str, Any]) -> str:
-    """Return in words that the suite is proven or not, or that no mutant can be observed."""
+    """Return whether the suite is proven, or that this target lets no mutant be observed."""
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}
@@ -54,6 +53,6 @@ def _summed(document: dict[str, Any]) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    """Return a trial in a line: its cell, the first three checks behind it, id, text, reason."""
+    """Return a line on a trial: its cell, up to three checks behind it, id, text, reason."""
     by = f" by {', '.join(row['by'][:3])}" if row["by"] else ""
     return f"  {row['cell']}{by}: {row['id']}, {row['text']} {row['reason']}".rstrip()

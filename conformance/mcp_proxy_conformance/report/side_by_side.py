@@ -19,7 +19,7 @@ Reports = Sequence[tuple[str, Report]]
 
 
 def html(reports: Reports) -> str:
-    """Return one HTML page with matrix and pictures, linked, that can be read without a script."""
+    """Return one HTML page with the matrix and pictures of these reports; it needs no script."""
     grid = matrix(reports)
     drawn = [
         (column, shown, drawing(shown), {cell.name: grid.link(column.number, cell)
@@ -31,9 +31,9 @@ def html(reports: Reports) -> str:
 
 
 def markdown(reports: Reports) -> str:
-    """Return Markdown: the reports, changed picture cells, a table of clauses, reasons.
+    """Return Markdown on these reports: changed picture cells, a table of clauses, reasons.
 
-    Reasons are given for verdicts that are open, failed or waived.
+    Reasons are given for verdicts that are failed, open or waived.
     """
     grid = matrix(reports)
     lines = [
@@ -55,7 +55,7 @@ def markdown(reports: Reports) -> str:
 
 
 def _changes(grid: Matrix) -> list[str]:
-    """Return a table of the cells that differ between the pictures; nothing if none does."""
+    """Return a table of the picture's cells that differ; [] if none does."""
     if not grid.changes:
         return []
     heads = " | ".join(str(column.number) for column in grid.columns)
@@ -67,7 +67,7 @@ def _changes(grid: Matrix) -> list[str]:
 
 
 def _table(grid: Matrix) -> list[str]:
-    """Return a table: each clause, each report's verdict on it, and ≠ where these differ."""
+    """Return a table of each clause with each report's verdict on it, and ≠ where these differ."""
     heads = " | ".join(str(column.number) for column in grid.columns)
     lines = [f"| clause | {heads} | |", f"|---|{'---|' * len(grid.columns)}---|"]
     for row in grid.rows:
@@ -89,13 +89,13 @@ def _reasons(grid: Matrix) -> list[str]:
 
 
 def _of_clause(row: ComparedClause, cells: list[Cell]) -> list[str]:
-    """Return a clause's section: heading, sentence with source, and the reasons of these cells."""
+    """Return a clause's section: heading, sentence with source, the reasons of these cells."""
     source = f"{plain(row.sentence.text)} ({plain(row.sentence.source)})"
     return ["", f"## {code(row.clause)}", "", source, "", *map(_reason, cells)]
 
 
 def _reason(entry: Cell) -> str:
-    """Return a list item: the report's number, verdict and reason's first line, cut to 200."""
+    """Return a list item: report's number, verdict, first line of the reason, cut to 200."""
     first = next(iter(inert(entry.reason).splitlines()), "")
     shown = first if len(first) <= LINE else f"{first[:LINE]}..."
     return f"- {entry.column.number}, {plain(entry.word)}: {code(shown)}"

@@ -1,4 +1,4 @@
-"""Summary of a run on the terminal: what was judged, its cost, what to do next, the last line."""
+"""Summary of a run for a terminal: what was judged, next commands, and the last line."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 
 
 def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
-    """Return the labelled lines before the last one, broken at `columns` unless that is 0.
+    """Return the labelled lines before the last one, then the commands to run next.
 
-    Then the commands to run next. Unless `is_verbose`, what is advisory or not judged is only
-    counted where something is broken or open: there the causes come first.
+    They are broken at `columns` unless that is 0. Unless `is_verbose`, advisory failures and
+    clauses not judged are only counted in a run that does not end with 0.
     """
     why = "see above" if is_verbose else "--verbose shows why"
     is_listed = is_verbose or report.exit == 0
@@ -70,9 +70,9 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
 
 
 def _labelled(label: str, text: str, columns: int) -> list[Line]:
-    """Return the text beside its label, broken at `columns`, at least 20 wide, unless that is 0.
+    """Return the text beside its label, broken at `columns`, unless that is 0.
 
-    Verdicts are coloured beside the labels of counts.
+    The text's part is at least 20 wide. Verdicts are coloured beside labels of counts.
     """
     broken = [text]
     if columns:
@@ -88,14 +88,14 @@ COUNTED = ("clauses", "advisory", "checks")
 
 
 def _verdicts(text: str) -> tuple[Span, ...]:
-    """Return the spans of a text's numbers with a coloured verdict, like `3 fail`."""
+    """Return the spans of numbers with a verdict in a text, like `3 fail`."""
     words = "|".join(COLOURS)
     found = re.finditer(rf"\b\d+ ({words})\b", text)
     return tuple(Span(match.start(), match.end(), match[1]) for match in found)
 
 
 def _unrepeated(lines: list[Line]) -> Iterator[Line]:
-    """Yield the lines, each label only where it is not that of the last labelled line."""
+    """Yield the lines; a label equal to that of the last labelled line is left out."""
     before = ""
     for line in lines:
         label = line.text[:LABEL]
@@ -105,7 +105,7 @@ def _unrepeated(lines: list[Line]) -> Iterator[Line]:
 
 
 def _checks(report: Report) -> str:
-    """Return how many results there are, how long the run took, and their numbers by verdict.
+    """Return how many results there are, the run's time, and their numbers by verdict.
 
     Advisory ones are counted apart.
     """
@@ -127,23 +127,23 @@ def _duration(seconds: float) -> str:
 
 
 def _counts(report: Report, level: str) -> str:
-    """Return the numbers of the level's clauses that were not left out, by verdict, in words."""
+    """Return the numbers of the level's clauses by verdict, in words, without those left out."""
     return _in_words(
         Counter(_word(clause) for clause in _of(report, level) if not is_left_out(clause))
     )
 
 
 def _in_words(counts: Counter[str]) -> str:
-    """Return the counts, like "3 pass, 1 not run", in the usual order; without zeros."""
+    """Return counts like "3 pass, 1 not run", in the usual order, without zeros."""
     words = (*VERDICTS, NOT_RUN)
     return ", ".join(f"{counts[each]} {each.replace('_', ' ')}" for each in words if counts[each])
 
 
 def _not_judged(report: Report, *, whole: bool) -> list[str]:
-    """Return a line for each reason with the required clauses that do not apply for it.
+    """Return "CLAUSES: reason" for each reason why required clauses do not apply.
 
-    Those left out are not among them. Of a run that does not end with 0, more than three reasons
-    are one line of counts, unless `whole`.
+    Those left out are not among them. More than three, in a run that does not end with 0, are
+    one line of counts, unless `whole`.
     """
     reasons: dict[str, list[str]] = {}
     for clause in _of(report, "required"):
@@ -158,8 +158,8 @@ def _not_judged(report: Report, *, whole: bool) -> list[str]:
 def _next(report: Report, path: Path, columns: int) -> Iterator[Line]:
     """Yield lines of the commands to run next, each after a comment on what it is for.
 
-    The last renders the page; the first depends on the outcome: the whole run, `init` or `gate`.
-    They are broken at `columns`, unless that is 0.
+    The last renders the page; the one before, if any, depends on the outcome: the whole run,
+    `init` or `gate`. They are broken at `columns`, unless that is 0.
     """
     commands = []
     whole = _without_case(" ".join(filter(None, report.timing.get("command") or ())))
@@ -181,7 +181,7 @@ def _next(report: Report, path: Path, columns: int) -> Iterator[Line]:
 
 
 def _without_case(command: str) -> str:
-    """Return the command line without the option --case and its value, which select one case."""
+    """Return the command line without --case and its value; unchanged without --case."""
     words = shlex.split(command)
     if "--case" not in words:
         return command
@@ -190,9 +190,10 @@ def _without_case(command: str) -> str:
 
 
 def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:
-    """Return the last line: outcome, exit code and the report's path; broken at `columns` unless 0.
+    """Return the last line: outcome, exit code, the report's path; broken at `columns` unless 0.
 
-    The reason counts and names broken or unsettled required clauses, and is cut at 500 characters.
+    The reason counts and names broken or unsettled required clauses, and is cut at 500
+    characters. `code` is the program's exit code if it is not the report's own.
     """
     firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
@@ -217,7 +218,7 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
 
 
 def ending(report: Report, code: int | None) -> str:
-    """Return the exit code as text; if `code` is another than the report's own, with both."""
+    """Return "exit CODE"; if `code` is another than the report's own, both with the reason."""
     own = report.exit
     if code in (None, own):
         return f"exit {own}"
@@ -225,16 +226,16 @@ def ending(report: Report, code: int | None) -> str:
 
 
 def _of(report: Report, level: str) -> list[ClauseVerdict]:
-    """Return the clauses of that level."""
+    """Return the report's clauses of that level, `required` or `advisory`."""
     return [clause for clause in report.clauses if clause.level == level]
 
 
 def _word(clause: ClauseVerdict) -> str:
-    """Return the clause's verdict, or `not run` if the run ended before it."""
+    """Return the clause's verdict in words, `not run` if the run ended before it."""
     return NOT_RUN if is_after_the_end(clause) else clause.verdict
 
 
 def _some(ids: list[str]) -> str:
-    """Return the first ten ids, joined, and how many more there are."""
+    """Return the first ten ids, joined, and the number of others."""
     rest = f", and {len(ids) - IDS} more" if len(ids) > IDS else ""
     return ", ".join(ids[:IDS]) + rest

@@ -1,4 +1,4 @@
-"""The report on a terminal: failures or causes, errors, open results, picture, summary."""
+"""Report for a terminal: failures or causes, errors, open results, picture, summary."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ WIDTH = len("not_applicable")
 
 
 def known_failures(report: Report) -> list[str]:
-    """Return a line for each deviation: its state, reason, issue, date and place."""
+    """Return a line for each deviation: its state, reason, issue, date and place.
+
+    A stale one has advice to remove it.
+    """
     return [f"{STATES[waiver.state]:{WIDTH}}  {_known(waiver)}" for waiver in report.waivers]
 
 
 def _known(waiver: Waiver) -> str:
-    """Return a deviation in words; a stale one with advice to remove it."""
+    """Return a deviation in words; of a stale one, advice to remove it."""
     if gone := stale([waiver]):
         return gone[0]
     reason = f"{' '.join(waiver.reason.split())} ({waiver.issue}, until {waiver.expires})"
@@ -47,9 +50,9 @@ WHOSE = {
 
 
 def errors(report: Report, columns: int) -> list[Line]:
-    """Return up to twelve distinct errors, with who is to blame, the checks affected, a command.
+    """Return lines on up to twelve distinct errors: whom they blame, checks affected, a command.
 
-    A line counts further ones; clauses that no check observed follow.
+    Further ones are counted; clauses that no check observed follow.
     """
     groups = _by_reason(report, "error")
     lines: list[Line] = []
@@ -64,9 +67,9 @@ def errors(report: Report, columns: int) -> list[Line]:
 
 
 def inconclusive(report: Report, columns: int) -> list[Line]:
-    """Return up to twelve reasons why required results are inconclusive, each with its repair.
+    """Return lines on up to twelve reasons of inconclusive required results, with repairs.
 
-    A line counts further ones; texts to pin in the target file follow.
+    Further ones are counted; texts to pin in the target file follow.
     """
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
@@ -86,7 +89,7 @@ def inconclusive(report: Report, columns: int) -> list[Line]:
 
 
 def _to_be_pinned(report: Report) -> list[Line]:
-    """Return the lines of pins for unread texts, with an introduction; [] without such texts."""
+    """Return lines with pins for unread texts, introduced; [] without such texts."""
     lines = [Line(f"    {line}", whole=True) for line in pins(report)]
     if not lines:
         return []
@@ -98,7 +101,7 @@ def _to_be_pinned(report: Report) -> list[Line]:
 def settling(clauses: list[str]) -> str:
     """Return advice for an inconclusive result without a hint: `explain` of its first clause.
 
-    Without a clause it is to run the suite again.
+    Without a clause: to run the suite again.
     """
     if not clauses:
         return "run the suite again"
@@ -106,7 +109,7 @@ def settling(clauses: list[str]) -> str:
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
-    """Return {(reason, blame): results} of that verdict, required ones or blamed on the suite."""
+    """Return results of that verdict by (reason, blame): required ones, or blamed on the suite."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
         counts = result.level == "required" or result.blame == "suite"
@@ -116,13 +119,13 @@ def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Resul
 
 
 def _occurrences(affected: list[Result], report: Report, columns: int) -> list[Line]:
-    """Return a line with the names of affected results, and a command that reproduces the first."""
+    """Return lines that name affected results, and with a command that reproduces the first."""
     repeated = command(REPRODUCE, again(affected[0].name, report), columns)
     return [Line(f"    in {names(affected)}"), *repeated]
 
 
 def _further_reasons(reasons: int) -> list[Line]:
-    """Return a line that counts the reasons beyond twelve, and a blank one; else []."""
+    """Return lines that count the reasons beyond twelve; [] without such."""
     rest = reasons - MOST
     return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
 
@@ -153,20 +156,11 @@ def render(
     code: int | None = None,
     columns: int = 0,
 ) -> str:
-    """Return the text for the terminal; all output of the target is escaped.
+    """Return the text for a terminal; all output of the target is escaped.
 
-    The order is details if verbose, causes or failures, known failures, picture, summary, last
-    line.
-
-    Args:
-        report: The document of a report.
-        path: The file of the report.
-        detail: `quiet` is causes and the last line; `verbose` adds every failure, checks, worlds,
-            advisories. One failure, or several that fit on one screen, are shown
-            instead of causes.
-        colour: Whether verdicts are coloured.
-        code: The exit code of the program, if it is not the report's own.
-        columns: The width of the terminal, at which the summary is broken; 0 without one.
+    `detail`: `quiet` is causes and the last line, `verbose` adds every failure, checks, worlds
+    and advisories. `path` is the report's file; `code` the program's exit code if it is not the
+    report's own; `columns` the width at which lines are broken, 0 for none.
     """
     shown, is_verbose = _near(path), detail == "verbose"
     end = last(report, shown, code, columns)
@@ -202,6 +196,6 @@ def _known_failures(report: Report) -> list[Line]:
 
 
 def _near(path: Path) -> Path:
-    """Return the path relative to the working folder, if it is inside; else unchanged."""
+    """Return the path relative to the working folder if it is inside it; else unchanged."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
