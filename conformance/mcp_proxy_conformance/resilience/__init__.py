@@ -1,1 +1,1 @@
-"""Loaders of many MCP servers: provoked faults, reported outcomes, and the clauses they break."""
+"""Package of the loading specification: provoked faults, reported outcomes, laws of loads."""

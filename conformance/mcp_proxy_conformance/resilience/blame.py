@@ -1,4 +1,4 @@
-"""Blame: clauses broken by a wrong status or number of attempts, and clauses that a load shows."""
+"""Blame for a load: clauses broken by a wrong status or number of attempts, and clauses shown."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class Blame:
 def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str] = ()) -> Clauses:
     """Return the clauses that a wrong reaction to this behaviour in a first attempt breaks.
 
-    Members are empty where the source is open, as for most faults of a later page. `timeout_s`: the
-    server's timeout, beyond which an answer is late. `signatures`: texts in the body of a 403 that
-    the loader declares to mean a timeout.
+    Members are "" where the source is open, as for most faults of a later page. An answer
+    beyond `timeout_s` seconds is late; `signatures` are texts in the body of a 403 that the
+    loader declares to mean a timeout.
     """
     if signal_of(behaviour, timeout_s).classes == AVAILABLE:
         return Clauses("O3.loaded", "R1.once", "R1.once")
@@ -94,9 +94,9 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
 
 
 def _by_notification(behaviour: Behaviour) -> Clauses:
-    """Return the clauses for a server that gives the notification no answer or a broken one.
+    """Return the clauses for a server that leaves the notification unanswered or cuts its answer.
 
-    T1.notification if it is silent or late, T2.notification if it cuts the answer, else none.
+    T1.notification for silence or lateness, T2.notification for a cut, else none.
     """
     if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
         return Clauses("T1.notification")
@@ -104,10 +104,10 @@ def _by_notification(behaviour: Behaviour) -> Clauses:
 
 
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
-    """Return the clauses for a server that answers with this status code.
+    """Return the clauses for a server that answers with this behaviour's status code.
 
-    The body decides between those of a 401 or 403, and the notification has its own. None if the
-    answer is cut too, or the code is open.
+    The body decides between those of a 401 or 403; the notification has its own. None if the
+    answer is cut too, or the source is open.
     """
     code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:
@@ -137,10 +137,10 @@ def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
 
 
 def _of_status(behaviour: Behaviour, timeout_s: float, reads: Reads, status: object) -> str:
-    """Return the clause that this wrong status breaks by such a behaviour; "" if none does.
+    """Return the clause that reporting this wrong status for the behaviour breaks; "" if none.
 
-    A failure reported as available breaks the behaviour's own clause, if it has one and the loader
-    classifies failures; else X.failed, or O3.later-page on a later page.
+    A failure reported as available breaks the behaviour's own clause, if it has one and the
+    loader classifies failures; else X.failed, or O3.later-page on a later page.
     """
     clause = clauses_of(behaviour, timeout_s, reads.signatures).status
     fails = not signal_of(behaviour, timeout_s, reads).classes & AVAILABLE
@@ -150,16 +150,16 @@ def _of_status(behaviour: Behaviour, timeout_s: float, reads: Reads, status: obj
 
 
 def is_open(behaviour: Behaviour) -> bool:
-    """Whether the source text does not determine a status for this behaviour."""
+    """Whether the source does not determine a status for this behaviour."""
     return not clauses_of(behaviour, 1.0).status
 
 
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
 
-    They are about its status and its attempts, of which `most` are allowed, without O3.loaded. The
-    status clause is among them only if `status`, the reported one, fits the first behaviour, or
-    signatures are declared; X.failed or O3.later-page only if it is not `available`.
+    They are about its status and attempts (at most `most`), without O3.loaded. The status
+    clause is among them only if `status`, as reported, fits the first behaviour, or signatures
+    are declared; X.failed or O3.later-page only if it is not `available`.
     """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
@@ -172,19 +172,16 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def _of_failure(server: LoadServer, reads: Reads) -> str:
-    """Return X.failed or O3.later-page if reporting `available` would break it; else "".
-
-    It is decided by the server's first behaviour.
-    """
+    """Return X.failed or O3.later-page if to report the server as `available` breaks it; else ""."""
     clause = _of_status(server.behaviour(1), server.timeout_s, reads, "available")
     return clause if clause in OF_ANY_FAILURE else ""
 
 
 def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
-    """Return the clauses that a load of this server can show: another end would break them.
+    """Return the clauses that a load of this server can show, as another end would break them.
 
     They follow from its first behaviour, from whether it heals in the second, and from a later
-    failure that must end the load before the last of `most` attempts.
+    failure that must end the load before attempt `most`.
     """
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
@@ -201,8 +198,8 @@ def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[
 def _ends_at(server: LoadServer, most: int) -> int:
     """Return the number, below `most`, of the first attempt that is surely not transient.
 
-    It must end the load. 0 if there is none, or if that attempt may succeed or be transient, or
-    cannot be counted.
+    It must end the load. 0 if there is none, or if that attempt may succeed or cannot be
+    counted.
     """
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
@@ -215,10 +212,10 @@ def _ends_at(server: LoadServer, most: int) -> int:
 def blamed(
     server: LoadServer, most: int, status: object, attempts: int | None, reads: Reads
 ) -> tuple[Blame, ...]:
-    """Return what is wrong with a load that ended with this status after so many attempts.
+    """Return what is wrong with a load of this server with this status and number of attempts.
 
-    Empty if that is allowed or only advised against. `most` is the bound of attempts. Where
-    attempts are None or do not count, only the status is judged.
+    Empty if that is allowed or only advised against. `most` bounds the attempts. If `attempts`
+    is None or does not count, only the status is judged.
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
@@ -250,9 +247,9 @@ def _fits(server: LoadServer, attempts: int, status: object) -> bool:
 
 
 def _last_due(server: LoadServer, attempts: int) -> int:
-    """Return the first attempt after which the loader had to stop, else the last one that it made.
+    """Return the number of the first attempt that had to be the last one, else `attempts`.
 
-    It had to stop after a success too, and after any behaviour that cannot be transient.
+    Such an attempt met a success, or a failure that cannot be transient.
     """
     ends = (
         number
@@ -263,10 +260,10 @@ def _last_due(server: LoadServer, attempts: int) -> int:
 
 
 def _went_on(server: LoadServer, number: int) -> Blame:
-    """Return the blame for going on after attempt `number`, which called for no other.
+    """Return the blame for a further attempt after number `number`, which had to be the last.
 
-    After a success it is R1.once or R2.heals; after a failure R4.stops, and, for the first attempt,
-    the failure's own clause.
+    After a success it is R1.once or R2.heals; after a failure R4.stops and, for the first
+    attempt, the failure's own clause.
     """
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
@@ -276,9 +273,9 @@ def _went_on(server: LoadServer, number: int) -> Blame:
 
 
 def _misread(server: LoadServer, number: int, status: object, reads: Reads) -> Blame:
-    """Return the blame for a status that does not fit what that attempt met (success or failure).
+    """Return the blame for a status that does not fit what attempt `number` met.
 
-    Its clause is "" where none demands it.
+    Its clause is "" if none demands the right one.
     """
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
@@ -287,10 +284,10 @@ def _misread(server: LoadServer, number: int, status: object, reads: Reads) -> B
 
 
 def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: Reads) -> Blame:
-    """Return the blame for stopping after attempt `attempts`: a missing retry or a wrong status.
+    """Return the blame for stopping after `attempts` attempts: a missing retry or a wrong status.
 
-    With no attempt, or `transient` where that is allowed, the retry is missing, also R2.heals if
-    the next attempt is healthy.
+    The retry is missing after no attempt, or if `transient` is allowed and reported; R2.heals
+    is broken too if the next attempt is healthy.
     """
     last, following = server.behaviour(max(attempts, 1)), server.behaviour(attempts + 1)
     clauses = clauses_of(last, server.timeout_s)
@@ -303,9 +300,9 @@ def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: 
 
 
 def _of_health(server: LoadServer, number: int, at_once: str) -> str:
-    """Return the clause about a server that is healthy in that attempt; "" if none demands it.
+    """Return the clause about a server that is healthy in attempt `number`; "" if none demands it.
 
-    `at_once` is the clause for the first attempt, with ~none for O3.loaded without tools; in the
+    `at_once` is that for the first attempt, with ~none for O3.loaded without tools; in the
     second it is R2.heals, if the first must be retried.
     """
     if number == 1:
@@ -315,5 +312,5 @@ def _of_health(server: LoadServer, number: int, at_once: str) -> str:
 
 
 def _is_well(behaviour: Behaviour, server: LoadServer) -> bool:
-    """Whether this behaviour of the server is a right answer in time."""
+    """Whether this behaviour of the server gives a right answer in time."""
     return signal_of(behaviour, server.timeout_s).classes == AVAILABLE

@@ -1,4 +1,4 @@
-"""Controls of a load: whether its outcomes can be trusted, and the load that replaces it if not."""
+"""Controls of a load: whether its outcomes can be trusted, and what replaces it if not."""
 
 from __future__ import annotations
 
@@ -39,19 +39,14 @@ class Basis:
 
 
 def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
-    """Return the load that a case is judged by: its own, or one without the controls.
+    """Return the load that a case is judged by: its own, or one without the control servers.
 
-    Its own is trusted if the healthy control is available and the failing one is not, and for a
-    case about isolation if the loader loads at all. If the healthy control was lost, but the loader
-    loads healthy servers by themselves, the case is loaded again without controls, as far as no
-    server can then fail another; an unanswered load may be replaced by one of control servers.
-    Other loads are made by `load_of`, which waits for them. `classifies`: whether the loader
-    declares to distinguish classes of failure.
-
-    Raises:
-        Inconclusive: Nothing shows that the loader loads, or no failing server was contacted.
-        NotApplicable: This machine cannot play one of the faults.
-        AdapterError: The loader breaks off with healthy servers alone.
+    Its own is trusted if the healthy control is available and the failing one is not. If the
+    healthy one was lost but the loader loads healthy servers alone, it is loaded without
+    controls, as far as no server can then fail another. `load_of(case)` makes other loads and
+    waits. Raises Inconclusive if nothing shows that the loader loads or no failing server was
+    contacted, NotApplicable if this machine cannot play a fault, AdapterError if the loader
+    breaks off with healthy servers alone.
     """
     case = load.case
     if load.unmet:
@@ -78,12 +73,9 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
 def _unanswered(load: Load, load_of: LoadOf) -> Basis:
     """Return as basis a load that was not answered, or one of control servers in its place.
 
-    A case about isolation or about the end of loads is judged by the first unanswered one of:
-    healthy servers alone, the control servers, its own load.
-
-    Raises:
-        Inconclusive: The load was not tried, or healthy servers alone stop the loader.
-        AdapterError: The loader breaks off with healthy servers alone.
+    A case about isolation or the end of loads is judged by the first unanswered of: healthy
+    servers alone, the controls, its own load. Raises Inconclusive if the load was not tried or
+    healthy servers alone stop the loader, AdapterError if it breaks off with them.
     """
     well, controls = map(load_of, CONTROL_LOADS)
     if well.loaded.broke:
@@ -101,7 +93,7 @@ def _unanswered(load: Load, load_of: LoadOf) -> Basis:
 
 
 def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
-    """Return as basis the load without its control servers, made and trusted as in `basis`.
+    """Return as basis the same load without its control servers, trusted as in `basis`.
 
     If its own servers can fail each other it is the load as it is, and not `apart`.
     """
@@ -126,16 +118,16 @@ def status_of(outcome: ServerOutcome | None, *, classifies: bool) -> str:
 
 
 def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
-    """Return the status words that are allowed, as `status_of` returns them."""
+    """Return the allowed status words, in the form in which `status_of` returns one."""
     if classifies:
         return expected.status
     return tuple({word if word == "available" else "failed" for word in expected.status})
 
 
 def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
-    """Return {wanted server: its status} for those whose status is not an expected one.
+    """Return, by id, the status of each wanted server whose status is not an expected one.
 
-    A status is the word of `status_of`: without `classifies`, a failed server is just `failed`.
+    It is a word of `status_of`: without `classifies`, a failed server is just `failed`.
     """
     statuses = {
         name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted
@@ -148,7 +140,7 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
-    """Raise Inconclusive unless all servers of this load of healthy ones alone are available."""
+    """Raise Inconclusive unless each server of this load, of healthy ones alone, is as expected."""
     for name, status in _lost(well, well.case.then, classifies=classifies).items():
         raise Inconclusive(
             f"even healthy servers alone are not loaded: {name} is {status}", cause="not_loaded"
@@ -156,9 +148,9 @@ def _expect_loading(well: Load, *, classifies: bool) -> None:
 
 
 def _expect_met(load: Load) -> None:
-    """Raise Inconclusive if all failing servers count requests and none of them got any.
+    """Raise Inconclusive if all failing servers can count requests and none got any.
 
-    Those whose port is closed at first do not matter.
+    Those whose port is closed at first are left out.
     """
     closed = closed_at_first(load.case.given.servers)
     failing = [

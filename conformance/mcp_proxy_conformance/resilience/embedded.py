@@ -1,4 +1,4 @@
-"""A loader in this process, with which mutants of the reference's loader are tried."""
+"""A loader in this process, by which changed loaders of the reference are tried."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ChangedLoader(Protocol):
     """A changed loader, which can be started any number of times."""
 
     def start(self) -> Load:
-        """Start a new loader and return the function that answers its load requests."""
+        """Start a new loader; return the async function that answers its load requests."""
 
 
 class LoaderHost:
@@ -36,7 +36,7 @@ class LoaderHost:
     def close(self) -> None:
         """Cancel the loads in progress and end the loop and its thread; nothing if done before.
 
-        It waits up to 5 s for each; TimeoutError if the loads do not end.
+        It waits up to 5 s for each. Raises TimeoutError if the loads do not end.
         """
         if self.loop.is_closed():
             return
@@ -58,7 +58,10 @@ class EmbeddedLoader:
     """One changed loader on the host's event loop, used like a loader program."""
 
     def __init__(self, changed: ChangedLoader, host: LoaderHost, *, patience: float = 1.0) -> None:
-        """Start nothing; the first load does, and one after a hang; `patience` scales deadlines."""
+        """Keep all; the first load starts the loader, and so does one after a hang.
+
+        `patience` scales deadlines.
+        """
         self._changed = changed
         self._host = host
         self._patience = patience
@@ -74,14 +77,12 @@ class EmbeddedLoader:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Load these servers; the answer is encoded as a line and read again, as a program's is.
+        """Load these servers and wait for the answer, which is encoded and read as a program's is.
 
-        It waits. The result is `hung` if the scaled deadline (`deadline_s`, in seconds) passes,
-        after which a new loader is started, and `broke` if the loader raises.
-
-        Raises:
-            AdapterError: It raised although there were no servers.
-            BadAnswer: Its answer is not in the form of schemas/LOADER.md.
+        The result is `hung` if `deadline_s` seconds, scaled, pass; then the next load
+        starts a new loader. It is `broke` if the loader raises. Raises AdapterError if it
+        raised without servers, BadAnswer if its answer has not the form of
+        schemas/LOADER.md.
         """
         self._load = self._load or self._changed.start()
         self._number += 1

@@ -15,8 +15,8 @@ from mcp_proxy_conformance.verdict.redaction import in_base64
 def shows(secret: str, line: bytes) -> bool:
     """Whether the secret occurs in a line of JSON: plain, percent-encoded, or in base64.
 
-    The secret may be percent-encoded, or Basic credentials in base64, whose password counts too;
-    base64 in the line may begin before it. Strings of the JSON are looked at decoded, too.
+    The secret itself may be percent-encoded, or Basic credentials in base64, whose password
+    counts too. Strings of the JSON are also looked at decoded.
     """
     texts = [line.decode(errors="replace"), *_texts(json.loads(line or b"null"))]
     whole = "\n".join([*texts, *map(unquote, texts)])

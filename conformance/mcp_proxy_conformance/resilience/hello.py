@@ -62,14 +62,12 @@ class Introduction:
 def introduced(
     description: Description, command: Sequence[str], folder: Path, within_s: float
 ) -> Introduction:
-    """Ask the program what its loader can do, and complete the description by its answer.
+    """Ask the program what its loader can do; return the description completed by its answer.
 
-    What the description declares holds, and remarks name answers overridden or unusable. A program
-    that does not know hello declares nothing; one that breaks, or does not answer within `within_s`
-    seconds, is `broken`, unless capabilities are described. Its log goes into `folder`.
-
-    Raises:
-        BadTarget: The description has no capabilities, and the answer has none that can be used.
+    What the description declares holds; remarks name answers overridden or unusable. A program
+    that does not know hello declares nothing; one that breaks, or does not answer within
+    `within_s` seconds, is `broken`, unless capabilities are described. Raises BadTarget if
+    neither has usable capabilities.
     """
     is_declared = description.capabilities is not None
     try:
@@ -92,10 +90,8 @@ def introduced(
 def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
     """Start the program, send it `hello`, and end it; return the line that it answers with.
 
-    Its log goes into `folder`, which is made.
-
-    Raises:
-        AdapterError: It does not start, ends before it answers, or takes over `within_s` seconds.
+    Its log goes into `folder`, which is made. Raises AdapterError if it does not start, ends
+    before it answers, or takes over `within_s` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     program = LineProgram(command, log=folder / "loader.log")
@@ -115,13 +111,10 @@ def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
 
 
 def read_hello(line: bytes) -> Description | None:
-    """Return what an answer to hello declares.
+    """Return what a line in answer to hello declares; None if `unsupported` or an `error`.
 
-    None if it is `unsupported` or an `error`: the program does not know the operation.
-
-    Raises:
-        AdapterError: The line is no answer to it, or has too many values.
-        BadTarget: It declares something that cannot be declared, or no capabilities.
+    Raises AdapterError if the line is not an answer to hello or has too many values, BadTarget
+    if it declares something that cannot be declared, or no capabilities.
     """
     quote = f"the loader broke: its answer to hello is {quoted(line)}"
     if (many := values(line)) > MOST_VALUES:
@@ -141,9 +134,9 @@ def read_hello(line: bytes) -> Description | None:
 
 
 def _declared(members: dict[str, Any]) -> Description:
-    """Return the declarations in `ok`; BadTarget if capabilities are missing, or one is unusable.
+    """Return the declarations in `ok`; raise BadTarget without capabilities, or for a bad one.
 
-    Its name and its version, if texts, are cut at 100 characters, each in one line.
+    A name and a version that are texts are cut at 100 characters, each on one line.
     """
     if members.get("capabilities") is None:
         raise BadTarget(f"{ANSWER} has no `capabilities`; send a list of them, which may be empty")
@@ -159,9 +152,9 @@ def _declared(members: dict[str, Any]) -> Description:
 
 
 def _differences(used: Description, declared: Description) -> Iterator[str]:
-    """Yield a sentence for each non-empty declaration of hello that another one overrides.
+    """Yield a sentence for each declaration of hello that the used description overrides.
 
-    Name and version are not compared.
+    Empty ones, name and version are not compared.
     """
     for name in ("capabilities", "tool_prefix", "timeout_signatures"):
         own, counts = getattr(declared, name), getattr(used, name)
@@ -181,5 +174,5 @@ def _is_same(left: Any, right: Any) -> bool:
 
 
 def _in_words(value: Any) -> str:
-    """Render a declaration as JSON; a collection as a sorted list."""
+    """Return a declaration as JSON; a collection as a sorted list."""
     return json.dumps(value if isinstance(value, str) else sorted(value), ensure_ascii=False)

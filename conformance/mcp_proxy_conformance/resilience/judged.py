@@ -1,4 +1,4 @@
-"""Loads judged by their cases: outcomes, attempts, tools, warnings, secrets."""
+"""Judgement of loads by their cases: outcomes, attempts, tools, errors, warnings, secrets."""
 
 from __future__ import annotations
 
@@ -63,16 +63,12 @@ class Says:
 
 
 def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
-    """Return the comparison of a case's load with what the case allows; a breach is not raised.
+    """Compare a case's load with what the case allows; return the Comparison, not concluded.
 
-    Findings on its set of outcomes and its status words are returned at once. All else is judged on
-    the load that `basis` trusts: this one, or one without its control servers, which `load_of`
-    runs. Undeclared capabilities are not judged.
-
-    Raises:
-        Inconclusive: Nothing shows that the observation means anything.
-        NotApplicable: This machine cannot play one of its faults, or nothing of it is declared.
-        AdapterError: The loader breaks off with healthy servers alone.
+    Wrong outcomes and status words are returned at once; all else is judged on the load that
+    `basis` trusts, others being made by `load_of`. Raises Inconclusive if nothing shows that
+    the observation means anything, NotApplicable if this machine cannot play a fault or nothing
+    of it is declared, AdapterError if the loader breaks off with healthy servers alone.
     """
     direct = Comparison()
     if not load.unmet and load.is_answered:
@@ -106,9 +102,8 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
 def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
     """Compare all of a load with what its case allows; if it was not answered, only that.
 
-    `apart`: whether each server's outcome depends on its own behaviour only; attempts and some
-    statuses are not compared otherwise. Warnings are compared if declared, a second load if the
-    case has one.
+    `apart`: whether each server's outcome depends on its own behaviour only; otherwise attempts
+    and some statuses are not compared.
     """
     case, compared = load.case, Comparison()
     faulty = any("available" not in each.status for each in case.then.values())
@@ -141,8 +136,8 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
     """Add to `compared` whether the load was answered: it may neither hang nor break off.
 
-    A hang breaks I4.bounded; breaking off breaks I1.isolated beside a healthy server, otherwise
-    O1.one-each. `shows`: clauses that an answer shows to hold.
+    A hang breaks I4.bounded; breaking off breaks I1.isolated beside a healthy server, else
+    O1.one-each. `shows` are clauses that an answer shows to hold.
     """
     loaded, breaks = load.loaded, ["I4.bounded"]
     observed = f"no answer; {waits_at(load.servers, load.case)}" if loaded.hung else "an answer"
@@ -158,7 +153,7 @@ def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
 def _outcomes(compared: Comparison, load: Load) -> None:
     """Add to `compared` whether each server of the case has one outcome, and no other has any.
 
-    The controls are not judged. Breaks O1.one-each or, in a case without servers, I6.none.
+    The controls are left out. Breaks O1.one-each or, in a case without servers, I6.none.
     """
     ids = sorted(server.server_id for server in load.case.given.servers)
     names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
@@ -170,7 +165,7 @@ def _outcomes(compared: Comparison, load: Load) -> None:
 def _words(compared: Comparison, load: Load, says: Says) -> None:
     """Add to `compared` whether each reported status is one of the four words (O2.word).
 
-    Nothing is compared if the loader does not declare to classify.
+    Nothing if the loader does not declare to classify.
     """
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
@@ -185,8 +180,8 @@ def _status(
 ) -> None:  # fmt: skip
     """Add to `compared` whether the status of a server is one that its own behaviour allows.
 
-    Nothing is added where another check judges the clause that it breaks, such as O2.word, or where
-    the loader did not meet the failure.
+    Nothing where another check judges the clause that it breaks, such as O2.word, or where the
+    loader did not meet the failure.
     """
     name, case = server.server_id, load.case
     expected = case.then[name]
@@ -209,18 +204,18 @@ def _status(
 
 
 def _shown_status(outcome: ServerOutcome | None, says: Says) -> str | None:
-    """Return the status as findings show it, None without an outcome."""
+    """Return the status as findings show it; None without an outcome."""
     return None if outcome is None else status_of(outcome, classifies=says.classifies)
 
 
 def _broken_by_status(
     load: Load, server: LoadServer, status: str, load_of: LoadOf, says: Says, *, apart: bool
 ) -> list[str]:
-    """Return the clauses that a disallowed status breaks.
+    """Return the clauses that this disallowed status of a server breaks.
 
-    One that differs from the server's status in a comparable load breaks the clause about that;
-    others break those about what the server did, of which without `apart` only those of any failure
-    count. A missing outcome breaks none of these.
+    One that differs from its status in a comparable load breaks the clause about that; others
+    break those about what the server did, without `apart` only those of any failure. A missing
+    outcome breaks none.
     """
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
@@ -247,11 +242,10 @@ def _of_topic(
 
 
 def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, says: Says) -> str:
-    """Run the load that the clause compares this one with, and return the server's status in it.
+    """Return the server's status in another load that the clause compares this one with.
 
-    For I3.order its servers are in reverse order; for I1.isolated the server is by itself, for
-    N1.request-text under another id too. "" if that is impossible: a redirect leads to another
-    server.
+    For I3.order the servers are in reverse order; for I1.isolated the server is alone, for
+    N1.request-text under another id too. "" if a redirect leads to another server.
     """
     case = load.case
     servers: tuple[LoadServer, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
@@ -271,9 +265,9 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
 
 
 def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
-    """Return the clauses that an allowed status shows to hold.
+    """Return the clauses that this allowed status shows to hold.
 
-    They are those of the server's behaviour, those cited by the case that concern no other server,
+    They are those of the server's behaviour, those of the case that are about no other server,
     and the case's I3.order and N1.request-text.
     """
     most = case.given.max_attempts
@@ -291,9 +285,9 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """Return [I1.isolated] if the case is about it and a server that may fail did so, else [].
+    """Return [I1.isolated] if the case cites it and a server that may fail did so, else [].
 
-    The case must expect something of more than one server.
+    The case must have more than one server.
     """
     then = load.case.then
     failed = [
@@ -306,7 +300,7 @@ def _isolation(load: Load, says: Says) -> list[str]:
 
 
 def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
-    """Whether a load of another server of the case can show that clause."""
+    """Whether a load of another server of the case can show this clause."""
     others = (other for other in case.given.servers if other is not server)
     return any(clause in shown(other, case.given.max_attempts) for other in others)
 
@@ -314,11 +308,10 @@ def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
 def _attempts(
     compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says
 ) -> None:
-    """Add to `compared` a server's own count of contacts beside the case's bounds of attempts.
+    """Add to `compared` a server's own count of attempts beside the case's bounds.
 
-    More than the bound of the load breaks O5.bounded. Nothing is compared where that cannot be
-    counted, the source does not determine it, or a server is said to be available that was never
-    contacted.
+    More than the load's bound breaks O5.bounded. Nothing if they cannot be counted, the source
+    does not determine them, or a server is reported as available that was never contacted.
     """
     name, most = server.server_id, load.case.given.max_attempts
     attempts = load.attempts.get(name)
@@ -352,8 +345,7 @@ def _attempts(
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Add to `compared` the attempts that the loader reports beside those that the server counted.
 
-    Only if it declares to report them, in the cases about counting (O6.claimed), where timing does
-    not matter.
+    Only if it declares to report them, and the case cites O6.claimed.
     """
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
@@ -364,7 +356,7 @@ def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says
 def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
     """Return the numbers that a loader may report for a server that counted `attempts`.
 
-    The counted one; also 1 for an available server, since one attempt is that of its success.
+    That number; also 1 for an available server, as the attempt of its success.
     """
     return (attempts, 1) if outcome.status == "available" and attempts > 1 else (attempts,)
 
@@ -375,7 +367,7 @@ def _tools(
     """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
     The error of an available one must be empty. Tools of a server that should have failed break
-    S2.no-tools too. Prefixes that the loader declares are no difference.
+    S2.no-tools too. Declared prefixes of names are no difference.
     """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)
@@ -415,12 +407,12 @@ def _tools(
 
 
 def _is_one_of(tool: object, listed: Iterable[str], name: str, says: Says) -> bool:
-    """Whether the tool has one of the listed names, with the loader's prefix or without."""
+    """Whether the tool has one of the listed names, with the loader's prefix or without it."""
     return any(are_tools_of(name, [tool], [own], says.prefix) for own in listed)
 
 
 def _listed(tools: Any) -> list[Any]:
-    """Return the tools of an outcome as a list; any other truthy value counts as one tool."""
+    """Return the tools of an outcome as a list; any other non-empty value is one tool."""
     if isinstance(tools, list):
         return tools
     return [tools] if tools else []
@@ -432,10 +424,10 @@ def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
-    """Add to `compared` whether the error of a failed server is a non-empty text of one line.
+    """Add to `compared` whether the error of a failed server is a text, not empty, of one line.
 
-    It may have no word of nine or more letters of the server's bodies, those with a secret apart.
-    An available server's is not looked at.
+    It may have no word of nine or more letters from the server's bodies, but for words with a
+    repeated secret. Nothing for an available server.
     """
     if outcome.status == "available":
         return
@@ -464,9 +456,9 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
 def _secrets(compared: Comparison, load: Load) -> None:
     """Add to `compared` whether the answer shows a secret of the case, if it has secrets.
 
-    It is observed only if the loader was seen to use the secret, or its URL has it; else it is open
-    for a case about secrets, and not compared for others. A loader that shows a secret which no
-    server repeats shows nothing about those that servers repeat.
+    It is observed only if the loader was seen to use the secret; else it is open for a case
+    about secrets, and not compared for others. A loader that shows a secret which no server
+    repeats shows nothing about repeated ones.
     """
     secrets = load.case.given.secrets
     if not secrets:
@@ -489,7 +481,7 @@ def _secrets(compared: Comparison, load: Load) -> None:
 
 
 def _is_repeat(text: str, case: LoadCase) -> bool:
-    """Whether a text of a server has a secret of the case, which is about repeated ones."""
+    """Whether the case is about repeated secrets and the text has one of its secrets."""
     return ECHOED in case.clauses and any(secret in text for secret in case.given.secrets)
 
 
@@ -516,8 +508,8 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
     """Add to `compared` whether a malformed connection adds attempts at the other servers.
 
-    They are compared with a load without it, which `load_of` makes; nothing is compared if no
-    connection of the case is malformed.
+    They are compared with a load without it, which `load_of` makes. Nothing if no connection of
+    the case is malformed.
     """
     if (without := without_malformed(load.case)) is None:
         return
@@ -541,9 +533,9 @@ def without_malformed(case: LoadCase) -> LoadCase | None:
 
 
 def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
-    """Return a case for a load that is only compared with another.
+    """Return the case with `given` instead of its own, for a load that is only compared.
 
-    Its expectations do not matter.
+    Its id ends with `name`; its expectations do not matter.
     """
     then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(
@@ -554,7 +546,7 @@ def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
 def _shared(compared: Comparison, load: Load) -> None:
     """Add to `compared` whether a cookie or session id of one server is sent to another (S3).
 
-    It is shown to hold only if that other one was contacted.
+    That it is not is shown only if the other one was contacted.
     """
     names = [server.server_id for server in load.case.given.servers]
     gives = {
@@ -578,17 +570,17 @@ GIVES = {"set_cookie": "S3.cookie", "session": "S3.session"}
 
 
 def _sent(load: Load, server_id: str) -> Iterator[str]:
-    """Yield, for each request to a server, the cookie and the session id that the loader sent."""
+    """Yield "COOKIE SESSION" of each request to a server, as the loader sent them."""
     for request in load.servers.log(server_id):
         yield f"{request.cookie or ''} {request.session or ''}"
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
-    """Add to `compared` a server's second load beside `expected`: it is available now, or is not.
+    """Add to `compared` a server's outcome in the second load beside `expected`.
 
-    Under an X. clause its status must equal the first load's. Its tools must be empty unless
-    available, its error empty if available, its claimed attempts those of this load. Nothing is
-    compared if the first load took other attempts than the case assumes, unless servers heal.
+    It must be available or not, as expected, or under an X. clause as in the first load;
+    without tools unless available, without error if available, with the attempts of this load.
+    Nothing if the first load took other attempts than the case assumes, unless servers heal.
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
@@ -615,6 +607,6 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
 
 
 def _went_as_expected(load: Load, name: str) -> bool:
-    """Whether a server saw as many attempts in the first load as expected; True if not known."""
+    """Whether a server saw as many attempts in the first load as expected; True if unknown."""
     expected, attempts = load.case.then[name].attempts, load.attempts.get(name)
     return expected is None or attempts is None or expected.min <= attempts <= expected.max

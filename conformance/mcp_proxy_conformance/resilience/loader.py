@@ -1,4 +1,4 @@
-"""A loader under test: a program that loads MCP servers on request, in lines of JSON."""
+"""A loader under test: a program that loads MCP servers on request, by lines of JSON."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class Loaded:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the loader answered this load at all."""
+        """Whether the loader answered the load: it neither hung nor broke."""
         return not (self.hung or self.broke)
 
     @property
     def raw(self) -> bytes:
-        """The line of the answer."""
+        """The line of the answer, b"" without one."""
         return self.line
 
     def outcome(self, server_id: str) -> ServerOutcome | None:
@@ -97,13 +97,13 @@ class Loader(Protocol):
     ) -> Loaded:
         """Load these servers, in the form of schemas/LOADER.md, and wait for the answer.
 
-        The loader is asked to try each server at most `max_attempts` times, with a first pause of
-        `base_backoff_s` seconds. After `deadline_s` seconds the result is `hung`; if the loader
-        fails, `broke`. Raises AdapterError if it cannot load at all.
+        The loader is asked to try each at most `max_attempts` times, with a first pause of
+        `base_backoff_s` seconds. The result is `hung` after `deadline_s` seconds, `broke`
+        if the loader fails. Raises AdapterError if it cannot load at all.
         """
 
     def stop(self, patience_s: float = END_S) -> None:
-        """End it, giving it that many seconds to end by itself; a load in progress is cancelled."""
+        """End the loader, which gets `patience_s` seconds to end by itself; a load is cancelled."""
 
 
 class BadAnswer(ValueError):
@@ -115,19 +115,18 @@ class Failed(Exception):
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """Return the request for a load with the id `number`, in the form of schemas/LOADER.md.
+    """Return the load request with the id `number`, in the form of schemas/LOADER.md.
 
-    `members` are its other members, for example `max_attempts`.
+    `members` are its other members, such as `max_attempts`.
     """
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
 def read_answer(line: bytes, number: int) -> LoadAnswer:
-    """Read the answer to the load whose id is `number` from a line.
+    """Return the answer to load `number` that a line holds.
 
-    Raises:
-        BadAnswer: The line is not an answer to it, or has more than 50,000 values.
-        Failed: The answer is an error of the loader.
+    Raises BadAnswer if it is not an answer to that load or has more than 50,000 values, Failed
+    if it is an error of the loader.
     """
     if (many := values(line)) > MOST_VALUES:
         raise BadAnswer(f"its answer has {many} values; send at most {MOST_VALUES}")
@@ -152,7 +151,7 @@ class LoaderProgram:
     """One loader program, started on first use and again after it hung."""
 
     def __init__(self, command: Sequence[str], folder: Path, held: Held | None = None) -> None:
-        """Start nothing yet; standard error of the program goes into `folder`.
+        """Start nothing yet; the program's standard error goes into a file in `folder`.
 
         `held` counts the large answers of all programs of the same loader.
         """
@@ -172,14 +171,12 @@ class LoaderProgram:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Load these servers, in the form of schemas/LOADER.md; `hung` after `deadline_s` seconds.
+        """Load these servers and wait, at most `deadline_s` seconds, after which it is `hung`.
 
-        A program that is not running loads no servers first: its start does not count in any load's
-        time. One that hangs is ended; one that ends or answers with an error broke this load,
-        unless it has no servers.
-
-        Raises:
-            AdapterError: It does not start, answers with anything else, or fails without servers.
+        A program that is not running loads no servers first, so that its start is not
+        counted. One that hangs is ended; if it ends, or answers with an error, the load
+        `broke`. Raises AdapterError if it does not start, answers with anything else, or
+        fails without servers.
         """
         if servers and self._program is None and self._starts:
             first = self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -213,7 +210,7 @@ class LoaderProgram:
             return loaded
 
     def stop(self, patience_s: float = END_S) -> None:
-        """Close the program's standard input, wait up to that many seconds, then end its group.
+        """Close the program's standard input, wait up to `patience_s` seconds, end its group.
 
         Nothing if it does not run; the next load starts it again.
         """
@@ -224,7 +221,10 @@ class LoaderProgram:
     def _broken(
         self, servers: Sequence[Mapping[str, Any]], error: AdapterError, began: float
     ) -> Loaded:
-        """Return the load that broke with this error; raise the error if it had no servers."""
+        """Return the load that broke with this error; raise the error if there were no servers.
+
+        `began` is when it began, as a monotonic time.
+        """
         if not servers:
             raise error
         return Loaded(seconds=time.monotonic() - began, broke=str(error))
@@ -237,10 +237,9 @@ class LoaderProgram:
         return self._program
 
     def _read(self, line: bytes) -> LoadAnswer:
-        """Return the answer to the current load.
+        """Return the answer to the current load that a line holds; Failed if it is an error.
 
-        A line that is not one ends the program and raises AdapterError; an error of the loader
-        raises Failed.
+        Any other line ends the program and raises AdapterError.
         """
         try:
             return read_answer(line, self._number)
@@ -248,7 +247,10 @@ class LoaderProgram:
             raise self._break(str(fault)) from None
 
     def _break(self, complaint: str) -> AdapterError:
-        """End a program that broke the protocol; return the error to raise, with its log's end."""
+        """End a program that broke the protocol; return the AdapterError to raise.
+
+        It has the complaint and the end of the program's log.
+        """
         tail = self._program.tail().strip() if self._program is not None else ""
         self.stop(0.0)
         log = f"; its log ends with:\n{tail}" if tail else ""

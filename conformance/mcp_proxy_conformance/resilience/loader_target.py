@@ -1,4 +1,4 @@
-"""A loader as a target of a run, made of a program or in this process; its declared signatures."""
+"""A loader as a target of a run, as a program or in this process; its signatures and prefix."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _UNFIT = re.compile(r"[^A-Za-z0-9]+")
 
 
 def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
-    """Return a variant of the case for each timeout signature that the loader declares.
+    """Return the case once for each declared timeout signature, by the signature.
 
-    Keys are the signatures, which replace the placeholder in the servers' bodies; empty if it
-    declares none. A case without the placeholder is returned as it is, under "".
+    The signature replaces the placeholder in servers' bodies; {} without any declared. A case
+    without the placeholder is returned as it is, under "".
     """
     if not any(SIGNATURE in (act.body or "") for own in case.given.servers for act in own.script):
         return {"": case}
@@ -39,7 +39,7 @@ def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
 
 
 def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
-    """Return the case under that id, with this signature for the placeholder in servers' bodies."""
+    """Return the case under id `name`, with the signature for placeholders in servers' bodies."""
 
     def served(behaviour: Behaviour) -> Behaviour:
         """Return the behaviour with the signature in place of its body's placeholder."""
@@ -55,10 +55,9 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 
 
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
-    """Return the id of a server whose 403 the loader declares to read as a timeout; "" if none.
+    """Return a server of the case whose 403 the loader declares to read as a timeout; else "".
 
-    The case then expects of it what this loader need not do, so it does not apply. A case about
-    declared signatures always applies: "".
+    The case then expects what this loader need not do. "" for a case about declared signatures.
     """
     if any("T4.declared" in clause for clause in case.clauses):
         return ""
@@ -76,9 +75,9 @@ def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
 def are_tools_of(
     server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
 ) -> bool:
-    """Whether these are exactly the listed names, in any order, each with or without the prefix.
+    """Whether these tools are exactly the listed names, in any order, each with or without prefix.
 
-    The placeholder `{server_id}` in the prefix stands for the id of their server.
+    `{server_id}` in the prefix stands for the id of their server.
     """
     names = [str(tool) for tool in tools]
     before = re.compile(_pattern(prefix, server_id))
@@ -88,15 +87,18 @@ def are_tools_of(
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
-    """Return the listed name that a name ends with after the whole prefix; else the name itself."""
+    """Return the listed name that follows the whole prefix in `name`; else `name` itself.
+
+    `before` matches the prefix.
+    """
     ends = [end for end in listed if name.endswith(end)]
     return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 
 
 def _pattern(prefix: str, server_id: str) -> str:
-    """Return a regular expression of the declared prefix, with the server's id in its placeholder.
+    """Return a regular expression of the declared prefix, the server's id in its placeholder.
 
-    Where the id has other characters than letters and digits, any such characters or none match.
+    Where the id has characters other than letters and digits, any such or none match.
     """
     parts = [re.escape(part) for part in _UNFIT.split(server_id)]
     return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
@@ -129,7 +131,7 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """Return a target whose loaders `loader` makes, by default with every capability.
+    """Return a target whose loaders `loader(folder)` makes, by default with every capability.
 
     It cannot be started as a proxy is.
     """
@@ -155,7 +157,7 @@ def embedded_target(
 ) -> LoaderTarget:
     """Return a target with a changed loader in this process and every capability but `lacks`.
 
-    `patience` scales the loads' deadlines.
+    `patience` scales the deadlines of loads.
     """
     host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
 

@@ -1,4 +1,4 @@
-"""Loads of a loader under test: many at once, each against its own fault servers."""
+"""Loads of a loader under test: many at once, each with fault servers of its own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Load:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the loader answered."""
+        """Whether the load was tried and the loader answered it."""
         return not self.untried and self.loaded.is_answered
 
 
@@ -91,10 +91,10 @@ class Loads:
         learns: bool = True,
         at_once: int = AT_ONCE,
     ) -> None:
-        """Start no load yet; `make` makes a loader that keeps its log in a folder.
+        """Start no load yet; `make(folder)` makes a loader that keeps its log there.
 
-        `confirm`: whether a load that hangs is tried once more; `learns`: whether loads that would
-        not be answered are left out; `at_once`: the most loads at a time.
+        `confirm`: whether a load that hangs is tried once more; `learns`: whether loads
+        that would not be answered are left out; `at_once`: the most loads at a time.
         """
         self._make = make
         self._folder = folder
@@ -113,8 +113,8 @@ class Loads:
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
         """Begin the loads of these cases in the background, unless begun before.
 
-        The one in which a correct loader waits longest begins first, or, without `slowest_first`,
-        in the given order.
+        They begin in the given order or, with `slowest_first`, by how long a correct loader
+        waits.
         """
         with self._lock:
             new = {case.id: case for case in cases if case.id not in self._done}
@@ -123,7 +123,7 @@ class Loads:
                 self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
-        """Return the load of a case, begun if need be; waits for it, which is shown meanwhile.
+        """Return the load of a case, begun now if need be; wait for its end.
 
         Raises AdapterError if the program broke.
         """
@@ -136,7 +136,7 @@ class Loads:
         return load.result()
 
     def has_ended(self, case: LoadCase) -> bool:
-        """Whether a load of that case was made and is over."""
+        """Whether the load of this case was begun and is over."""
         return case.id in self._done and self._done[case.id].done()
 
     def anew(self, case: LoadCase) -> Load:
@@ -153,7 +153,7 @@ class Loads:
     def close(self) -> None:
         """End every loader, drop loads that have not begun, and wait for the others to end.
 
-        No load is made from then on.
+        No load can be made after that.
         """
         self._closed.set()
         self._crew.shutdown(wait=False, cancel_futures=True)
@@ -166,10 +166,9 @@ class Loads:
     def _load(self, case: LoadCase) -> Load:
         """Load a case, unless the loader would not answer; once more if it hangs.
 
-        It is loaded without the control servers if those would stop the loader, and once more if a
-        server got no request, as on a machine too busy. An unanswered load is learned from, and
-        others like it are ended. Of one that lost its healthy control, the load that stands in for
-        it begins.
+        It is loaded without control servers that would stop the loader, and once more if a
+        server got no request. An unanswered load is learned from, and running ones like it
+        are ended.
         """
         hung = again = False
         while True:
@@ -197,7 +196,7 @@ class Loads:
             hung = True
 
     def _stand_in(self, load: Load) -> None:
-        """Begin the load by which a case is judged if this one lost its healthy control."""
+        """Begin the load without controls that replaces this one if it lost its healthy control."""
         bare, control = without_controls(load.case), load.loaded.outcome(CONTROL_UP.server_id)
         kept = control is not None and control.status == "available"
         if bare is not load.case and not kept and is_alike(bare) and not self._closed.is_set():
@@ -205,7 +204,7 @@ class Loads:
                 self.plan([bare])
 
     def _give_up(self) -> None:
-        """End the loaders that load cases by which, as is known by now, they would be stopped.
+        """End the loaders whose present load, as is known by now, would stop them.
 
         They are noted as given up.
         """
@@ -217,10 +216,9 @@ class Loads:
                 loader.stop(0.0)
 
     def _once(self, case: LoadCase) -> Load:
-        """Load a case with a loader of its own, returned to the pool afterwards.
+        """Load a case with a loader from the pool, to which it returns afterwards.
 
-        Raises _GivenUp if that was ended for `_give_up`, AdapterError if it broke or the run is
-        over.
+        Raises _GivenUp if `_give_up` ended it, AdapterError if it broke or the run is over.
         """
         if self._closed.is_set():
             raise AdapterError("the run is over; no other load is made")
@@ -288,7 +286,7 @@ def without_controls(case: LoadCase) -> LoadCase:
 
 
 def is_alike(case: LoadCase) -> bool:
-    """Whether all of a case's servers are to be available, or all to fail, apart from isolation.
+    """Whether all of a case's servers are to be available, or all to fail, but for isolation.
 
     Then a load without the control servers can stand in for one that lost them.
     """
@@ -299,8 +297,9 @@ def is_alike(case: LoadCase) -> bool:
 def _loaded(loader: Loader, case: LoadCase) -> Load:
     """Start the servers of a case and have the loader load them, twice if the case has `again`.
 
-    Between the two loads servers that heal become healthy, if the case says so; without an answer
-    there is no second. Attempts and unplayable faults are kept.
+    Between the loads servers that heal become healthy, if the case says so; there is no second
+    one without an answer. The servers' counts, and faults that this machine cannot play, are
+    kept.
     """
     own = case.servers()
     scripts = read_scripts([_script(server) for server in own])
@@ -341,14 +340,14 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
 
 
 def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
-    """Return the ids of servers whose port begins to listen during the load."""
+    """Return the ids of servers whose port begins to listen only during the load."""
     return [server.server_id for server in own if server.script[0].do == "refused_at_first"]
 
 
 def _is_unasked(load: Load) -> bool:
-    """Whether a server that counts requests got none, though its connection is usable.
+    """Whether a server that can count requests got none, though its connection is usable.
 
-    Servers whose port is closed at first do not matter, nor malformed connections.
+    Servers whose port is closed at first, and malformed connections, are left out.
     """
     closed = closed_at_first(load.case.given.servers)
     malformed = [own.server_id for own in load.case.servers() if own.script[0].do == "malformed"]
@@ -361,8 +360,8 @@ def _is_unasked(load: Load) -> bool:
 def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]:
     """Have ports that are closed at first listen later in the load of this block.
 
-    That is long after every other server got a request: twice the time until then, and half a
-    second. Nothing is opened if the block ends before.
+    That is after every other server got a request: after twice the time until then, and 0.5 s.
+    None opens if the block ends before.
     """
     closed = closed_at_first(own)
     others = [server.server_id for server in own if server.server_id not in closed]
@@ -371,7 +370,7 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
     def open_later() -> None:
         """Wait until all other servers got a request, and longer; then open the closed ports.
 
-        End at once, opening none, if the block is over.
+        Open none if the block ends meanwhile.
         """
         while not all(map(servers.log, others)):
             if over.wait(LOOK_S):
@@ -392,12 +391,12 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
 
 
 def _deadline(case: LoadCase) -> float:
-    """Return after how many seconds a load counts as hung: three times what it may need."""
+    """Return the seconds after which a load counts as hung: three times what it may need."""
     return PATIENCE * _longest(case)
 
 
 def _waits(case: LoadCase) -> float:
-    """Return the seconds that a loader waits if it loads all servers of the load side by side."""
+    """Return the seconds that a loader waits if it loads all servers of the case side by side."""
     tries, pause_s = case.given.max_attempts, case.given.base_backoff_s
     waits = [0.0]
     for server in case.servers():
@@ -408,10 +407,10 @@ def _waits(case: LoadCase) -> float:
 
 
 def _longest(case: LoadCase) -> float:
-    """Return the longest that a correct loader may need for a load, in seconds.
+    """Return the seconds that a correct loader may need for a load at most.
 
-    That is 3 s, pauses for each server that is not healthy, and the timeout for each attempt at one
-    that may keep it waiting, `control-down` included.
+    That is 3 s, pauses for each server that is not healthy, and the timeout for each attempt at
+    one that may keep it waiting, `control-down` included.
     """
     tries = case.given.max_attempts
     pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
@@ -421,10 +420,7 @@ def _longest(case: LoadCase) -> float:
 
 
 def _script(server: LoadServer) -> dict[str, Any]:
-    """Return the server in the form that `read_scripts` of the fault servers takes.
-
-    Members that are None are left out.
-    """
+    """Return a case's server in the form that `read_scripts` takes, without members of None."""
     members = msgspec.to_builtins(server)
     script = [
         {name: value for name, value in step.items() if value is not None}
@@ -436,7 +432,7 @@ def _script(server: LoadServer) -> dict[str, Any]:
 
 
 def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
-    """Return the connection that the loader gets: with the case's additions to URL and headers.
+    """Return the connection that the loader is given, with the case's additions to URL and headers.
 
     A command is split into program and arguments.
     """

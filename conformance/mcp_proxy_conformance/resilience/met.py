@@ -1,4 +1,4 @@
-"""Behaviours of servers that a load met, by the servers' logs, and the blame for how it ended."""
+"""What a load met at its servers, by their logs, and the blame for how it ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGED = "O3.later-page"
 
 
 def is_unasked(load: Load, server: LoadServer) -> bool:
-    """Whether a server fails on a later page of its tools, for which the loader never asked."""
+    """Whether a server fails on a later page of its tools, and the loader asked for none."""
     scripted = any(behaviour.on == LATER_PAGE for behaviour in server.script)
     return scripted and not any(request.paged for request in _lists(load, server))
 
@@ -25,7 +25,7 @@ def is_unasked(load: Load, server: LoadServer) -> bool:
 def unasked(load: Load) -> str:
     """Return the first server that fails on a later page, if none was asked for a later page.
 
-    "" otherwise, also if the case is not about later pages or the loader did not answer the load.
+    "" otherwise, also if the case does not cite O3.later-page or the load was not answered.
     """
     if not load.is_answered:
         return ""
@@ -41,9 +41,9 @@ def unasked(load: Load) -> str:
 def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> tuple[Blame, ...]:
     """Return what is wrong with how the load of a server ended, by what the loader met there.
 
-    Empty if nothing is. A loader that gets its first page of tools does not break X.failed; later
-    pages that were not asked for do not fail. A contact at a port that refused connections at first
-    breaks P2.once.
+    Empty if nothing is. A server whose first page was loaded does not break X.failed; a later
+    page that was not asked for is no failure. A contact at a port that refused at first breaks
+    P2.once.
     """
     if is_unasked(load, server):
         return ()

@@ -1,4 +1,4 @@
-"""Stoppers: kinds of faulty servers at which a loader hangs or breaks off, so no load is tried."""
+"""Kinds of faulty servers at which a loader hangs or breaks off; no load of them is tried."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SEE = " and ".join(ANSWERED)
 
 
 def kind_of(behaviour: Behaviour) -> Kind:
-    """Return the kind of a behaviour; a loader that stops at one of a kind is taken to stop at all.
+    """Return the kind of a behaviour: a loader that stops at one of a kind is taken to stop at all.
 
-    It is the behaviour without its times and bodies; all right answers but streams are HEALTHY.
+    It is the behaviour without its times and bodies; right answers but streams are HEALTHY.
     """
     if behaviour.do in WELL and behaviour.do != "stream":
         return HEALTHY
@@ -38,9 +38,9 @@ def kind_of(behaviour: Behaviour) -> Kind:
 
 
 def reached(server: LoadServer, most: int) -> list[Behaviour]:
-    """Return the behaviour of each attempt that a loader may make, until one that forbids another.
+    """Return the behaviours of attempts that a loader may make, up to one that must be the last.
 
-    `most`: the bound of attempts.
+    `most` bounds the attempts.
     """
     met: list[Behaviour] = []
     for number in range(1, most + 1):
@@ -64,8 +64,8 @@ class Stoppers:
     def learn(self, case: LoadCase, servers: FaultServers, loaded: Loaded) -> None:
         """Remember the kind of an unanswered load's failing server, and how the load ended.
 
-        A load of several servers that may have stopped it teaches nothing; without any it is the
-        control server or, without controls, healthy ones.
+        A load of several failing servers teaches nothing; one without any stops at the
+        control server or, without controls, at healthy ones.
         """
         failing = [
             server
@@ -90,7 +90,7 @@ class Stoppers:
             return bool(self._kinds)
 
     def foretell(self, case: LoadCase) -> str:
-        """Return why a load would stop the loader, in a sentence; "" if it need not.
+        """Return a sentence on why a load of this case would stop the loader; "" if it need not.
 
         In a case about I4.bounded only kinds that were tried count.
         """
@@ -102,10 +102,10 @@ class Stoppers:
         return ""
 
     def _ends_at(self, kind: Kind, *, alike: bool) -> str:
-        """Return how a load of a server of this kind ends, in a sentence; "" if it is not known.
+        """Return a sentence on how a load of a server of this kind ends; "" if it is not known.
 
-        If healthy servers stop the loader, every kind does. `alike`: whether kinds that were not
-        tried count as known by four others of their group, or by four groups.
+        If healthy servers stop the loader, every kind does. `alike`: whether kinds that
+        were not tried count as known by four others of their group, or by four groups.
         """
         with self._lock:
             known = dict(self._kinds)
@@ -123,7 +123,7 @@ class Stoppers:
 
 
 def _words(kind: Kind) -> str:
-    """Return a kind in words: the behaviour, its code, and the request that it answers."""
+    """Return a kind in words: its behaviour, its code, and the request that it answers."""
     word, on, _where, _by, code = kind
     return " ".join(str(part) for part in (word, code, "on", on) if part is not None)
 
@@ -143,7 +143,7 @@ def _group(kind: Kind) -> str:
 def waits_at(servers: FaultServers, case: LoadCase) -> str:
     """Return at which servers of a hung load the loader waits, and for which answer, in words.
 
-    Only servers that are not healthy; of a case without servers, the controls.
+    Only servers that are not healthy; in a case without servers, the controls.
     """
     own = case.given.servers or case.servers()
     places = [_place(servers, server) for server in own if not is_healthy(server)]
@@ -151,14 +151,14 @@ def waits_at(servers: FaultServers, case: LoadCase) -> str:
 
 
 def is_healthy(server: LoadServer) -> bool:
-    """Whether the server answers rightly in every attempt; a stream does not count as healthy."""
+    """Whether the server gives the right answer in every attempt; a stream does not count so."""
     return all(kind_of(behaviour) == HEALTHY for behaviour in server.script)
 
 
 def _place(servers: FaultServers, server: LoadServer) -> str:
-    """Return a failing server's last request that was not answered rightly, else its last one.
+    """Return where a failing server's last request that was not answered rightly was, in words.
 
-    Without requests, that it got none.
+    Without such a request it is its last one; without any, that it got none.
     """
     name, log = server.server_id, servers.log(server.server_id)
     if not log:

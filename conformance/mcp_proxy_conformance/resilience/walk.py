@@ -1,4 +1,4 @@
-"""Walk of a server's script: the pairs of status and attempts that the source allows for a load."""
+"""Walk of a server's script: the (status, attempts) pairs with which its load may end."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Allowed:
 
     @property
     def attempts(self) -> tuple[int, int] | None:
-        """The fewest and the most attempts; None if they cannot be counted."""
+        """The fewest and the most attempts, as a pair; None if they cannot be counted."""
         numbers = [number for _, number in self.ends]
         return (min(numbers), max(numbers)) if self.counted else None
 
@@ -95,13 +95,10 @@ class Allowed:
 def walk(
     server: LoadServer, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
 ) -> Allowed:
-    """Return the ends that the source allows for that server's load, the last one of `loads`.
+    """Return the ends that the source allows for the last of `loads` loads of this server.
 
-    Args:
-        server: The server and its script.
-        max_attempts: The bound of attempts of one load.
-        loads: How often it is loaded; its script continues from load to load.
-        reads: The loader's declarations; None is one that classifies and retries.
+    Its script continues from load to load; `max_attempts` bounds one load; `reads` None is a
+    loader that classifies and retries.
     """
     reads = reads or Reads()
     before, ends = frozenset({0}), frozenset[tuple[Status, int]]()
@@ -125,7 +122,7 @@ def walk(
 def _ends(
     server: LoadServer, max_attempts: int, start: int, reads: Reads
 ) -> set[tuple[Status, int]]:
-    """Return the allowed pairs of status and attempts of one load; `start`: attempts before it.
+    """Return the allowed (status, attempts) pairs of one load; `start`: attempts of loads before.
 
     With a malformed connection there is no attempt.
     """
@@ -147,9 +144,9 @@ def _ends(
 def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None) -> Signal:
     """Return how an attempt that meets this behaviour may be classified.
 
-    If it meets the notification of the handshake a client may go on, so `available` is allowed too.
-    A failure of a later page may have any class of failure. `timeout_s`: the server's timeout,
-    beyond which an answer is late. `reads` None: no signatures.
+    On the notification of the handshake `available` is allowed too, as a client may go on; a
+    failure of a later page may have any class of failure. An answer beyond `timeout_s` seconds
+    is late. `reads` None: no signatures.
     """
     signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
     if behaviour.on == LATER_PAGE and not signal.classes & AVAILABLE:
@@ -160,7 +157,7 @@ def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None
 
 
 def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
-    """Return how an attempt that meets this behaviour may be classified, on any request.
+    """Return how an attempt that meets this behaviour, on any request, may be classified.
 
     A failure that the source does not name may have any class of failure.
     """
@@ -217,7 +214,7 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
 
 
 def is_signature(body: str) -> bool:
-    """Whether a body of a 403 is no JSON, and one of its lines says `ext_authz`, then `timeout`.
+    """Whether the body of a 403 is not JSON, and a line of it has `ext_authz`, then `timeout`.
 
     Both words in lower case.
     """
@@ -225,7 +222,7 @@ def is_signature(body: str) -> bool:
 
 
 def has_tie(body: str) -> bool:
-    """Whether a body of a 403 has a word of TIES, which may relate it to a timeout.
+    """Whether the body of a 403 has one of TIES, which may relate it to a timeout.
 
     Upper and lower case do not matter.
     """
@@ -233,7 +230,10 @@ def has_tie(body: str) -> bool:
 
 
 def _by_connection(connection: dict[str, object]) -> Signal:
-    """Classify a malformed connection: permanent; counted if it has no usable URL or command."""
+    """Return how a malformed connection is classified: permanent; counted without a usable target.
+
+    Usable is a URL with a host, or a command.
+    """
     url = connection.get("url")
     lacks_host = isinstance(url, str) and not urlsplit(url).hostname
     is_hopeless = connection.get("command") is None and (url is None or lacks_host)

@@ -1,4 +1,4 @@
-"""Comparison of a loader's warnings with the outcomes that they are about."""
+"""Warnings of a loader, compared with the outcomes that they are about."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ PLAIN_ID = re.compile(
 
 
 def _named(server_id: str, text: str) -> bool:
-    """Whether the text surely names the server: its id is there, as a whole word, and is plain."""
+    """Whether the text surely names the server: its id is there as a whole word, and is plain.
+
+    Plain ids are those of PLAIN_ID.
+    """
     is_there = re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text)
     return is_there is not None and PLAIN_ID.fullmatch(server_id) is not None
 
@@ -30,12 +33,10 @@ def _named(server_id: str, text: str) -> bool:
 def warnings(compared: Comparison, load: Load) -> None:
     """Add to `compared` a load's warnings beside its outcomes: whom they name, number, wording.
 
-    The transient and the permanent warning each name servers of their class only, have a word of
-    its sense, and differ in wording; no available server is named; both are given if servers of
-    both failed, and none for a load without servers. A breach is a finding, and is not raised.
-
-    Raises:
-        Inconclusive: The case is about warnings, and the loader gives none.
+    The transient and the permanent one name servers of their class only, have a word of its
+    sense, and differ in wording; no available server is named; both are given if servers of
+    both failed, none without servers. Raises Inconclusive if the case is about warnings and
+    there are none.
     """
     loaded = load.loaded
     about = any(clause.startswith("W1") for clause in load.case.clauses)
@@ -91,10 +92,7 @@ def warnings(compared: Comparison, load: Load) -> None:
 
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
-    """Return a warning's lines, stripped of names, numbers, spaces and punctuation.
-
-    So two warnings can be compared by their wording alone.
-    """
+    """Return a warning's lines without these names, numbers, spaces and punctuation."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

@@ -18,7 +18,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers in one call; return {server id: names of its tools, without the prefix}.
+    """Load all servers in one call; return the names of its tools, without prefix, by server id.
 
     An exception of the library is returned in the place of every server's names, not raised.
     """
@@ -44,9 +44,9 @@ async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequenc
 
 
 def connection(server: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a server of the request to the library's form, for stdio or HTTP.
+    """Return a server of the request in the library's form, for stdio or HTTP.
 
-    Its timeout goes to every setting for it; most absent members stay absent.
+    Its timeout goes to every setting for it.
     """
     seconds = server.get("timeout_s")
     made: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Table of built-in loaders: name, pip requirement, script, and the library function it calls."""
+"""Table of built-in loaders: name, pip requirement, script, and what the library is called for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Builtin:
 
     @property
     def environment(self) -> Environment:
-        """The environment of its library."""
+        """The virtual environment of its library, made or not."""
         return Environment(kind="loaders", package=self.package, requirement=self.requirement)
 
 
@@ -95,11 +95,7 @@ def builtins() -> tuple[Builtin, ...]:
 
 
 def builtin(name: str) -> Builtin:
-    """Return the builtin of that name.
-
-    Raises:
-        UnknownBuiltin: No builtin has that name.
-    """
+    """Return the builtin of that name; raise UnknownBuiltin without one."""
     for loader in _ALL:
         if loader.name == name:
             return loader
@@ -110,10 +106,8 @@ def builtin(name: str) -> Builtin:
 def command(builtin: Builtin) -> tuple[str, ...]:
     """Return the command that starts the builtin as a loader program.
 
-    A missing environment is made, which may take minutes.
-
-    Raises:
-        NotInstalled: The environment could not be made.
+    A missing environment is made first, which may take minutes. Raises NotInstalled if that
+    fails.
     """
     install(builtin.environment)
     script, wrapper = SCRIPTS / builtin.script, SCRIPTS / "wrapper.py"

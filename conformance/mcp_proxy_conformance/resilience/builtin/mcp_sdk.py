@@ -32,6 +32,6 @@ async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequenc
 
 
 async def listed(client: Client) -> Sequence[str]:
-    """Connect the client, and return the names of the tools on the first page."""
+    """Connect the client; return the names of the tools on its first page, then disconnect."""
     async with client:
         return [tool.name for tool in (await client.list_tools()).tools]

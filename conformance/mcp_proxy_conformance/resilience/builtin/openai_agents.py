@@ -19,10 +19,9 @@ from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
-    """Load all servers under one manager; return {server id: names of its tools, or its exception}.
+    """Load all servers under one manager; return, by server id, its tools' names or its exception.
 
-    An invalid description of one server fails them all, with its exception. None is raised for a
-    server.
+    An invalid description of one server is the exception of them all; none is raised.
     """
     try:
         servers = [server_of(server, request) for server in request["servers"]]
@@ -42,7 +41,7 @@ async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Base
 
 
 def server_of(server: Mapping[str, Any], request: Mapping[str, Any]) -> Any:
-    """Convert a server of the request to the library's form: stdio or HTTP, timeouts, repeats."""
+    """Return a server of the request in the library's form: stdio or HTTP, timeouts, repeats."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {
         "name": server["server_id"],

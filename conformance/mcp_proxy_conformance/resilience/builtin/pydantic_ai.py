@@ -21,7 +21,7 @@ from pydantic_ai.usage import RunUsage
 
 
 async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """Load all servers as one agent's toolsets; return {server id: names of its tools}.
+    """Load all servers as one agent's toolsets; return the names of its tools by server id.
 
     Prefixes are removed. An exception of the library is returned in the place of every server's
     names, not raised.
@@ -52,7 +52,7 @@ async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequenc
 
 
 def toolset(server: Mapping[str, Any]) -> Any:
-    """Convert a server of the request to a toolset of the library, over stdio or HTTP."""
+    """Return a server of the request as a toolset of the library, over stdio or HTTP."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {"id": server["server_id"]}
     if seconds is not None:

@@ -40,7 +40,7 @@ LEFT_S = 1.0
 
 
 def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]]) -> Load:
-    """Return a load of many servers that calls that of a single one for each in turn.
+    """Return a load of many servers that awaits `load_one(server, request)` for each in turn.
 
     An exception is the result of its server.
     """
@@ -61,7 +61,8 @@ def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]])
 def answered(line: str, load: Load) -> dict[str, Any]:
     """Return the answer to one line: to hello, or to a load, which is run.
 
-    For a line that is no such request it has the member `error`. An exception of `load` is raised.
+    For a line that is not such a request it has the member `error`. An exception of `load` is
+    raised.
     """
     number = None
     try:
@@ -82,7 +83,7 @@ def answered(line: str, load: Load) -> dict[str, Any]:
 
 
 def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Result]:
-    """Run a load in an event loop of its own and return its results; cancel the tasks it leaves.
+    """Run a load in a new event loop and return its results; cancel the tasks that it leaves.
 
     If these do not end in 1 s, the loop is left open. An exception of the load is raised.
     """
@@ -100,9 +101,9 @@ def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Resul
 
 
 def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
-    """Convert the result of a server to an outcome of the answer; `permanent` for an exception.
+    """Return the outcome of a server in the answer; `permanent` if its result is an exception.
 
-    Raises KeyError if the results have none for it.
+    Raises KeyError if there is no result for it.
     """
     result = results[server_id]
     failed = isinstance(result, BaseException)

@@ -1,1 +1,1 @@
-"""Laws of a load, tried on generated servers: the allowed outcomes of any script."""
+"""Package of laws of loads: what holds for servers with any scripts, tried on generated ones."""

@@ -1,4 +1,4 @@
-"""Every law of loads by name: what holds for any servers, with any scripts, in any order."""
+"""Laws of loads by name: what holds for any servers, with any scripts, in any order."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Declared:
     tool_prefix: str = ""
 
     def word(self, outcome: ServerOutcome | None) -> str:
-        """Return the status, `missing` without an outcome.
+        """Return an outcome's status word; `missing` for None.
 
-        Of a loader that does not classify, it is available or failed.
+        Of a loader that does not classify, it is `available` or `failed`.
         """
         if outcome is None:
             return "missing"
@@ -43,9 +43,9 @@ class Declared:
         return str(outcome.status) if known else "failed"
 
     def words(self, server: LoadServer, most: int) -> set[str]:
-        """Return the values of `word` that the source text allows for a load of that server.
+        """Return the values of `word` that the source allows for a load of this server.
 
-        `most`: the bound of attempts. A behaviour that the text leaves open allows every word but
+        `most` bounds the attempts. A behaviour that the source leaves open allows all but
         `missing`.
         """
         if any(map(is_open, server.script)):
@@ -82,7 +82,7 @@ def script_in_words(server: LoadServer) -> str:
 
 
 def _in_words(behaviour: Behaviour) -> str:
-    """Render the set members of a behaviour in one line; the request `initialize` is left out."""
+    """Return the set members of a behaviour in one line, without the request if `initialize`."""
     seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
     body = json.dumps(behaviour.body, ensure_ascii=False) if behaviour.body else ""
     on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
@@ -102,23 +102,20 @@ def _in_words(behaviour: Behaviour) -> str:
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[LoadServer, ServerOutcome]]:
-    """Yield (server of the case, its outcome), in the case's order.
-
-    Servers without one are left out.
-    """
+    """Yield (server, its outcome) in the case's order; servers without an outcome are left out."""
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
 
 
 def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Comparison]:
-    """Return the judge of the law `status` or `attempts`: each server ends as its script allows."""
+    """Return the judge of the law on this topic: each server ends as its script allows."""
 
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
         """Compare each server's status, or its attempts, with what its script allows.
 
-        A status that is none of the four words breaks O2.word. An allowed end shows the clauses of
-        the topic to hold.
+        A status that is not one of the four words breaks O2.word. An allowed end shows the
+        clauses of the topic to hold.
         """
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
@@ -147,10 +144,10 @@ def _sides(
     topic: Topic, server: LoadServer, outcome: ServerOutcome, attempts: int | None,
     ends: Sequence[tuple[str, int]],
 ) -> tuple[str, object, object]:  # fmt: skip
-    """Return, for a finding on the topic, its path, the observed value and the allowed ones.
+    """Return (path, observed value, allowed values) for a finding on the topic.
 
-    Status and attempts are allowed in pairs: the path names the observed other half, and if that is
-    not allowed either, each allowed value is named with its own.
+    `ends` are the allowed (status, attempts) pairs: the path names the observed other half; if
+    that is not allowed either, each allowed value is named with its own.
     """
     name, status = server.server_id, outcome.status
     if topic == "attempts":
@@ -173,8 +170,8 @@ def _after(attempts: int | None) -> str:
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: each server has one outcome, either with its own tools or with an error.
 
-    A failed one has no tools and an error of text; an available one no error and, unless its script
-    is open, exactly its tools.
+    A failed one has no tools and a text as error; an available one no error and, unless its
+    script is open, exactly its tools.
     """
     compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(server.server_id for server in case.given.servers)
@@ -209,7 +206,7 @@ def _ids(loaded: Loaded) -> list[str]:
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
-    """Law: the loader reports as many attempts as the server counted; 1 counts too after a success.
+    """Law: the loader reports as many attempts as the server counted, or 1 after a success.
 
     Servers that cannot count are left out.
     """
@@ -223,7 +220,7 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return the other load of the law of order: the same servers in reverse order, loaded once.
+    """Return [the same servers in reverse order, loaded once], which the law of order compares.
 
     [] for a single server.
     """
@@ -234,7 +231,7 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return the other loads of the law of isolation: each server by itself, loaded once.
+    """Return a load of each server by itself, once, with which the law of isolation compares.
 
     [] for a single server.
     """
@@ -247,7 +244,7 @@ def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
 def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: a server's status does not depend on the order of the servers.
 
-    Two that the source both allows do not matter.
+    Two different ones that the source both allows are no breach.
     """
     compared = Comparison()
     for other in loads[1:]:
@@ -261,8 +258,7 @@ def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: a server has the same status as in a load by itself, and the same tools.
 
-    Tools are compared if it is available in both. It is shown to hold only where another server
-    failed.
+    Tools are compared if it is available in both. It is shown only where another server failed.
     """
     compared = Comparison()
     failed = any(outcome.status != "available" for _, outcome in _each(case, loads[0].loaded))
@@ -291,9 +287,9 @@ def _same(
     compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
     allowed: Collection[str], *, counts: bool = True,
 ) -> None:  # fmt: skip
-    """Add to `compared` two statuses of one server, given as (in this load, in the other).
+    """Add to `compared` two statuses of one server, (in this load, in the other).
 
-    Unequal ones break the clauses if only one of them is allowed. `counts`: whether equal statuses
+    They break the clauses if they differ and just one is allowed. `counts`: whether equal ones
     show the clauses to hold.
     """
     first, other = both
@@ -305,7 +301,7 @@ def _same(
 def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: a server that has healed is available in the second load, if there was one.
 
-    Servers whose healing changes nothing are left out.
+    Servers that healing does not change are left out.
     """
     compared, again = Comparison(), loads[0].again
     for server in case.given.servers if again is not None else ():
@@ -317,7 +313,7 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ends(_case: LoadCase, loads: Several, _: Declared) -> Comparison:
-    """Law: a load is answered, whatever its servers do; one that was not tried is not judged."""
+    """Law: a load is answered, whatever its servers do; nothing for one that was not tried."""
     compared = Comparison()
     if not loads[0].untried:
         answered(compared, loads[0], shows=["I4.bounded"])

@@ -16,10 +16,9 @@ FEW = 3
 
 
 def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
-    """Yield rounds of smaller loads, in which a shorter example of a breach is looked for.
+    """Yield rounds of smaller loads, to be tried for a shorter example of a breach.
 
-    Rounds have fewer servers first, then simpler scripts; the last has the same servers and fewer
-    attempts.
+    Rounds have fewer servers first, then simpler scripts, then fewer attempts.
     """
     given = case.given
     for several in _fewer(given.servers):
@@ -28,7 +27,7 @@ def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
 
 
 def size(case: LoadCase) -> tuple[int, int, int]:
-    """Return (servers, behaviours in all scripts, attempts), the key by which loads are ordered."""
+    """Return the sort key of a load: numbers of servers, of behaviours in scripts, of attempts."""
     servers = case.given.servers
     return len(servers), sum(len(server.script) for server in servers), case.given.max_attempts
 
@@ -36,7 +35,7 @@ def size(case: LoadCase) -> tuple[int, int, int]:
 def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]]:
     """Yield, by round, the servers of smaller loads: single ones, pairs, all but one.
 
-    In the last round no server is left out, but one has a simpler script.
+    In the last round none is left out, but one has a simpler script.
     """
     count = len(servers)
     if count > 1:

@@ -1,4 +1,4 @@
-"""Loads for the laws, generated and fixed: servers with any scripts, and their outcomes."""
+"""Loads for laws, generated and fixed: servers with any scripts, and their allowed outcomes."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ GROUPS: tuple[Sequence[Behaviour], ...] = (
 
 
 def connections() -> list[Behaviour]:
-    """Return the behaviours that cannot be combined in a script: faults of the whole connection.
+    """Return the faults of a whole connection that this machine can play.
 
-    Only those that this machine can play.
+    They cannot be combined with other behaviours in a script.
     """
     behaviours = [
         Behaviour(do="refused"),
@@ -121,7 +121,7 @@ def connections() -> list[Behaviour]:
 
 
 def first(group: Sequence[Behaviour], number: int = 0) -> Script:
-    """Return a script of one behaviour: the first of the group, or that of another index."""
+    """Return a script of one behaviour: number `number` of the group, from 0."""
     return (group[number],)
 
 
@@ -152,12 +152,12 @@ def recipes() -> st.SearchStrategy[Recipe]:
 
 
 def tours(reads: Reads) -> list[LoadCase]:
-    """Return the fixed loads that every run tries, however few are generated."""
+    """Return the fixed loads that every run tries besides generated ones."""
     return [a_load(scripts, most, reads) for most, scripts in TOURS]
 
 
 def built(recipe: Recipe, reads: Reads) -> LoadCase:
-    """Return the load case of a recipe, with what is allowed for each server."""
+    """Return the load case of a recipe, with the outcomes allowed to a loader with these `reads`."""
     several, most = recipe
     return a_load([tuple(script) for script in several], most, reads)
 
@@ -165,9 +165,9 @@ def built(recipe: Recipe, reads: Reads) -> LoadCase:
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
     """Return a load case whose servers, at most eight, have these scripts and one tool each.
 
-    Behaviours become healthy ones where a third server would keep the loader waiting, or where a
-    declared signature changes their meaning. A server over stdio becomes one that refuses
-    connections for a loader that does not declare stdio.
+    Behaviours become healthy where a third server would keep the loader waiting, or a declared
+    signature changes their meaning. For a loader without stdio, a server over stdio becomes one
+    that refuses connections.
     """
     servers, waiting = [], 0
     for name, scripted in zip(NAMES, scripts, strict=False):
@@ -193,7 +193,7 @@ def _over_http(behaviour: Behaviour) -> Behaviour:
 
 
 def _is_waited_for(behaviour: Behaviour) -> bool:
-    """Whether a loader waits for this behaviour until its timeout."""
+    """Whether a loader has to wait until its timeout at this behaviour."""
     return behaviour.do in WAITED_FOR or (behaviour.do == "slow" and behaviour.seconds == LATE_S)
 
 
@@ -211,7 +211,8 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
 def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
     """Return a case that loads these servers, heals them, and loads again, without controls.
 
-    It has the outcomes allowed before and after, with at most `most` attempts; its id is a digest.
+    It expects the outcomes allowed before and after, in at most `most` attempts; its id is a
+    digest.
     """
     given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
@@ -236,8 +237,8 @@ def once(case: LoadCase) -> LoadCase:
 def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return the outcome that a case expects of a server: what the source allows for its script.
 
-    `most`: the bound of attempts. If the source leaves a behaviour of it open, every failure and
-    any tools are allowed too. Attempts are None where they cannot be counted.
+    `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
+    tools are allowed too. Attempts are None if they cannot be counted.
     """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
