@@ -1,4 +1,4 @@
-"""Bounded reading of files that a user names: regular ones only, up to a size; TOML; nesting."""
+"""Bounded reading of files that a user names: regular ones, up to a size; TOML; nesting."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _BETWEEN_KEYS = re.compile(r"[][{}=,]")
 
 
 def read_bytes(path: Path, most: int = MOST) -> bytes:
-    """Return the content of a regular file of at most `most` bytes; never waits at a pipe.
+    """Return the content of a regular file of at most `most` bytes, without waiting at a pipe.
 
-    Raises:
-        OSError: It cannot be read, is not a regular file, or is larger; `strerror` says which.
+    Raises OSError, whose `strerror` says why, if it cannot be read, is not regular, or is
+    larger.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
@@ -45,7 +45,7 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
 
 
 def nests_deeper(members: dict[str, Any], levels: int) -> bool:
-    """Whether an object has more than `levels` levels of lists and objects, itself counted as one.
+    """Whether an object has more than `levels` levels of lists and objects, itself the first.
 
     It does not recurse.
     """
@@ -61,9 +61,8 @@ def nests_deeper(members: dict[str, Any], levels: int) -> bool:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the members of a TOML file of at most 1 MiB.
 
-    Raises:
-        OSError: It cannot be read, is not a regular file, or is larger; `strerror` says which.
-        ValueError: It is not UTF-8 or not TOML, or one of its keys has too many parts.
+    Raises OSError if it cannot be read, is not a regular file or is larger; ValueError if it is
+    not UTF-8 or TOML, or a key has over 1000 parts.
     """
     return toml(read_bytes(path, MOST_OF_TOML).decode("utf-8"))
 
@@ -71,7 +70,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def toml(text: str) -> dict[str, Any]:
     """Return the members of a TOML text; ValueError if invalid or a key has over 1000 parts.
 
-    Dots in quotes, in a comment or in the numbers of a list are not counted.
+    Dots in quotes, in comments or in numbers are not counted.
     """
     without = _QUOTED_OR_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(without.split("\n"), 1):

@@ -1,4 +1,4 @@
-"""Cases: JSON fixtures of one request and its allowed answers, and checks parametrised by them."""
+"""Cases: JSON fixtures of one request and its allowed answers, by which checks are parametrised."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
 
     def holds(self, number: int) -> bool:
-        """Whether the number is within the bounds; with `equals`, whether it is that number."""
+        """Whether the number is within the bounds or, with `equals`, is that number."""
         if self.equals is not None:
             return number == self.equals
         return self.min <= number and (self.max is None or number <= self.max)
@@ -132,7 +132,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     then: Then
 
     def tools(self) -> frozenset[ToolKey]:
-        """Return the tools that it names in `disabled`, `withheld`, `described` or its request.
+        """Return the tools that `then` names (disabled, withheld, described) or the request calls.
 
         Without any, the tools of its stage that its query finds; none without a query.
         """
@@ -165,7 +165,7 @@ class CitingCase(Protocol):
 def cases() -> tuple[Case, ...]:
     """Return every shipped discovery case, in order of file name, read once.
 
-    BadCase for one that does not fit the schema.
+    Raises BadCase for one that does not fit the schema.
     """
     decoded = []
     for path in case_files("discovery"):
@@ -177,12 +177,10 @@ def cases() -> tuple[Case, ...]:
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case and the world of its stage.
+    """Read a user's case; return it and the world of its stage.
 
-    That is a file STAGE.json beside the case, else the shipped stage of that name.
-
-    Raises:
-        BadCase: One of them cannot be read, or the case names an unknown area or clause.
+    That is a file STAGE.json beside the case, else the shipped stage of that name. Raises
+    BadCase if one of them cannot be read, or the case names an unknown area or clause.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=Case)
@@ -216,9 +214,10 @@ class OwnCase(NamedTuple):
     needs: tuple[str, ...] = ()
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """At pytest's collection, replace the check's shipped cases by this one.
+        """Replace the shipped cases of a check by this one, at pytest's collection.
 
-        Only checks change whose cases are of its area, and of its kind: discovery or load.
+        Only a check changes whose cases are of its area and its kind: discovery, load or
+        relay.
         """
         import pytest  # noqa: PLC0415 - as in each_case
 
@@ -231,9 +230,9 @@ class OwnCase(NamedTuple):
 
 
 def each_case(area: str) -> pytest.MarkDecorator:
-    """Return a decorator that parametrises a check with the shipped cases of an area.
+    """Return a decorator that parametrises a check's `case` with the shipped cases of an area.
 
-    Each runs on its stage, on a shared target; of an unknown area there are none.
+    Each runs on its stage, on a shared target; an unknown area has none.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
@@ -243,9 +242,9 @@ def each_case(area: str) -> pytest.MarkDecorator:
 
 
 def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
-    """Return a case as a pytest parameter, with its clauses, world and required capabilities.
+    """Return a case as a pytest parameter, marked with its clauses and its world.
 
-    These are the capabilities of its clauses, and `needs`; it runs on a shared target.
+    Needed are the capabilities of its clauses, and `needs`; it runs on a shared target. Raises
     UnknownClause for a clause that is not in the catalogue.
     """
     import pytest  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""Grids, the data of a report's picture: rows, columns, and the clauses that each cell rests on."""
+"""Grids for pictures of reports: rows, columns, and the clauses that each cell rests on."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class Grid(
     outside: tuple[Outside, ...] = ()
 
     def rows_of(self, state: tuple[str, ...]) -> frozenset[str]:
-        """Return the ids of the rows to which a tool or server in that state belongs.
+        """Return the ids of the rows to which a tool or server in this state belongs.
 
-        With more than one lock, those are the rows for several, if any; else rows with a state that
-        one of its words begins with. Empty if there are none.
+        A tool with several locks belongs to the rows for several, if any; else those count
+        that have a state with which one of its words begins. Empty if there are none.
         """
         several = [row.id for row in self.rows if row.several]
         if several and len(state) > 1:
@@ -95,7 +95,7 @@ class Grid(
         )
 
     def rows_with(self, clause: str) -> frozenset[str]:
-        """Return the ids of the rows in whose cells of the grid a clause stands."""
+        """Return the ids of the rows in which a cell of the grid rests on this clause."""
         return frozenset(
             row for cells in self.cells if clause in cells.clauses for row in cells.rows
         )
@@ -120,9 +120,9 @@ def grids() -> tuple[Grid, ...]:
 
 
 def grid_of(profile_id: str) -> Grid | None:
-    """Return the first grid for a profile of any version; None without one.
+    """Return the grid for a profile, of whatever version; None without one.
 
-    Of several joined by `+`, the first counts.
+    Of several profiles joined by `+`, the first counts.
     """
     first = profile_id.split(BESIDE, maxsplit=1)[0].partition("@")[0]
     return next((grid for grid in grids() if first in grid.profiles), None)

@@ -1,4 +1,4 @@
-"""Index of checks, read from their modules without running them, and of the names of cases."""
+"""Index of checks, read from their modules without running them, and of cases by name."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def checks() -> tuple[Check, ...]:
 
 
 def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """Return the shipped checks, each with the clauses that it would cite if these were all cases.
+    """Return the shipped checks, each with the clauses that it cites if these are all the cases.
 
-    The lint of fixtures uses it: its cases may be others than those of the installed package.
+    Those of relays are always the shipped ones.
     """
     areas: _Areas = {
         "each_case": discovery,
@@ -65,14 +65,14 @@ def _functions() -> tuple[tuple[str, ast.FunctionDef], ...]:
 
 
 def checks_in(folder: str) -> tuple[Check, ...]:
-    """Return the checks of one folder, such as `discovery`."""
+    """Return the checks of one folder of `checks/`, such as `discovery`."""
     return tuple(check for check in checks() if check.module.startswith(f"{folder}/"))
 
 
 def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
-    """Return the Check of a parsed function.
+    """Return the Check of a parsed function; `areas` are all cases by decorator.
 
-    Its sentence is the docstring's first paragraph on one line, empty without one.
+    Its sentence is the docstring's first paragraph on one line, "" without one.
     """
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
@@ -85,7 +85,10 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 
 
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
-    """Return the distinct clauses that a check cites by @requirement or by its cases."""
+    """Return the distinct clauses that a check cites by @requirement or by its cases.
+
+    `areas` are all cases by the decorator that gives them.
+    """
     clauses: list[str] = []
     for name, words in _decorated(node):
         if name == "requirement":
@@ -96,21 +99,21 @@ def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
 
 @cache
 def cited_by_case() -> dict[str, tuple[str, ...]]:
-    """Map each case's id to the clauses that it cites, in order of proxies, loaders, relays."""
+    """Map each case's id to the clauses that it cites: discovery, then load, then relay cases."""
     cited = {case.id: case.clauses for case in cases()}
     cited |= {load.id: load.clauses for load in load_cases()}
     return cited | {case.id: case.clauses for case in relay_cases()}
 
 
 def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:
-    """Return (decorator, area) for each area whose cases the check runs."""
+    """Return (decorator, area) for each decorator by which the check runs cases."""
     return [(name, word) for name, words in _decorated(node) for word in words if name in _GIVING]
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
     """Yield (name, arguments) of each decorator that is a call of a plain name.
 
-    The arguments are its positional literals, as texts.
+    The arguments are its positional constants, as texts.
     """
     for call in node.decorator_list:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
@@ -119,7 +122,7 @@ def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Split a name such as `module::check[case]` into check and case; either may be "".
+    """Split a name such as `module::check[case]` into (check, case); either may be "".
 
     A name without brackets is a case's if there is such a case, else a check's.
     """
@@ -137,7 +140,7 @@ def names() -> tuple[str, ...]:
 def names_like(name: str) -> tuple[bool, str]:
     """Return (True, the check or case of that name), or (False, the nearest name that exists).
 
-    Of `check[case]` only the check is looked up; the nearest is empty if there are no names.
+    Of `check[case]` only the check is looked up; the nearest is "" if there are no names.
     """
     known = names()
     check, case = split(name)

@@ -1,4 +1,4 @@
-"""The register of interpretations: ambiguous sentences of the sources and the meanings chosen."""
+"""Register of interpretations: ambiguous sentences of the sources and the readings chosen."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ class Interpretations(
 
 @cache
 def interpretations() -> tuple[Interpretation, ...]:
-    """Return the rows of fixtures/interpretations.toml, in order."""
+    """Return the rows of fixtures/interpretations.toml, in order, read once."""
     data = (fixtures_dir() / "interpretations.toml").read_bytes()
     return msgspec.toml.decode(data, type=Interpretations).rows

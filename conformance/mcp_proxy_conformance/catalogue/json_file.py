@@ -1,4 +1,4 @@
-"""Writer of readable JSON files of catalogue values: members at their default are left out."""
+"""Writer of readable JSON files of catalogue values, without members at their default."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WIDTH = 100
 
 
 def write(path: Path, value: msgspec.Struct) -> None:
-    """Write the value to a file as laid-out JSON, without members at their default value.
+    """Write the value to a file as laid-out JSON, without members at their default.
 
-    It ends with a line break; its folder is made if missing, and an existing file is replaced.
+    Its folder is made if missing, and an existing file is replaced.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
@@ -24,10 +24,8 @@ def write(path: Path, value: msgspec.Struct) -> None:
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
     """Return indented JSON in which each list or object that fits into 100 columns is on one line.
 
-    Args:
-        value: Plain data.
-        indent: Columns by which the lines after the first are indented.
-        before: Columns taken on the first line, the comma after it included.
+    `indent`: columns by which later lines are indented; `before`: columns taken on the first
+    line.
     """
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, (dict, list)) or not value or before + len(line) <= WIDTH:
@@ -41,9 +39,9 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 
 
 def lean(value: Any) -> Any:
-    """Return the value as plain data, structs without the members that have their default value.
+    """Return the value as plain data; structs lose the members that have their default value.
 
-    Members that are unset are left out; required ones never; tuples become lists.
+    Members that are unset are left out, required ones never; tuples become lists.
     """
     if isinstance(value, msgspec.Struct):
         members = {}

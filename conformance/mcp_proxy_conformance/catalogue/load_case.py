@@ -1,4 +1,4 @@
-"""Load cases: JSON fixtures of one load of several servers and the outcomes that are allowed."""
+"""Load cases: JSON fixtures of one load of several servers, and the outcomes allowed."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_of_connection(self) -> bool:
-        """Whether it holds for every attempt, so that the server never gets as far as a request."""
+        """Whether it is a fault of the whole connection, so that no request is ever reached."""
         return self.do in CONNECTION_WORDS
 
     @property
     def signal(self) -> str:
-        """Its word, with its code, if any, and its request unless that is the first one.
+        """The behaviour in words, such as `status 503 at tools/list`.
 
-        For example `status 503 at tools/list`.
+        These are its word, its code if any, and its request unless that is `initialize`.
         """
         code = [] if self.code is None else [str(self.code)]
         place = [] if self.on == "initialize" or self.is_of_connection else [f"at {self.on}"]
@@ -104,7 +104,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def has_command(self) -> bool:
-        """Whether the loader is given a command to start, instead of a URL."""
+        """Whether the loader is given a command to start, not a URL."""
         return self.do in STDIO_WORDS or "command" in (self.connection or {})
 
 
@@ -126,12 +126,12 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     headers: dict[str, str] = {}
 
     def behaviour(self, attempt: int) -> Behaviour:
-        """Return the server's behaviour in an attempt, counted from 1; the last one repeats."""
+        """Return the server's behaviour in an attempt, from 1 on; the script's last one repeats."""
         return self.script[min(attempt, len(self.script)) - 1]
 
     @property
     def signal(self) -> tuple[str, ...]:
-        """Its behaviours in words, one for each attempt of its script; empty if all are healthy."""
+        """The behaviours of its script in words, one per attempt; () if all are healthy."""
         words = tuple(behaviour.signal for behaviour in self.script)
         return () if set(words) == {"healthy"} else words
 
@@ -197,12 +197,12 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The capabilities that its servers need, besides those of its clauses: stdio or none."""
+        """The capabilities that its servers need besides those of its clauses: ("stdio",) or ()."""
         scripts = (server.script for server in self.given.servers)
         return (STDIO,) if any(act.has_command for script in scripts for act in script) else ()
 
     def servers(self) -> tuple[LoadServer, ...]:
-        """Return the servers to load, between the two controls if the case has controls."""
+        """Return the servers to load, between the two control servers if the case has these."""
         own = self.given.servers
         return (CONTROL_UP, *own, CONTROL_DOWN) if self.given.controls else own
 
@@ -224,19 +224,18 @@ CONTROLS: dict[str, Expected] = {
 
 @cache
 def load_cases() -> tuple[LoadCase, ...]:
-    """Return every case in fixtures/resilience, in order of file name, read once.
+    """Return every shipped load case, in order of file name, read once.
 
-    Raises BadLoadCase.
+    Raises BadLoadCase for one that cannot be used.
     """
     return tuple(map(read, case_files("resilience")))
 
 
 def read(path: Path) -> LoadCase:
-    """Read one load case, and check that its parts fit together.
+    """Read one load case from a file.
 
-    Raises:
-        OSError: The file cannot be read.
-        BadLoadCase: It is not a valid case, or its parts do not fit together.
+    Raises OSError if the file cannot be read, BadLoadCase if it is not a valid case or its
+    parts do not fit together.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=LoadCase)
@@ -248,10 +247,10 @@ def read(path: Path) -> LoadCase:
 
 
 def read_own(path: Path) -> LoadCase:
-    """Read a user's load case; its area must be one that has a check.
+    """Read a user's load case.
 
-    Raises:
-        BadLoadCase: It cannot be read, is not a valid case, or is of another area.
+    Raises BadLoadCase if it cannot be read, is not a valid case, or is of an area that no check
+    has.
     """
     try:
         case = read(path)
@@ -266,7 +265,7 @@ def read_own(path: Path) -> LoadCase:
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
-    """Yield each inconsistency of a case as a sentence with its repair; nothing for a sound one.
+    """Yield each inconsistency of a case as "FAULT; REPAIR"; nothing for a sound one.
 
     They are of ids, outcomes, clauses and scripts.
     """
@@ -295,7 +294,7 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
 
 
 def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
-    """Yield what is wrong with a behaviour: members it lacks or must not have, company, target.
+    """Yield what is wrong with one behaviour: members, other behaviours beside it, its target.
 
     `length` is that of its script, `ids` are those of all servers.
     """

@@ -1,4 +1,4 @@
-"""Relay cases: a call, and what the upstream answers to it, as JSON text that keeps every token."""
+"""Relay cases: JSON fixtures of one call and the upstream's answer, with every token kept."""
 
 from __future__ import annotations
 
@@ -49,13 +49,16 @@ class RelayCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def relay_cases() -> tuple[RelayCase, ...]:
     """Return every shipped relay case, in order of file name, read once.
 
-    BadCase for one that does not fit.
+    Raises BadCase for one that does not fit the schema.
     """
     return tuple(decoded(path.name, path.read_bytes()) for path in case_files("fidelity"))
 
 
 def decoded(name: str, content: bytes) -> RelayCase:
-    """Return the relay case in the bytes of a file of that name; BadCase if it does not fit."""
+    """Return the relay case that is in the content of a file; raise BadCase if it does not fit.
+
+    `name` is the file's, for that error.
+    """
     try:
         case = msgspec.json.decode(content, type=RelayCase)
     except msgspec.MsgspecError as error:
@@ -69,7 +72,7 @@ def decoded(name: str, content: bytes) -> RelayCase:
 
 
 def read_own(path: Path) -> RelayCase:
-    """Read a user's relay case; BadCase if it cannot be read, or names an unknown clause."""
+    """Read a user's relay case; raise BadCase if it cannot be read or names an unknown clause."""
     try:
         case = decoded(path.name, read_bytes(path))
     except OSError as error:
@@ -81,7 +84,7 @@ def read_own(path: Path) -> RelayCase:
 
 
 def members_of(case: RelayCase) -> dict[str, Any]:
-    """Return a case as the members of its file, those at their default left out."""
+    """Return the members of a case as its file has them, without those at their default."""
     members: dict[str, Any] = {}
     for field in msgspec.structs.fields(case):
         value = getattr(case, field.name)
@@ -92,7 +95,7 @@ def members_of(case: RelayCase) -> dict[str, Any]:
 
 
 def _as_text(arguments: msgspec.Raw) -> msgspec.Raw:
-    """Return arguments as the text to send: of a string its content, else their own text."""
+    """Return arguments as the JSON text to send: a string's content, else the text itself."""
     own = bytes(arguments)
     if own[:1] != b'"':
         return arguments.copy()

@@ -1,4 +1,4 @@
-"""The requirement catalogue, the profiles, and the decorator by which checks cite clauses."""
+"""The catalogue of requirements, the profiles, and the decorator by which checks cite clauses."""
 
 from __future__ import annotations
 
@@ -89,32 +89,27 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         return {clause.id: clause for row in self.requirements for clause in row.clauses}
 
     def clause(self, clause_id: str) -> Clause:
-        """Return the clause of this id, from whichever requirement.
-
-        Raises:
-            UnknownClause: No catalogue has it; the message names the nearest id.
-        """
+        """Return the clause of this id; raise UnknownClause, with the nearest id, without one."""
         if clause_id not in self.clauses:
             raise UnknownClause(unknown("clause", clause_id, self.clauses))
         return self.clauses[clause_id]
 
     def source(self, clause_id: str) -> Source:
-        """Return where the clause stands in a source text: its own place, else its requirement's.
+        """Return the place in a source text that a clause rests on: its own, or its requirement's.
 
         Raises UnknownClause.
         """
         return self.clause(clause_id).source or self.owner(clause_id).source
 
     def owner(self, clause_id: str) -> Requirement:
-        """Return the requirement that the clause is a part of; UnknownClause without one."""
+        """Return the requirement that a clause is a part of; raise UnknownClause without one."""
         clause = self.clause(clause_id)
         return next(row for row in self.requirements if clause in row.clauses)
 
     def meant(self, wanted: str) -> tuple[str, ...]:
-        """Return the ids of the wanted clauses: all of a requirement, or the one of that id.
+        """Return the ids of the clauses meant: all of a requirement, or the one of that id.
 
-        Raises:
-            UnknownClause: It is neither; the message names the nearest id.
+        Raises UnknownClause, which names the nearest id, if it is neither.
         """
         for row in self.requirements:
             if row.id == wanted and row.clauses:
@@ -165,7 +160,7 @@ class Profile(_Row, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The id with the version, as `--profile` takes it; of several, each with its own."""
+        """Its id and version, as in `discovery@1`; of several joined by `+`, each with its own."""
         ids = self.id.split(BESIDE)
         return BESIDE.join(map("{}@{}".format, ids, self.versions or (self.version,)))
 
@@ -180,9 +175,9 @@ class Profile(_Row, frozen=True, kw_only=True):
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:
-        """Combine both profiles into one, with the clauses and floors of both.
+        """Return one profile of this and another, with the clauses and floors of both.
 
-        Its `version` is that of this one, `versions` has both.
+        Its `version` is this one's; `versions` has both.
         """
         return Profile(
             id=f"{self.id}{BESIDE}{other.id}",
@@ -200,7 +195,7 @@ class Profile(_Row, frozen=True, kw_only=True):
 
 @cache
 def catalogue() -> Catalogue:
-    """Return the requirements of every file in fixtures/requirements, in order of file name."""
+    """Return the requirements of every file in fixtures/requirements, by file name, read once."""
     files = sorted((fixtures_dir() / "requirements").glob("*.toml"))
     parts = [msgspec.toml.decode(file.read_bytes(), type=Catalogue) for file in files]
     return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
@@ -210,11 +205,8 @@ def catalogue() -> Catalogue:
 def profile(wanted: str) -> Profile:
     """Return the profile of this id; of several, such as `discovery+robustness`, all as one.
 
-    The newest version of each is meant, unless one is named: `discovery@1`.
-
-    Raises:
-        UnknownProfile: No profile has the id, or none the version, or one is named in two
-            versions; the message names known ones.
+    The newest version of each, unless one is named: `discovery@1`. Raises UnknownProfile if an
+    id or version is unknown, or one profile is named in two versions.
     """
     chosen = tuple(dict.fromkeys(_version(part) for part in wanted.split(BESIDE)))
     twice = [
@@ -228,7 +220,7 @@ def profile(wanted: str) -> Profile:
 def _version(wanted: str) -> Profile:
     """Return the profile of an id, in the version after its `@`, else in the newest.
 
-    Raises UnknownProfile.
+    Raises UnknownProfile, which names known ones.
     """
     profile_id, at, version = wanted.partition("@")
     known = {candidate.id: candidate for candidate in profiles()}
@@ -258,11 +250,10 @@ def versions() -> tuple[Profile, ...]:
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:
-    """Return a decorator that marks a check with the clauses that it judges, all of one level.
+    """Return a decorator that marks a check with the clauses that it judges.
 
-    Raises:
-        UnknownClause: An id is in no catalogue.
-        MixedLevels: Some clauses convict and others do not, or no id is given.
+    Raises UnknownClause for an unknown id, MixedLevels if the clauses are not of one level or
+    none is given.
     """
     known = catalogue().clauses
     for clause_id in ids:
@@ -286,7 +277,10 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
 
 def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
-    """Return the error sentence for an unknown id, with the nearest known one, if any."""
+    """Return the sentence for an unknown id, with the nearest known one, if any.
+
+    `noun` says what it is not an id of.
+    """
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."

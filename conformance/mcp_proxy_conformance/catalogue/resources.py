@@ -1,4 +1,4 @@
-"""Resources of the package: where fixtures, schemas and checks lie, installed or in a checkout."""
+"""Resources of the package: folders of fixtures, schemas and checks, installed or in a checkout."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def fixtures_dir() -> Path:
 
 
 def case_files(kind: str) -> list[Path]:
-    """Return the files of cases, each in a folder for its area, in order of file name.
+    """Return the files of cases of this kind (`discovery`, `resilience` or `fidelity`), by name.
 
-    `kind` is `discovery` or `resilience`.
+    Each is in a folder for its area.
     """
     return sorted((fixtures_dir() / kind).glob("*/*.json"), key=lambda path: path.name)
 

@@ -1,4 +1,4 @@
-"""The source texts, sentence by sentence: the place, gist and judging clauses of each."""
+"""Sentences of the source texts: place, gist and judging clauses of each."""
 
 from __future__ import annotations
 
@@ -44,10 +44,7 @@ def sentences() -> tuple[Sentence, ...]:
 
 
 def places(rows: Iterable[Sentence]) -> dict[str, frozenset[str]]:
-    """Map each source text to the places of its sentences.
-
-    A `Source` may point to no other places of the text.
-    """
+    """Map each source text's name to the places of its sentences, to which a Source may point."""
     known: dict[str, set[str]] = {}
     for row in rows:
         known.setdefault(row.text, set()).add(row.at)

@@ -22,7 +22,7 @@ class BadStage(ValueError):
 def stage(name: str) -> World:
     """Return the stage of that name from fixtures/stages, read once.
 
-    Raises BadStage if there is none, or if it does not fit the schema.
+    Raises BadStage if there is none, or it does not fit the schema.
     """
     path = fixtures_dir() / "stages" / f"{name}.json"
     try:
@@ -39,9 +39,8 @@ def on(
 ) -> Callable[[Check], Check]:
     """Return a decorator that gives a check its world, on a shared or a `fresh` target.
 
-    A literal world (one without an id) is always fresh. `needs` are the capabilities without
-    which the check is not applicable. A `long` check, on a fresh target, begins early in a parallel
-    run.
+    A world without an id is always fresh. Without the capabilities `needs` the check is not
+    applicable. A `long` check begins early in a parallel run.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
 

@@ -1,4 +1,4 @@
-"""Surface: a target's names for the tools, arguments and members that checks need; the statuses."""
+"""Surface of a target: its names for tools, arguments and members; and the status words."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return (tool name, arguments) of a call to `target`: the template with its holes filled.
 
-        Holes are `{server}`, `{tool}`, and `{arguments}` as JSON text or, with `:object`, as an
-        object.
+        Holes are `{server}`, `{tool}`, and `{arguments}` as JSON text or, with `:object`,
+        as an object.
         """
         holes = {
             "{server}": target.server,
@@ -35,7 +35,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         }
 
         def fill(value: Any) -> Any:
-            """Return the value with its holes filled, inside lists and objects too.
+            """Return the value with holes in texts filled, inside lists and objects too.
 
             Names of members stay.
             """
@@ -54,7 +54,7 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def names_the_tool(self) -> bool:
-        """Whether the filled template depends on the tool's name, so that it can call each one."""
+        """Whether the filled template depends on the tool's name, so that it can call any tool."""
         first, second = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
         return first != second
 

@@ -1,4 +1,4 @@
-"""Line numbers of a TOML document: where its tables and their members begin."""
+"""Line numbers in a TOML document: where its tables and their members begin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TomlLines:
     def line(self, place: Sequence[str | int], value: object = None) -> int:
         """Return the line of a place, or of its nearest ancestor in the text; 1 without one.
 
-        With a non-empty text as `value`: the first line from there on that has it in quotes, if any
+        With a text as `value`, the first line from there on that has it in quotes, if any
         has.
         """
         known, at = self.places, tuple(place)
@@ -50,7 +50,7 @@ class TomlLines:
     def places(self) -> dict[Place, int]:
         """The lines of all tables and members by their places, in document order.
 
-        A part of a dotted place has the first line of it.
+        A part of a dotted place has the line of its first occurrence.
         """
         lines: dict[Place, int] = {}
         counts: dict[Place, int] = {}
@@ -82,7 +82,10 @@ def _names(dotted: str) -> Iterator[str]:
 
 
 def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
-    """Return the place of a table, with its index in each array of tables that contains it."""
+    """Return a table's place: its names, each followed by an index if it is an array of tables.
+
+    `counts` are the present indices.
+    """
     place: list[str | int] = []
     for depth, name in enumerate(names, 1):
         place.append(name)
@@ -92,15 +95,12 @@ def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
 
 
 def _bare(text: str) -> str:
-    """Return the text without comments and multi-line strings.
-
-    Other strings and all line breaks stay.
-    """
+    """Return the text without comments and multi-line strings, all line breaks kept."""
     return _NOT_MEANT.sub(lambda match: _emptied(match.group()), text)
 
 
 def _emptied(token: str) -> str:
-    """Return only the line breaks of a comment or a multi-line token; any other token as it is."""
+    """Return only the line breaks of a comment or multi-line string; another token as it is."""
     if token.startswith("#") or "\n" in token:
         return "\n" * token.count("\n")
     return token

@@ -1,4 +1,4 @@
-"""Worlds: servers, tools, agents and locks of a check; their builders, and the effect of steps."""
+"""Worlds of checks: servers, tools, agents and locks; their builders, and the effect of steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ToolKey(NamedTuple):
 
 
 def key(text: str) -> ToolKey:
-    """Parse `server:tool` at its first colon; without a colon the tool is empty."""
+    """Parse `server:tool` at its first colon; without a colon the tool is ""."""
     server, _, tool = text.partition(":")
     return ToolKey(server, tool)
 
@@ -95,7 +95,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     agent: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless exactly one action is set, and the server where it needs one.
+        """Raise ValueError unless exactly one action is set, with a server if it needs one.
 
         Asking, restarting and refreshing need none.
         """
@@ -108,7 +108,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the step only asks, calls or restarts, so that nothing in the world changes."""
+        """Whether the step only asks, calls or restarts, so that no lock or tool changes."""
         return self.ask is not None or self.call is not None or self.restart is not None
 
 
@@ -138,7 +138,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return tools
 
     def queries(self) -> tuple[str, ...]:
-        """Return each declared one-word query once: words and groups of tools, extra words."""
+        """Return each declared one-word query, once: tools' words and groups, and `words`."""
         declared: dict[str, None] = {}
         for tool in self.tools().values():
             declared |= dict.fromkeys([*([tool.word] if tool.word else []), *tool.groups])
@@ -153,10 +153,10 @@ def tool(
     groups: tuple[str, ...] = (),
     locked: Any = (),
 ) -> tuple[Tool, tuple[LockKind, ...]]:
-    """Return (tool, its locks) for `server`; its word is its name's first part by default.
+    """Return (tool, kinds of its locks), as `server` takes them.
 
-    The default description has the parts of the name and the groups; `locked` is one kind or
-    several.
+    Its word is by default its name's first part, its description the name's parts and the
+    groups; `locked` is one kind or several.
     """
     word = word or name.partition("_")[0]
     text = description or " ".join([*name.split("_"), *groups]).capitalize()
@@ -170,9 +170,9 @@ def server(
     trusted: bool = True,
     allow: tuple[str, ...] | None = None,
 ) -> tuple[Server, tuple[Step, ...]]:
-    """Return (server, steps) for `world`; the steps lock its tools, user before config.
+    """Return (server, steps that lock its tools), as `world` takes them; user locks come first.
 
-    Locks of other kinds are ignored; `allow` is the operator's list, which denies all others.
+    Locks of other kinds than user and config are ignored; `allow` is the operator's list.
     """
     made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
     steps: list[Step] = []
@@ -187,7 +187,7 @@ def world(
 ) -> World:
     """Return a world written in a check: `world(server("forge", tool("list_repos")))`.
 
-    Its steps are those of its servers, in their order; without an id, it gets a fresh target.
+    Its steps are those of its servers, in order; as it has no id, it gets a fresh target.
     """
     return World(
         servers=tuple(s for s, _ in servers),
@@ -233,9 +233,9 @@ def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks at start: `config` where an operator's list excludes the tool.
+    """Return the locks on each tool at start: `config` where an operator's list excludes it.
 
-    Tools that steps add are not there yet.
+    Tools that steps add are not among them.
     """
     states = {}
     for server in world.servers:
@@ -250,9 +250,9 @@ def initial(world: World) -> dict[ToolKey, ToolState]:
 def after(
     world: World, steps: Iterable[Step], states: dict[ToolKey, ToolState]
 ) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks after these steps, beginning with `states`, which is not changed.
+    """Return the locks on each tool after these steps, from `states`, which is not changed.
 
-    KeyError if a step changes an unknown tool, or adds one to an unknown server.
+    Raises KeyError if a step changes an unknown tool, or adds one to an unknown server.
     """
     current = dict(states)
     for step in steps:
@@ -261,15 +261,15 @@ def after(
 
 
 def final(world: World) -> dict[ToolKey, ToolState]:
-    """Return each tool's locks under test: the initial ones, changed by all steps of the world."""
+    """Return the locks on each tool after all steps of the world."""
     return after(world, world.steps, initial(world))
 
 
 def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[ToolKey, ToolState]:
-    """Return the new states of the tools that a step concerns; empty if it changes nothing.
+    """Return the new states of the tools that a step concerns; {} if it changes nothing.
 
-    An added tool takes over its server's state; a change counts only if an untrusted tool was
-    approved.
+    An added tool takes over its server's locks; a change counts only for an approved tool of an
+    untrusted server.
     """
     if step.add is not None:
         server = world.server(step.server)
@@ -302,7 +302,7 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
 
 
 def _locked(state: ToolState, kind: str | None, *, on: bool) -> ToolState:
-    """Return the state with a lock of that kind set or, with `on` false, lifted.
+    """Return the state with a lock of that kind set or, unless `on`, lifted.
 
     Any kind but config, user and quarantine is that of the whole server.
     """

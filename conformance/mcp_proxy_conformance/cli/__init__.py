@@ -46,9 +46,9 @@ Examples:
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Print the versions of the suite, of Python and of each profile, and end.
+    """Print the versions of the suite, of Python and of each profile, and end the program.
 
-    Nothing without the option, or while a shell completes.
+    Nothing if `value` is false, or while a shell completes.
     """
     del parameter
     if not value or context.resilient_parsing:

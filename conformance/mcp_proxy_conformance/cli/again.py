@@ -1,4 +1,4 @@
-"""Command line that runs one check of a run again, rebuilt from the run's own."""
+"""Command line that repeats one check of a run, rebuilt from the run's own."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ CHOICES = frozenset(
 def command_line(
     context: click.Context, hidden: Callable[[str], str] = lambda word: word
 ) -> tuple[str, str]:
-    """Return the current command line without selection, cut in two where `--check NAME` belongs.
+    """Return the two halves of the current command line between which `--check NAME` belongs.
 
-    Both parts are quoted for a shell; the second is `--` and the arguments, or empty. The report
-    puts it together again with a name, to reproduce one failure. `hidden` takes credentials out of
-    words.
+    Options that select checks are left out. Both halves are quoted for a shell; the second is
+    `--` and the arguments, or "". `hidden` is applied to each word, to mask credentials.
     """
     before, after = [PROGRAM], list[str]()
     for level in _from_the_top(context):
@@ -40,7 +39,7 @@ def command_line(
 
 
 def _from_the_top(context: click.Context) -> list[click.Context]:
-    """Return the context and all its parents, the root's first."""
+    """Return the context and all its parents, from the root's on."""
     return [*(_from_the_top(context.parent) if context.parent is not None else []), context]
 
 
@@ -58,7 +57,7 @@ def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter
 
 
 def _option(parameter: click.Parameter, value: Any) -> list[str]:
-    """Return an option as words: its first spelling alone if it is true, else before each value."""
+    """Return an option as words: its first spelling, alone for True, else before each value."""
     name = parameter.opts[0]
     if value is True:
         return [name]

@@ -109,9 +109,9 @@ def record_(
 
 
 def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind) -> Recording:
-    """Describe the target by the options, record it in the scratch folder, and close it.
+    """Record the target that the options describe, in the scratch folder; close it.
 
-    Raises BadTarget, and the errors of recording: AdapterError, Unreachable, ProtocolFault,
+    Raises BadTarget, or an error of recording: AdapterError, Unreachable, ProtocolFault,
     Inconclusive, Misshapen.
     """
     kind, file = target_meant(kind, options["target_file"])
@@ -161,10 +161,7 @@ def accept(old: Path, new: Path, reason: str) -> None:
 
 
 def _read(folder: Path) -> Recording:
-    """Return the recording in a folder, of the stage that is recorded.
-
-    Exit with 2 if it is unusable.
-    """
+    """Return the recording in a folder; exit with 2 if it is unusable or of another stage."""
     try:
         return read(folder, stage=STAGE)
     except BadBaseline as error:
@@ -174,7 +171,7 @@ def _read(folder: Path) -> Recording:
 def _compared(old: Recording, new: Recording) -> dict[str, str]:
     """Map each request whose answers differ, or that one recording lacks, to a text about it.
 
-    Differing entries count as well as whole answers.
+    Differing entries of servers count as well as whole answers.
     """
     differences: Differences = answers_changed(old.bodies, new.bodies, new.members)
     differences |= entries_changed(old.bodies, new.bodies, new.members)
@@ -185,7 +182,7 @@ def _compared(old: Recording, new: Recording) -> dict[str, str]:
 
 
 def _listing(changed: dict[str, str]) -> str:
-    """Return the first twenty differences as lines, the number of the rest and of all."""
+    """Return lines on the first twenty differences, the number of the rest, and that of all."""
     lines = [f"{key}\n  {inert(text)}" for key, text in list(changed.items())[:SHOWN]]
     if len(changed) > SHOWN:
         lines.append(f"… and {len(changed) - SHOWN} more")
@@ -194,6 +191,6 @@ def _listing(changed: dict[str, str]) -> str:
 
 
 def _stop(code: int, sentence: str) -> NoReturn:
-    """Print the sentence to standard error and exit with the code."""
+    """Print the sentence to standard error and exit with this code."""
     click.echo(sentence, err=True)
     sys.exit(code)

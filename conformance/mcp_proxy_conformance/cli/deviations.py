@@ -84,7 +84,7 @@ def check(file: Path) -> None:
 
 
 def _last_day(expires: datetime | None) -> date:
-    """Return the day given, or the one in 90 days; exit with 2 if it is in the past."""
+    """Return the date of `expires`, or that in 90 days for None; exit with 2 if it is past."""
     if expires is None:
         return today() + timedelta(days=DAYS)
     if expires.date() < today():

@@ -130,7 +130,7 @@ def endpoint(outer: dict[str, Any], /, **inner: Any) -> None:
 
 
 def _refuse(outer: dict[str, Any]) -> None:
-    """Exit with 2 if an option is set that does not apply to an endpoint; print which.
+    """Exit with 2, and say which, if an option is set that does not apply to an endpoint.
 
     -n and --shard come first.
     """
@@ -150,7 +150,7 @@ def _refuse(outer: dict[str, Any]) -> None:
 def _words(command: str | None) -> tuple[str, ...]:
     """Split a command line into words as a shell does; exit with 2 if that fails.
 
-    None is no words.
+    () for None.
     """
     try:
         return tuple(shlex.split(command or ""))
@@ -166,9 +166,10 @@ def _endpoint(
     secrets: frozenset[str],
     file: Path | None,
 ) -> Endpoint:
-    """Return the Endpoint that the options describe, completed by the target file.
+    """Return the Endpoint that the options `inner` describe, completed by the target file.
 
-    Raises BadEndpoint for options that contradict each other or are unusable, or BadTarget.
+    Raises BadEndpoint for options that contradict each other or are unusable, BadTarget for the
+    file.
     """
     if bool(inner["url"]) == bool(words):
         raise BadEndpoint(
@@ -212,7 +213,7 @@ def _endpoint(
 
 
 def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
-    """Return the surface with the names that the options give in place of its own.
+    """Return the surface, with names that the options give in the place of its own.
 
     Raises BadEndpoint for an unusable --listing or --inspect.
     """
@@ -229,9 +230,9 @@ def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
 
 
 def _template(text: str, option: str) -> ToolTemplate:
-    """Return a template of `TOOL=JSON` or `TOOL`, without arguments; BadEndpoint if it is neither.
+    """Return a template of `TOOL=JSON`, or of `TOOL` without arguments; else raise BadEndpoint.
 
-    `option` is named in the error.
+    `option` is named in that error.
     """
     tool, _, arguments = text.partition("=")
     try:

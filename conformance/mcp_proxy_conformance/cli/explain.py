@@ -83,9 +83,10 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
 
 
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
-    """Return the page for an id, `sentences`, a protocol, or everything; raises UnknownClause.
+    """Return the page for an id, for `sentences`, for a protocol or, for "", everything.
 
-    A case has a page only as text; `within` restricts everything to a profile.
+    A case has a page only as text; `within` limits everything to a profile. Raises
+    UnknownClause.
     """
     if wanted == "sentences":
         return sentence_page()
@@ -100,9 +101,9 @@ def _explanation(wanted: str, within: Profile | None, form: str) -> str:
 
 
 def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
-    """Yield the lines on the wanted requirements and clauses; "" is all requirements.
+    """Yield the lines on the wanted requirement or clause; "" is all requirements of `within`.
 
-    A clause alone, without its requirement. Raises UnknownClause.
+    A clause comes without its requirement. Raises UnknownClause.
     """
     for number, row in enumerate(requirements(wanted, within)):
         if row.id == wanted or not wanted:
@@ -119,7 +120,7 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
 def _clause(facts: Explained) -> Iterator[str]:
     """Yield the lines on a clause: source, conditions, profiles, checks, interpretations, cases.
 
-    Also the mutants that proofs.toml lists, with their killers.
+    Also the mutants that proofs.toml lists, with the checks that kill them.
     """
     clause = facts.clause
     yield f"{clause.id}  ({MEANING[clause.level].partition(':')[0]})\n  {clause.text}"

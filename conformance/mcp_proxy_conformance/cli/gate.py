@@ -41,7 +41,7 @@ HELP = {
 
 
 def _inputs(command: F) -> F:
-    """Decorate the command with an option for each of HELP, which the environment can set too."""
+    """Decorate the command with an option per entry of HELP, which the environment can set too."""
     for name, text in reversed(HELP.items()):
         option = f"--{name.replace('_', '-')}"
         command = click.option(
@@ -92,10 +92,10 @@ def gate(*, out: Path, **values: str) -> None:
 
 
 def _judged(inputs: Inputs, out: Path, job: Job) -> int:
-    """Run what the inputs describe, after removing old files; return the exit code.
+    """Run what the inputs describe, after removing old files from `out`; return the exit code.
 
-    It is 2 for unusable inputs, and never 0 if there is no report. Raises OSError if an old file
-    cannot be removed.
+    It is 2 for unusable inputs, and never 0 if there is no report. Raises OSError if an old
+    file cannot be removed.
     """
     cleared(out)
     try:
@@ -116,9 +116,9 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
 
 @contextmanager
 def _quiet(job: Job) -> Iterator[None]:
-    """Have the CI ignore workflow commands during the block: it prints words of the target.
+    """Have a GitHub job ignore workflow commands during the block, which prints the target's words.
 
-    Nothing outside of a GitHub job.
+    Nothing outside of such a job.
     """
     mark = secrets.token_hex(16)
     if job.annotated:

@@ -1,4 +1,4 @@
-"""Inputs of the gate in a CI, and the arguments of `run` that they stand for."""
+"""Inputs of the gate in a CI, and the arguments of `run` that they mean."""
 
 from __future__ import annotations
 
@@ -43,15 +43,10 @@ class Inputs:
 
 
 def run_words(inputs: Inputs, *, described: bool) -> list[str]:
-    """Return the arguments of `run`; each input stays one word, whatever is in it.
+    """Return the arguments of `run` for these inputs; each stays one word, whatever is in it.
 
-    Args:
-        inputs: The inputs of the gate.
-        described: Whether a target file is in the working folder.
-
-    Raises:
-        BadInput: They name no target, or more than one, or only a part of the profile, or cannot be
-            read.
+    `described`: whether a target file is in the working folder. Raises BadInput if they name no
+    target, more than one, or only a part of the profile, or cannot be read.
     """
     kind = _kind(inputs)
     described = described or bool(inputs.target_file) or "--target-file" in inputs.options
@@ -76,7 +71,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 
 
 def with_out(words: list[str], out: str) -> list[str]:
-    """Return the words with `--out` before the first `--`, else last.
+    """Return the words with `--out=OUT` before the first `--`, else last.
 
     There it overrides an earlier one.
     """
@@ -85,9 +80,9 @@ def with_out(words: list[str], out: str) -> list[str]:
 
 
 def _kind(inputs: Inputs) -> str | None:
-    """Return the named kind, else the one that the other inputs imply, if any.
+    """Return the named kind of target, else the one that other inputs imply; None without one.
 
-    Raises BadInput for an unknown kind, or several that are implied.
+    Raises BadInput for an unknown kind, or if several are implied.
     """
     if inputs.target and inputs.target not in KINDS:
         near = get_close_matches(inputs.target, KINDS, 1)
@@ -105,7 +100,7 @@ def _kind(inputs: Inputs) -> str | None:
 def _agree(inputs: Inputs, kind: str | None) -> None:
     """Raise BadInput for an input that this kind of target does not take.
 
-    Url, headers, binary and command are looked at; None is the kind of a target file.
+    Looked at are url, headers, binary and command; None is the kind of a target file.
     """
     allowed = {
         "url": ("endpoint",),
@@ -122,7 +117,7 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
 
 
 def _whole(words: list[str]) -> list[str]:
-    """Return the options; raise BadInput for one with which a run judges only a part."""
+    """Return the options of `run`; raise BadInput for one by which only a part is judged."""
     for word in words:
         if (option := word.partition("=")[0]) in PARTIAL:
             raise BadInput(
@@ -133,9 +128,9 @@ def _whole(words: list[str]) -> list[str]:
 
 
 def _words(name: str, line: str) -> list[str]:
-    """Split a line into words, as a shell does.
+    """Split an input, of this name, into words as a shell does.
 
-    Raises BadInput if it cannot be split, if `command` is blank, or if `options` holds `--`.
+    Raises BadInput if it cannot be split, if `command` is blank, or if `options` contains `--`.
     """
     try:
         words = shlex.split(line)

@@ -1,4 +1,4 @@
-"""The job of a gate in a CI: files beside the report, outputs, summary, annotations."""
+"""Job of a gate in a CI: files beside the report, outputs, summary, annotations."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Job:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], working: Path) -> Job:
-        """Return the CI job that the environment variables of GitHub describe.
+        """Return the CI job that GitHub's environment variables describe.
 
-        `working` is the working folder; its place in the repository is empty if it is outside.
+        `working` is the working folder; `folder` is "" if it is outside of the repository.
         """
         output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
         top = Path(environment.get("GITHUB_WORKSPACE") or working)
@@ -57,10 +57,8 @@ class Job:
     def tell(self, code: int, report: Report | None, out: Path) -> str:
         """Append summary and outputs to the job's files, if any; return the annotations to print.
 
-        They are empty outside of GitHub; without a report there is one, with the exit code.
-
-        Raises:
-            OSError: A file of the job cannot be written.
+        They are "" outside of GitHub; without a report there is one, with the exit code.
+        Raises OSError if a file cannot be written.
         """
         if self.summary is not None:
             _append(self.summary, summary_of(code, report))
@@ -72,21 +70,21 @@ class Job:
 
 
 def files_of(report: Report, out: Path) -> None:
-    """Write every rendering beside the report; raises OSError."""
+    """Write every rendering of the report into the folder; raises OSError."""
     for file, render in RENDERED.values():
         (out / file).write_text(render(report), encoding="utf-8")
 
 
 def cleared(out: Path) -> None:
-    """Remove the files of an earlier run from the folder, if any; raises OSError."""
+    """Remove the report and renderings of an earlier run from the folder; raises OSError."""
     for file in (REPORT, *(file for file, _ in RENDERED.values())):
         (out / file).unlink(missing_ok=True)
 
 
 def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
-    """Return the outputs of the CI step by name: verdict, exit code, and the path of each file.
+    """Return the outputs of the CI step by name: verdict, exit code, and each file's path.
 
-    Without a report the paths are empty.
+    Without a report the paths are "".
     """
     places = {"report": REPORT} | {name: file for name, (file, _) in RENDERED.items()}
     values = {"verdict": report.headline if report else NO_REPORT, "exit-code": str(code)}
@@ -94,7 +92,7 @@ def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
 
 
 def as_outputs(outputs: Mapping[str, str]) -> str:
-    """Format outputs for the job's file, each value between lines that nobody can guess."""
+    """Return outputs as the job's file has them, each value between lines nobody can guess."""
     lines = []
     for name, value in outputs.items():
         mark = f"end-{secrets.token_hex(16)}"
@@ -103,7 +101,7 @@ def as_outputs(outputs: Mapping[str, str]) -> str:
 
 
 def summary_of(code: int, report: Report | None) -> str:
-    """Render the report as Markdown; without its results if it is too long for a job.
+    """Return the report as Markdown, without its results if it is too long for a job.
 
     Without a report, a few words with the exit code.
     """

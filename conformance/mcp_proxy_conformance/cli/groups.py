@@ -1,4 +1,4 @@
-"""Command groups: commands imported on use, usage errors in one sentence, exit codes, examples."""
+"""Command groups: lazily imported commands, usage errors in one sentence, exit codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LazyGroup(click.Group):
         return sorted({*super().list_commands(ctx), *self.lazily})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name, imported at its first use; None without one."""
+        """Return the command of that name, which is imported at first use; None without one."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
             module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
             command = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
@@ -50,13 +50,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, self._sentence(name)) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands with this prefix, and the options of the group."""
+        """Return completions: the commands with this prefix, and the options of the group."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self._sentence(name)) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def _sentence(self, name: str) -> str:
-        """Return a command's sentence for help, without importing it."""
+        """Return a command's sentence for help pages, without importing the command."""
         if name in self.lazily:
             return self.lazily[name]
         return self.commands[name].get_short_help_str(100)
@@ -79,10 +79,10 @@ class Complaining(LazyGroup):
     """A group that reports usage errors, its subcommands' too, in one sentence."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line and exit with its code: 130 if interrupted.
+        """Run the command line and exit with its code; 130 if interrupted.
 
-        A usage error is printed and exits with 2, as does output that cannot be written. Closed
-        standard streams are replaced.
+        A usage error is printed and exits with 2, as does output that cannot be written.
+        Standard streams that are closed are replaced.
         """
         kwargs["standalone_mode"] = False
         for name in ("stdout", "stderr"):
@@ -93,12 +93,12 @@ class Complaining(LazyGroup):
         sys.exit(code)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the group's own words; a usage error becomes a Complaint."""
+        """Parse the group's own words; raise a Complaint for a usage error."""
         with _in_one_sentence():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; usage errors become one sentence, a full disk ends with exit 2."""
+        """Run the command; a usage error becomes a Complaint, a full disk ends with exit 2."""
         with _in_one_sentence():
             try:
                 return super().invoke(ctx)
@@ -110,9 +110,9 @@ class Complaining(LazyGroup):
 
 @contextmanager
 def _in_one_sentence() -> Iterator[None]:
-    """Turn a usage error in the block into a Complaint that names the command's help page.
+    """Raise a Complaint, which names the command's help page, for a usage error in the block.
 
-    The error of click that is a help page itself passes.
+    The error by which click shows a help page passes.
     """
     try:
         yield
@@ -139,7 +139,7 @@ ALARM = getattr(signal, "SIGALRM", None)
 def _interruptible() -> Iterator[None]:
     """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, during the block.
 
-    SIGALRM does nothing in it; outside of the main thread nothing changes.
+    SIGALRM does nothing meanwhile. Outside of the main thread nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -156,9 +156,9 @@ def _interruptible() -> Iterator[None]:
 
 
 def _code(command: Callable[[], Any]) -> int:
-    """Run a command and return its exit code; print a click error; 130 if interrupted.
+    """Run a command and return its exit code; print an error of click.
 
-    After an interrupt, further signals are ignored.
+    130 if interrupted, after which further signals are ignored.
     """
     try:
         done = command()
@@ -183,9 +183,9 @@ def _unwritten(error: OSError) -> int:
 
 
 def _flushed(code: int) -> int:
-    """Flush both streams; return the code, or 2 if standard output cannot be written.
+    """Flush both standard streams; return the code, or 2 if standard output cannot be written.
 
-    A stream that fails is led to nowhere.
+    A stream that fails is led to the null device.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -200,6 +200,6 @@ def _flushed(code: int) -> int:
 
 
 def examples(*lines: str) -> str:
-    """Return the text of a help page's Examples, one for each line; the program is added."""
+    """Return the Examples section of a help page: each line, after the program's name."""
     commands = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
     return f"\b\nExamples:\n{commands}"

@@ -1,4 +1,4 @@
-"""Ids that a shell can complete: of clauses and requirements, checks and cases, profiles."""
+"""Completion of ids in a shell: of clauses and requirements, checks and cases, profiles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def _completing(known: Callable[[], Iterable[str]]) -> Completer:
-    """Return a completer that offers the distinct known ids with the prefix typed so far."""
+    """Return a completer that offers those of the distinct `known()` ids with the typed prefix."""
 
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-        """Return the distinct known ids that begin so, in their order."""
+        """Return the distinct known ids that begin with `begun`, in their order."""
         del context, parameter
         return [name for name in dict.fromkeys(known()) if name.startswith(begun)]
 
@@ -22,7 +22,7 @@ def _completing(known: Callable[[], Iterable[str]]) -> Completer:
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
 def _clause_ids() -> list[str]:
-    """Return the ids of the requirements that have clauses, then those of all clauses."""
+    """Return the ids of requirements that have clauses, then those of all clauses."""
     from mcp_proxy_conformance.catalogue.requirement import catalogue  # noqa: PLC0415
 
     owners = [row.id for row in catalogue().requirements if row.clauses]
@@ -30,7 +30,7 @@ def _clause_ids() -> list[str]:
 
 
 def _profiles() -> list[str]:
-    """Return the ids of the profiles, without versions."""
+    """Return the ids of all profiles, without versions."""
     from mcp_proxy_conformance.catalogue.requirement import profiles  # noqa: PLC0415
 
     return [profile.id for profile in profiles()]

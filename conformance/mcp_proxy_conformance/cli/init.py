@@ -60,9 +60,9 @@ def init(path: Path, report: Path | None) -> None:
 
 
 def _to_choose(report: Path, before: str) -> str:
-    """Return, as TOML comments to append to `before`, the texts that a report did not recognise.
+    """Return, as TOML comments to append to the text `before`, the report's unread texts.
 
-    Empty if there are none, or if `before` ends with them. Without their table's header if `before`
+    "" if there are none, or if it ends with them already. Without their table's header if it
     ends in that table. Raises BadReport.
     """
     lines = pins(read_report(report))

@@ -1,4 +1,4 @@
-"""A run of the installed checks from the command line, and its printed outcome."""
+"""A run of the installed checks from the command line, with its outcome printed."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ JUDGING_S = 8
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks by these options, print the outcome, and return the exit code.
 
-    Options are complete, as `merged` returns them. The folder of the report is locked meanwhile,
-    and stray processes are killed after it.
+    `options` are complete, as `merged` returns them. The report's folder is locked meanwhile,
+    and stray processes are killed afterwards.
     """
     out = options["out"].resolve()
     try:
@@ -52,9 +52,9 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
-    """Describe the target, run the checks with progress shown, and print the report.
+    """Run the checks on the target that the options describe, show progress, print the report.
 
-    Return the exit code, with the reason printed if no report came of it.
+    Return the exit code; if there is no report, the reason is printed.
     """
     report = out / "report.json"
     detail = detail_of(options)
@@ -127,9 +127,9 @@ def selection_of(options: dict[str, Any]) -> Selection:
 
 
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
-    """Print the plan for an endpoint, run the checks, print the outcome; return the exit code.
+    """Print the plan for an endpoint, run its checks, print the outcome; return the exit code.
 
-    Options that are not given have their defaults. Raises BadEndpoint or BadTarget.
+    Options that are not in `options` have their defaults. Raises BadEndpoint or BadTarget.
     """
     options = DEFAULTS | {"profile": LIVE} | options
     out = options["out"].resolve()
@@ -138,10 +138,10 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
 
 
 def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
-    """Run the live checks in the folder `out` and print the outcome; return the exit code.
+    """Run the live checks with the report in `out`, print the outcome; return the exit code.
 
-    Raises BadEndpoint for another profile. If nothing but the presence of locks was judged, only
-    the reason is printed.
+    If no more than the presence of the feature was judged, only the reason is printed. Raises
+    BadEndpoint for another profile.
     """
     if options["profile"].partition("@")[0] != LIVE:
         raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")

@@ -57,7 +57,7 @@ class Finite(click.FloatRange):
 
 
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return the option -n if it is a number up to 9999, `auto` or None; else a usage error."""
+    """Return the value of -n if None, `auto` or a number to 9999; else raise a usage error."""
     if value is None or value == AUTO or NUMBER.fullmatch(value):
         return value
     problem = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
@@ -70,7 +70,7 @@ _SECONDS = Finite(0, 600)
 
 
 def _some(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Return None instead of the empty tuple of a repeatable option that is not given."""
+    """Return the value, but None for the empty tuple of a repeatable option that is not given."""
     del context, parameter
     return value or None
 
@@ -221,12 +221,12 @@ _ABOUT_TARGET = (
 
 
 def run_options(command: F) -> F:
-    """Decorate a command with the options of a run; one that is not given is None."""
+    """Decorate a command with the options of a run, each None if it is not given."""
     return _with(command, (*_OF_A_RUN, *_ABOUT_TARGET))
 
 
 def live_options(command: F) -> F:
-    """Decorate a command with the options of an endpoint's run, refused ones included."""
+    """Decorate a command with the options of an endpoint's run, those to be refused included."""
     return _with(command, (*_OF_ANY_RUN, _TARGET_FILE, *_NOT_LIVE))
 
 
@@ -236,20 +236,23 @@ def described_options(command: F) -> F:
 
 
 def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
-    """Decorate the command with the options, which help shows in this order."""
+    """Decorate the command with these options, in the order in which help shows them."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
-    """Return the defaults, overridden by options before the kind, and these by those after it."""
+    """Return the defaults, overridden by `outer` options, and these by `inner` ones, unless None.
+
+    Outer ones come before the kind of target on the command line, inner ones after it.
+    """
     after_kind = {name: value for name, value in inner.items() if value is not None}
     return DEFAULTS | {n: v for n, v in outer.items() if v is not None} | after_kind
 
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the merged options that describe the target, by their names in the target file.
+    """Return the options that describe the target, by their names in the target file.
 
     Those that are None are left out; capabilities become a list.
     """
@@ -263,14 +266,10 @@ def target_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
-    """Return the kind and target file to use; announce a file found in the working folder.
+    """Return (kind, target file) to use; say so if the file is that of the working folder.
 
-    Without either, the kind is `reference`.
-
-    Args:
-        kind: The kind named on the command line, None if none is.
-        file: The target file named there; None means one in the working folder, if there is one
-            and it does not describe another kind.
+    `kind` and `file` are those of the command line. Without a kind and any file, the kind is
+    `reference`; the file of the working folder is not used if it describes another kind.
     """
     from mcp_proxy_conformance.targets.description import FILE  # noqa: PLC0415
 
@@ -280,9 +279,9 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
 
 
 def _file_here(kind: str | None, here: str) -> Path | None:
-    """Return the target file found here, and print that it is used, to standard error.
+    """Return the target file `here`, and print to standard error that it is used.
 
-    None, with a line that says so, if it describes another kind than `kind`; None for `reference`.
+    None for kind `reference`, and, with a line that says so, if it describes another kind.
     """
     from mcp_proxy_conformance.targets.description import kind_in  # noqa: PLC0415
 

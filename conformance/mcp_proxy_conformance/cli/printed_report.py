@@ -1,4 +1,4 @@
-"""A report printed on the terminal: level of detail, and colours."""
+"""Printing of a report on the terminal: level of detail, colours, width."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def detail_of(options: dict[str, Any]) -> Detail:
-    """Return the level that --quiet and --verbose ask for, else `usual`.
+    """Return the level of detail that --quiet or --verbose asks for, else `usual`.
 
     Exit with 2 if both are given.
     """
@@ -37,7 +37,7 @@ def tell(
     code: int,
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
-    """Print a report's outcome and the exit code; `hidden` takes credentials out of the text."""
+    """Print a report's outcome with this exit code; `hidden` redacts the text."""
     colour = wanted(sys.stdout)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     text = render(report, path, detail=detail, colour=colour, code=code, columns=columns)

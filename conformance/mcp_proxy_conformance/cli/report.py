@@ -44,7 +44,7 @@ class _CommandWithSubcommands(click.Group):
         parent: click.Context | None = None,
         **more: Any,
     ) -> click.Context:
-        """Parse for the subcommand if the first word names one, else for the command itself."""
+        """Parse for a subcommand if the first word names one, else for the command itself."""
         if args and args[0] in self.commands:
             group = click.Group(self.name, commands=self.commands)
             return group.make_context(info_name, args, parent, **more)
@@ -100,7 +100,7 @@ def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: P
 def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
     """Return the one file's report in the wanted format; raises BadReport.
 
-    Exit with 2 unless there are one file and a format.
+    Exit with 2 unless one file and a format are given.
     """
     if len(files) != 1:
         _stop("`report` renders one FILE, the report.json of a run; name one, or add --compare")
@@ -110,9 +110,9 @@ def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
 
 
 def _compared(files: tuple[Path, ...], wanted: str) -> str:
-    """Return the files' reports side by side; raises BadReport.
+    """Return the files' reports side by side in the wanted format; raises BadReport.
 
-    Exit with 2 for less than two files, or a format that cannot show several.
+    Exit with 2 for fewer than two files, or a format that cannot show several.
     """
     if len(files) < 2:  # noqa: PLR2004 - one has nothing to be compared with
         _stop("--compare needs several reports; name two files or more")
@@ -149,7 +149,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
 
 
 def _expect_each_once(files: tuple[Path, ...]) -> None:
-    """Raise BadReport, which names the first one, if a file is given twice."""
+    """Raise BadReport, which names it, for a file that is given twice."""
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
         raise BadReport(f"{twice} is given twice; give it once")

@@ -151,7 +151,7 @@ def loader(
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
-    """Import and call `installed_checks.judge`; return its exit code."""
+    """Run the installed checks as `installed_checks.judge`, imported now; return the exit code."""
     # Judging imports pytest, which --help and completion have no need of.
     from mcp_proxy_conformance.cli import installed_checks  # noqa: PLC0415
 
@@ -159,7 +159,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _installed(name: str) -> list[str]:
-    """Return a builtin loader's command, installing it if it is missing.
+    """Return the command of a builtin loader, which is installed if missing.
 
     Exit with 2 if it is unknown, with 3 if it cannot be installed.
     """
@@ -179,9 +179,10 @@ def _installed(name: str) -> list[str]:
 
 
 def _published(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the target file and command of a published relay, installing it if it is missing.
+    """Return {target_file, command} of a published relay, which is installed if missing.
 
-    Exit with 2 if it is unknown or described twice, with 3 if it cannot be installed.
+    Exit with 2 if it is unknown or the options describe another, with 3 if it cannot be
+    installed.
     """
     # Only these relays need their table and the installer.
     from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415

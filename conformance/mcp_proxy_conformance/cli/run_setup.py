@@ -1,4 +1,4 @@
-"""Set-up and exit code of a run: known failures, --fail-on, lock of its folder, processes."""
+"""Set-up and exit code of a run: known failures, --fail-on, lock on its folder, processes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MOST = 8
 
 
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
-    """Return the known failures of a run; if unusable, print why and return the exit code.
+    """Return a run's known failures; if they are unusable, print why and return the exit code.
 
     That is 2 for a malformed file, 5 for a stale entry. None is the default file of the working
-    folder; without it there are none.
+    folder; () if that does not exist.
     """
     try:
         return read_named(file)
@@ -43,9 +43,9 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
 
 
 def softened(report: Report, fail_on: str) -> int:
-    """Return the exit code after --fail-on: `violated` turns an incomplete run into a success.
+    """Return the exit code after --fail-on: with `violated`, 0 for an incomplete run.
 
-    Not one that judged no required clause, nor one that was cut short by its time or its target.
+    Not for one that judged no required clause, or that was cut short by its time or its target.
     """
     code: int = report.exit
     ended = report.headline == "incomplete" and not report.complete
@@ -64,10 +64,8 @@ def softened(report: Report, fail_on: str) -> int:
 def alone_in(out: Path) -> Iterator[None]:
     """Make the folder and lock it against other runs during the block.
 
-    Where the system has no such locks, it is not locked.
-
-    Raises:
-        BadTarget: Another run writes into it, or it cannot be written.
+    Where the system has no such locks, it is not locked. Raises BadTarget if another run writes
+    into it, or it cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -91,20 +89,17 @@ def alone_in(out: Path) -> Iterator[None]:
 
 
 def expect_part(run: Mapping[str, Any], kind: str) -> None:
-    """Raise BadTarget if the run is to be a quick part and this kind of target has none."""
+    """Raise BadTarget if --quick is set and this kind of target has no quick part."""
     if run["quick"] and kind in UNDIVIDED:
         raise BadTarget(f"--quick is a part of a proxy's run; choose a {kind}'s with --only")
 
 
 def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
-    """Return the number of a run's worker processes, for xdist; None to run in this process.
+    """Return the number of a run's worker processes, as a text; None to run in this process.
 
-    It is that of -n or of the environment. By default a whole run has one for each processor, and
-    twice as many for other targets than the reference, which are mostly waited for; a run of chosen
-    checks, a loader, a relay and an endpoint have none. The default is at most eight; 1 is None.
-
-    Raises:
-        BadTarget: That of the environment is neither a number from 1 to 9999 nor `auto`.
+    It is that of -n or of the environment. By default a whole run of a proxy has one per
+    processor for the reference, else two, at most eight; other runs have none. Raises BadTarget
+    if the environment's is not a number from 1 to 9999 or `auto`.
     """
     number: str | None = run["processes"]
     chosen = any(run[name] for name in ("check", "case", "only", "quick"))

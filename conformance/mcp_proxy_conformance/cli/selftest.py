@@ -141,9 +141,9 @@ def selftest(
 
 
 def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
-    """Return the described target, None if none is named; exit with 2 if it is unusable.
+    """Return the target that the options name, None if they name none; exit with 2 if unusable.
 
-    Options that describe a target without naming it are unusable, too.
+    Options that describe a target without naming it are unusable too.
     """
     file: Path | None = options["target_file"]
     values = target_options(options)
@@ -165,7 +165,7 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
 
 
 def _part(part: str) -> tuple[int, int]:
-    """Return (number, parts) of `I/N`; exit with 2 unless I is from 1 to N."""
+    """Return (I, N) of `I/N`; exit with 2 unless I is from 1 to N."""
     number, slash, parts = part.partition("/")
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
         click.echo(f"--part {part!r} is not a part; write 1/8 for the first of eight", err=True)
@@ -174,9 +174,9 @@ def _part(part: str) -> tuple[int, int]:
 
 
 def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
-    """Exit with 2, naming the nearest id, if --only has an id of no trial.
+    """Exit with 2, and name the nearest id, if `only` has an id of no trial.
 
-    Ids in `known` are trials, too.
+    Ids in `known` are trials too.
     """
     ids = {*(trial.changed.id for trial in everything), *known}
     if strange := sorted(set(only) - ids):
@@ -185,9 +185,9 @@ def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Seque
 
 
 def _exit(result: dict[str, Any]) -> int:
-    """Return the exit code of a selftest: 1 if anything is wrong, else 0.
+    """Return the exit code of a selftest's document: 1 if anything is wrong, else 0.
 
-    If every mutant was unseeable, the target's if it could not be tried, else 4.
+    If every mutant was unseeable, the target's own if it could not be tried, else 4.
     """
     if not result["good"]:
         return VIOLATED
@@ -199,5 +199,5 @@ def _exit(result: dict[str, Any]) -> int:
 
 
 def _progress(row: Any, number: int, many: int) -> None:
-    """Print to standard error a finished trial's number, the total, its outcome and its id."""
+    """Print "NUMBER/MANY OUTCOME: ID" of a finished trial to standard error."""
     click.echo(f"{number}/{many} {row.cell}: {row.id}", err=True)

@@ -1,4 +1,4 @@
-"""Stray processes, which have left the group of the program that started them: ended on Linux."""
+"""Stray processes, which left the process group of the program that started them: killed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ROUNDS, PAUSE_S = 20, 0.05
 
 @contextmanager
 def reaped() -> Iterator[None]:
-    """Kill at the end of the block every process that was orphaned in it (Linux only).
+    """Kill, at the end of the block, every process that was orphaned in it (Linux only).
 
-    It searches for them up to twenty times, until none is left.
+    They are searched for up to twenty times, until none is left.
     """
     if sys.platform != "linux" or not _set(1):
         yield
@@ -45,14 +45,14 @@ def reaped() -> Iterator[None]:
 
 
 def _set(on: int) -> bool:
-    """Make orphans below this process its children, or no longer; return whether that succeeded."""
+    """Have orphans below this process become its children, or not; return whether it worked."""
     with contextlib.suppress(OSError, AttributeError):
         return bool(ctypes.CDLL(None).prctl(SET_SUBREAPER, on, 0, 0, 0) == 0)
     return False
 
 
 def _children() -> set[int]:
-    """Return the ids of this process's children."""
+    """Return the process ids of this process's children."""
     children = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):

@@ -51,7 +51,7 @@ def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(lines: Iterable[Line], *, colour: bool) -> str:
-    """Join the lines by line ends: each escaped, cut to 400 unless whole, coloured if `colour`."""
+    """Return the lines as text: each escaped, cut to 400 unless whole, coloured if `colour`."""
     return "\n".join(_painted(line, colour=colour) for line in lines)
 
 
@@ -92,12 +92,12 @@ def command(lead: str, text: str, columns: int) -> list[Line]:
 
 
 def short(text: str, most: int = WIDEST) -> str:
-    """Return the text; a longer one cut to `most` characters, ending with " ..."."""
+    """Return the text; over `most` characters it is cut to as many, ending with " ..."."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def tinted(text: str, verdict: str) -> str:
-    """Return the text in the colour of a verdict; unchanged if the verdict has none."""
+    """Return the text with the colour code of a verdict; unchanged if the verdict has none."""
     code = COLOURS.get(verdict)
     return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
 

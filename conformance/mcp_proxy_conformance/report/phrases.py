@@ -66,7 +66,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _octal(text: str) -> str:
-    """Return the text escaped for printf(1): each byte but of harmless ASCII as three octal digits."""
+    """Return the text escaped for printf(1): bytes but of harmless ASCII as three octal digits."""
     plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
         character

@@ -172,7 +172,10 @@ def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set
 
 
 def _of_failure(server: LoadServer, reads: Reads) -> str:
-    """Return X.failed or O3.later-page if to report the server as `available` breaks it; else ""."""
+    """Return X.failed or O3.later-page if the status `available` breaks it; else "".
+
+    It is decided by the server's first behaviour.
+    """
     clause = _of_status(server.behaviour(1), server.timeout_s, reads, "available")
     return clause if clause in OF_ANY_FAILURE else ""
 

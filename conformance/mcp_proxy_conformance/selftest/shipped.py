@@ -225,9 +225,10 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def interpretations_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Yield each interpretation that a profile lists without need, or fails to list.
+    """Yield a Gap for each interpretation that a profile lists without need, or fails to list.
 
-    Also each listed one that does not exist; it is needed if it names one of the profile's clauses.
+    One is needed if it names one of the profile's clauses. Also for each listed one that does
+    not exist.
     """
     known = {row.id for row in data.interpretations}
     for version in data.profiles:

@@ -1,4 +1,4 @@
-"""Causes of a run's failures: results grouped by what they have in common, with the reason why."""
+"""Causes of a run's failures: results grouped by what they have in common, and why."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _Group:
 
     @property
     def clauses(self) -> Counter[str]:
-        """The clauses that its findings break, with the number of results that break each."""
+        """The number of results that break each of its clauses."""
         pairs = {(item.result.name, clause) for item in self.items for clause in item.clauses}
         return Counter(clause for _, clause in pairs)
 
@@ -123,11 +123,10 @@ class _Group:
 
 
 def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[RootCause]:
-    """Return the causes of all results that count and failed, broke or are open, gravest first.
+    """Return the causes of all failed, broken and open results that count, gravest first.
 
-    Required results count, and those the suite is to blame for. A result stands under each cause
-    that one of its findings belongs to; causes of errors, then of open results come last. Nothing
-    is decided by the words of a reason.
+    Required results count, and those that blame the suite. A result is under each cause of one
+    of its findings; causes of errors, then of open results, come last.
     """
     order = {clause.id: number for number, clause in enumerate(clauses)}
     firm = [result for result in results if result.level == "required" or result.blame == "suite"]
@@ -149,17 +148,17 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
 
 
 def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
-    """Return the key by which causes are sorted, the gravest first and waived ones last.
+    """Return the sort key of a cause, the gravest first and waived ones last.
 
-    Its parts: waived; minus the number of clauses; minus that of results; place of the first clause
-    in the profile.
+    Its parts: waived; minus the number of clauses; minus that of results; place of the first
+    clause in the profile.
     """
     clauses, results = (*cause.breaks, *cause.leaves_open), (*cause.results, *cause.open_results)
     return cause.waived, -len(clauses), -len(results), order.get(cause.clause, 0)
 
 
 def _items(result: Result) -> Iterator[_Item]:
-    """Yield the findings of a failure; one that has none is one of all its clauses."""
+    """Yield the findings of a failed result; for one without any, one of all its clauses."""
     for finding in result.findings or (Finding(path="", clauses=result.clauses),):
         yield _Item(result, finding)
 
@@ -170,11 +169,10 @@ def _items(result: Result) -> Iterator[_Item]:
 def never_revealed(
     items: Sequence[_Item], results: Sequence[Result]
 ) -> tuple[list[_Group], list[_Item]]:
-    """Return groups of what looks for tools under a lock that the flag never reveals, and the rest.
+    """Return (groups about tools under a lock that the flag never reveals, other findings).
 
-    That is so if the clause that demands it is broken, for a tool with that lock alone, and held in
-    no result. A tool that is locked otherwise as well belongs here too, unless the finding shows it
-    with a status.
+    Such a lock's clause is broken, for a tool with that lock alone, and held in no result. A
+    tool with further locks belongs here too, unless the finding shows it with a status.
     """
     held = {clause for result in results for clause in result.observed}
     groups, rest = list[_Group](), list(items)
@@ -204,7 +202,7 @@ def never_revealed(
 def _parted(
     items: Sequence[_Item], belongs: Callable[[_Item], bool]
 ) -> tuple[list[_Item], list[_Item]]:
-    """Return the items that belong to a group, and the others."""
+    """Return (items for which `belongs` is true, other items)."""
     own, rest = list[_Item](), list[_Item]()
     for item in items:
         (own if belongs(item) else rest).append(item)
@@ -217,15 +215,15 @@ def _breaks(item: _Item, clause: str) -> bool:
 
 
 def _shows_alone(item: _Item, clause: str) -> bool:
-    """Whether the finding breaks the clause for a tool of that lock alone, or of unknown state."""
+    """Whether a finding breaks the clause for a tool of its lock alone, or of unknown locks."""
     return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
 
 
 def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
-    """Whether a finding is the absence of tools that all have the lock that is never revealed.
+    """Whether a finding is the absence of tools that all have this lock, which is never revealed.
 
-    It breaks a requirement on revealed tools and observed no status; without known states it must
-    break that clause only.
+    It breaks a requirement on revealed tools and observed no status; if the locks are unknown,
+    it breaks just this clause.
     """
     if not item.states:
         return item.clauses == {clause}
@@ -237,10 +235,10 @@ def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
 def taken_for(
     items: Sequence[_Item], results: Sequence[Result]
 ) -> tuple[list[_Group], list[_Item]]:
-    """Return groups of what shows the same lock named in the place of the one due, and the rest.
+    """Return (groups that each show one lock named in the place of the due one, other findings).
 
-    That is seen in a status, in the counts of a listing, or in a refusal that equals the target's
-    own for the other lock. Each group names up to four combinations of locks.
+    That is seen in a status, in counts, or in a refusal that equals the target's own for the
+    other lock.
     """
     del results
     groups: dict[tuple[str, str], _Group] = {}
@@ -270,10 +268,10 @@ def taken_for(
 
 
 def confusion(finding: Finding) -> tuple[str, str] | None:
-    """Return (status that is due, status named in its place).
+    """Return (status that is due, status named in its place); None if a finding shows no such pair.
 
-    None if the finding is not of that kind. It is told by the finding's own members, by counts of
-    which one is too low and one too high, or by two statuses.
+    It is told by the finding's own members, by counts of which one is too low and one too high,
+    or by two statuses.
     """
     if finding.due and finding.taken_for:
         return finding.due, finding.taken_for
@@ -288,17 +286,16 @@ def confusion(finding: Finding) -> tuple[str, str] | None:
 
 
 def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
-    """Return (least, greatest) count of a word: a number, or a choice of them; (0, 0) for none."""
+    """Return (least, greatest) count of a word: of a number, or of a choice; (0, 0) for none."""
     value = counts.get(word, 0)
     numbers = [n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int)]
     return (min(numbers), max(numbers)) if numbers else (0, 0)
 
 
 def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
-    """Group by the clause that most results break; what else they break, all of it, follows.
+    """Group findings by the clause that most results break, then the rest likewise.
 
-    Equal ones are taken in the profile's order. A clause that further findings break as well has a
-    cause of its own besides.
+    All that a group's findings break belongs to it. Ties are broken by the profile's order.
     """
     groups, rest = list[_Group](), list(items)
     while rest:
@@ -317,11 +314,10 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
 
 
 def same_state(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups; those are joined, in place, that are about things in the same state.
+    """Return the groups, those joined in place that are about things in the same state.
 
-    Tools are joined within one requirement, where both groups know one and the same combination of
-    locks; servers of loads within one requirement, or where one group's signals are among those of
-    the other.
+    Groups of tools are joined if they have one requirement and one and the same set of locks;
+    those of servers if they have one requirement, or one's states are among the other's.
     """
     merged: list[_Group] = []
     for group in groups:
@@ -335,10 +331,10 @@ def same_state(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _in_one_state(first: _Group, second: _Group) -> bool:
-    """Whether the states of two groups are such that they belong together; False if one has none.
+    """Whether two groups are about things in the same state; False if one knows no state.
 
-    Tools must have one and the same state and requirement; servers one requirement, or states of
-    which one set includes the other.
+    Tools must have one and the same set of locks and requirement; servers one requirement, or
+    states of which one set includes the other.
     """
     own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
     alike = own[0] == own[1] and len(own[0]) == 1
@@ -351,7 +347,7 @@ def _in_one_state(first: _Group, second: _Group) -> bool:
 
 
 def _in_words(group: _Group) -> str:
-    """Return the group's states in words, at most four: of tools by locks, of servers by script."""
+    """Return up to four states of a group in words: of tools by locks, of servers by behaviours."""
     states = sorted(group.states, key=lambda state: (len(state), state))[:MOST_STATES]
     if {word for state in states for word in state} <= LOCKED_BY.keys():
         return " or ".join(f"tools {' and '.join(LOCKED_BY[w] for w in state)}" for state in states)
@@ -359,9 +355,9 @@ def _in_words(group: _Group) -> str:
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups; those are joined, in place, whose findings all observed the same text.
+    """Return the groups, those joined in place whose findings all observed the same text.
 
-    A text of less than 12 characters joins nothing.
+    A text of under 12 characters joins nothing.
     """
     return _merged(groups, "same_text", _text_key, lambda _: (
         "All of these observed the same text of the target."
@@ -369,7 +365,7 @@ def same_text(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _text_key(group: _Group) -> object:
-    """Return the one text, of 12 characters or more, that all of a group's findings observed.
+    """Return the text, of 12 characters or more, that all of a group's findings observed.
 
     None if they observed several, or other values.
     """
@@ -379,7 +375,7 @@ def _text_key(group: _Group) -> object:
 
 
 def _text(value: object) -> str:
-    """Return an observed text, alone or the only item of a list; "" for other values."""
+    """Return an observed text, alone or as the only item of a list; "" for other values."""
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     return value if isinstance(value, str) else ""
@@ -389,10 +385,10 @@ def _merged(
     groups: Sequence[_Group], rule: Rule, key: Callable[[_Group], object],
     why: Callable[[_Group], str],
 ) -> list[_Group]:  # fmt: skip
-    """Return the groups, those with an equal key joined, in place, into the first of them.
+    """Return the groups, those with an equal `key(group)` joined, in place, into the first.
 
-    A group whose key is None stays alone. A joined group gets the rule, and the reason that `why`
-    returns.
+    A group whose key is None stays alone. A joined group gets the rule, and `why(group)` as its
+    reason.
     """
     by_key: dict[object, _Group] = {}
     merged = []
@@ -408,10 +404,10 @@ def _merged(
 
 
 def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
-    """Add each finding to the one group that breaks all its clauses already; return the others.
+    """Add each finding to the only group that breaks all its clauses already; return the others.
 
-    Those that fit no group or several are returned. Its tools must be in states that the group has;
-    to a group of a hidden lock no finding of a status is added.
+    Its tools must be in states that the group has; a status is not added to a group of a hidden
+    lock.
     """
     rest = []
     known = [(group, group.clauses, group.states) for group in groups]
@@ -433,10 +429,10 @@ def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
 
 
 def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
-    """Add each open result, in place, to the group that keeps it open; return those without one.
+    """Add each open result, in place, to the group that keeps it open; return the others.
 
-    That is the group that breaks most of the clauses it needs; if none breaks any, the one that
-    breaks all clauses it is open on.
+    That is the group that breaks most of the clauses it needs or, if none breaks any, most of
+    all the clauses it is open on.
     """
     rest = []
     known = [(group, group.clauses) for group in groups]
@@ -459,7 +455,7 @@ def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
 
 
 def same_reason(results: Sequence[Result]) -> list[RootCause]:
-    """Return causes of errors or open results: those of equal blame, cause and reason are one."""
+    """Return the causes of errors or open results, one for equal blame, cause and reason."""
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.blame, result.cause, result.reason), []).append(result)
@@ -467,7 +463,7 @@ def same_reason(results: Sequence[Result]) -> list[RootCause]:
 
 
 def _of_reason(results: Sequence[Result]) -> RootCause:
-    """Return the cause of these results, which have one reason, with all their clauses as open.
+    """Return the cause of these results, which share a reason, with all their clauses as open.
 
     The first one gives sentence, hint and verdict.
     """
@@ -494,10 +490,10 @@ def _of_reason(results: Sequence[Result]) -> RootCause:
 def _of_group(
     group: _Group, order: Mapping[str, int], verdicts: Mapping[str, Verdict]
 ) -> RootCause:
-    """Return the cause of a group: the clause that most results break first, and its results.
+    """Return the cause of a group: its clauses, the most broken first, and its results.
 
-    It leaves open the clauses of its open results that are not settled elsewhere, and is waived if
-    all its results are.
+    It leaves open the clauses of its open results that are not settled elsewhere, and is waived
+    if all its results are.
     """
     counts = group.clauses
     broken = sorted(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)))
@@ -533,7 +529,7 @@ def _of_group(
 
 
 def _wrong(clause: str, result: Result) -> str:
-    """Return the clause's `broken` phrase as a sentence; if none, the result's reason or the id."""
+    """Return the clause's `broken` phrase as a sentence; else the result's reason or the id."""
     try:
         words = catalogue().clause(clause).broken
     except UnknownClause:
@@ -542,12 +538,12 @@ def _wrong(clause: str, result: Result) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return the text in lower case; runs of anything but ASCII letters and digits are hyphens."""
+    """Return the text in lower case, each run of other than ASCII letters and digits a hyphen."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _numbered(found: Iterable[RootCause]) -> list[RootCause]:
-    """Return the causes with distinct ids: a further one of an id gets a number from 2."""
+    """Return the causes with distinct ids: further ones of an id get a number, from 2."""
     seen = Counter[str]()
     unique = []
     for cause in found:

@@ -1,4 +1,4 @@
-"""Comparison of observed with allowed values, findings of it, and the watch that keeps them."""
+"""Comparison of observed with allowed values, its findings, and the watch that keeps them."""
 
 from __future__ import annotations
 
@@ -61,10 +61,9 @@ class Comparison:
         self, path: str, observed: Any, allowed: Collection[Any], *,
         breaks: Iterable[str], shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """Record a finding unless the observation is an allowed value, of the same JSON type.
+        """Record a finding unless the observation equals an allowed value, JSON type included.
 
-        Nothing is raised. If it is allowed, its clauses count as observed: `shows`, by default
-        `breaks`.
+        Else the clauses `shows`, by default `breaks`, count as observed. Nothing is raised.
         """
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
@@ -76,11 +75,10 @@ class Comparison:
         breaks: Iterable[str], shows: Iterable[str] | None = None, described: bool = True,
         due: str = "", taken_for: str = "",
     ) -> None:  # fmt: skip
-        """Record a finding if the condition does not hold, else that its clauses were observed.
+        """Record a finding unless `holds`; else the clauses `shows` count as observed.
 
-        Either way it counts as looked at, and nothing is raised. `breaks`: the clauses that it
-        breaks if it does not hold; `shows`: those that are observed if it does, by default the
-        same. `allowed` is in words if `described`; `due` and `taken_for` are those of Finding.
+        These are by default `breaks`. `allowed` is in words if `described`; `due` and
+        `taken_for` are those of Finding. Nothing is raised.
         """
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
@@ -102,7 +100,7 @@ class Comparison:
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause=unread.cause))
 
     def add(self, other: Comparison, where: str = "") -> None:
-        """Add the content of another comparison, with `where` appended to its paths and reasons.
+        """Add the content of another comparison, `where` appended to its paths and reasons.
 
         The other one stays as it is.
         """
@@ -133,8 +131,7 @@ class Comparison:
     ) -> Comparison:
         """Record as open those of the clauses that have no finding; return this comparison.
 
-        `needs` are the clauses that must hold before they can be settled. With nothing left,
-        nothing is recorded.
+        `needs` are the clauses that must hold before they can be settled.
         """
         if rest := {*clauses} - {*self.broken}:
             unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause",
@@ -145,10 +142,8 @@ class Comparison:
     def conclude(self) -> None:
         """Hand this comparison to the run, which judges the check; raise unless everything held.
 
-        Raises:
-            ComparisonFailed: It has findings.
-            Inconclusive: It left clauses open; with the reason of the first.
-            NotApplicable: Nothing was compared.
+        Raises ComparisonFailed if it has findings, Inconclusive if it has open clauses,
+        with the first one's reason, NotApplicable if nothing was compared.
         """
         if (watch := _WATCH.get(None)) is not None:
             watch.comparison = self
@@ -180,7 +175,7 @@ _WATCH: ContextVar[Watch] = ContextVar("watch")
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Yield a Watch that gets what a check in this block leaves: sides, comparison, texts."""
+    """Yield a Watch, which gets what a check in the block leaves: sides, comparison, texts."""
     watch = Watch()
     token = _WATCH.set(watch)
     try:
@@ -190,15 +185,15 @@ def watched() -> Iterator[Watch]:
 
 
 def compared(op: str, left: object, right: object) -> None:
-    """Put operator and both sides of a failing assertion into the current Watch, if any."""
+    """Keep operator and both sides of a failing assertion in the current Watch, if any."""
     if (watch := _WATCH.get(None)) is not None:
         watch.sides = (op, left, right)
 
 
 def note_text(text: str, status: str, *, pinned: bool) -> None:
-    """Put a text into the current Watch: one that is not understood, or one accepted as pinned.
+    """Keep a text in the current Watch: one that is not understood or, if `pinned`, accepted so.
 
-    Nothing is noted outside of a check, of a very long text, or beyond ten texts.
+    Nothing without a Watch, for a text over 2000 characters, or beyond ten texts.
     """
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
@@ -208,10 +203,10 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Return a failing assertion's findings: of mappings compared by ==, one per differing member.
+    """Return a failing assertion's findings: of two mappings under `==`, one per differing member.
 
-    Otherwise one; for `==` and `is` it has both sides, for other operators the allowed side in
-    words. `sides` are operator, observed and allowed value; None if they are not known.
+    Otherwise one; for operators but `==` and `is` its allowed side is in words. `sides` are
+    (operator, observed, allowed); None if unknown.
     """
     if sides is None:
         return (Finding(path="", clauses=clauses),)
@@ -241,8 +236,8 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
 def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
     """Return the finding with the tools or servers that it is about, by exact name, at most twelve.
 
-    They are those of the finding's path; if it has none, those in which its sides differ. `states`
-    maps each name to its state.
+    They are those named in its path or, without any, those in which its sides differ. `states`
+    maps all names to states.
     """
     named = [word for word in _WORD.findall(finding.path) if word in states]
     if not named:
@@ -256,7 +251,7 @@ MOST_ABOUT = 12
 
 
 def _names(value: Any, states: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return the known names among a value and its items at any depth, keys included."""
+    """Return the names of `states` among a value and its items at any depth, keys included."""
     if isinstance(value, Mapping):
         return {name for pair in value.items() for side in pair for name in _names(side, states)}
     if isinstance(value, (list, tuple, set, frozenset)) and not hasattr(value, "_fields"):
@@ -272,7 +267,7 @@ RELATIONS = {
 
 
 def _place(name: object) -> str:
-    """Return the key of a compared mapping as a finding's path; parts of a tuple are joined."""
+    """Return the key of a compared mapping as a finding's path; a tuple's parts are joined."""
     if isinstance(name, tuple) and not hasattr(name, "_fields"):
         return ", ".join(filter(None, map(_place, name)))
     return str(name)
@@ -294,7 +289,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def plain(finding: Finding) -> Finding:
-    """Return the finding as a report can hold it: its sides as JSON values, long ones cut."""
+    """Return the finding with its sides as JSON values, long ones cut, as a report holds it."""
     return msgspec.structs.replace(
         finding, allowed=_json(finding.allowed), observed=_json(finding.observed)
     )

@@ -1,4 +1,4 @@
-"""Credentials in URLs, headers, the environment and the words of a command."""
+"""Credentials: found in URLs, headers, the environment and the words of a command."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def credentials(
 ) -> Iterator[str]:
     """Yield the credentials in these places, and the parts of each that give it away.
 
-    Of variables and of a command's options those with the name of a secret count, of headers all
-    but harmless ones, of URLs anywhere their secret parts. `environment` is that of this process by
-    default; its values under eight characters are left out, unless they are in a URL.
+    Variables and a command's options count if named as a secret, all headers but harmless ones,
+    the secret parts of any URL. `environment` is by default this process's; its values under
+    eight characters are left out, unless in a URL.
     """
     environment = os.environ if environment is None else environment
     yield from _of_url(url)
@@ -57,10 +57,9 @@ def credentials(
 
 
 def _of_url(url: str) -> Iterator[str]:
-    """Yield the secret parts of a URL, as they stand there and decoded; nothing if it is invalid.
+    """Yield the secret parts of a URL, as they are and decoded; nothing if it is invalid.
 
-    They are user and password, alone and in base64 as basic authorization sends them, and
-    parameters with the name of a secret.
+    They are user and password, alone and in base64, and parameters named as a secret.
     """
     try:
         parts = urlsplit(url)
@@ -83,7 +82,7 @@ def _of_url(url: str) -> Iterator[str]:
 def _of_value(value: str) -> Iterator[str]:
     """Yield a header's value, its part after the scheme, a Basic password, and cookies' values.
 
-    Basic credentials are yielded decoded, whole too; nothing follows if they cannot be decoded.
+    Basic credentials are also yielded decoded; if they cannot be, nothing follows.
     """
     yield value
     scheme, space, rest = value.partition(" ")

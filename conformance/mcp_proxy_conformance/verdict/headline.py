@@ -1,4 +1,4 @@
-"""The outcome of a run from the verdicts of its clauses, by the precedence of exit codes."""
+"""Outcome of a run by the verdicts of its clauses, and the precedence of exit codes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from mcp_proxy_conformance.verdict.result import ClauseVerdict
 def outcome(
     run: RunRecord, clauses: Sequence[ClauseVerdict], waivers: Sequence[Waiver] = ()
 ) -> Outcome:
-    """Return the outcome by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0 of exit codes.
+    """Return a run's outcome; the precedence of exit codes is 130, 70, 2, 1, 3, 5, 4, 0.
 
-    Advisory clauses never count. A part of a run in which something passes and nothing is broken or
-    open ends with 0, but is `partial`. A waived clause counts for the floor, and a run with one
-    `passes with N deviations`.
+    Advisory clauses never count. A part of a run with something passed and nothing broken or
+    open ends with 0 as `partial`; one with waived clauses alone as `passes with N deviations`.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     errors = [
@@ -77,8 +76,8 @@ def outcome(
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
     """Return why a run without failures is incomplete; "" if enough was observed.
 
-    Capabilities of the profile's floor are not declared, clauses are open, or the floor's passes
-    are missing.
+    Capabilities of the profile's floor are not declared, clauses are `open_`, or passes of the
+    floor are missing.
     """
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
@@ -91,7 +90,7 @@ def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
-    """Return the outcome, with exit code 0, of a run whose only failures are waived."""
+    """Return the outcome, of exit code 0, of a run whose only failures are the waived `excused`."""
     number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]
@@ -102,21 +101,21 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) ->
 
 
 def _cut(run: RunRecord) -> str:
-    """Return the end of a sentence on a run that did not come to its own end, or ""."""
+    """Return "; the run was cut short: WHY", or "" if it came to its own end."""
     return f"; the run was cut short: {run.state.cut_short}" if run.state.cut_short else ""
 
 
 def _of_one(run: RunRecord) -> str:
-    """Return the beginning of a sentence on the only result of a run, if it passes; else ""."""
+    """Return "NAME passes now; " if the run's only result is a pass; else ""."""
     passed = [result.name for result in run.state.results if result.verdict == "pass"]
     alone = len(run.state.results) == len(passed) == 1
     return f"{passed[0]} passes now; " if alone else ""
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
-    """Return the verdicts of the required clauses that have results, counted in words.
+    """Return the numbers of required clauses with results, by verdict, as "judged clauses: …".
 
-    Without any it says "only advisory ones" or "none".
+    Without any it is "only advisory ones" or "none".
     """
     judged = [clause for clause in clauses if clause.results]
     counts = Counter(clause.verdict for clause in judged if clause.level == "required")
@@ -126,5 +125,5 @@ def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
 
 
 def _last(reason: str) -> str:
-    """Return the last line of a reason, such as the exception that ends a traceback."""
+    """Return the last line of a reason, as the exception that ends a traceback."""
     return reason.strip().rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""Outcome of a run: its headline and its exit code."""
+"""Outcome of a run: its headline, exit code and reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Outcome:
 
 
 def broke(why: str) -> Outcome:
-    """Return the outcome of a run whose target or adapter could not be used any further."""
+    """Return the outcome, of exit code 3, of a run whose target or adapter became unusable."""
     return Outcome("target or adapter broke", BROKEN, why)
 
 

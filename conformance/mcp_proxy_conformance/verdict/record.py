@@ -1,4 +1,4 @@
-"""The record of a run: all that its report is made from."""
+"""Record of a run: everything that its report is made from."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RunState:
 
     @property
     def partial(self) -> str:
-        """Why the run covers only a part of the profile; empty if it covers all of it."""
+        """Why the run covers only a part of the profile, in a phrase; "" if it covers all."""
         left_out = "the rest of the profile was left out" if self.narrowed else ""
         return self.missing or (f"this is part {self.shard.name}" if self.shard else left_out)
 
@@ -68,7 +68,7 @@ class RunState:
 
     @property
     def complete(self) -> bool:
-        """Whether the run went to its end and left nothing out."""
+        """Whether the run was not interrupted, stopped or cut short, and left nothing out."""
         return not (self.interrupted or self.partial or self.cut_short or self.stopped)
 
 
@@ -111,7 +111,7 @@ class RunRecord:
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
-    """Return a NotApplicable that names the first of these capabilities not declared; else None."""
+    """Return a NotApplicable for the first of these capabilities not declared; None without one."""
     for word in needs:
         if word not in capabilities:
             return NotApplicable(f"{word} is not declared", cause="not_declared")
@@ -119,7 +119,7 @@ def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotAppli
 
 
 def beyond(profile: Profile, capabilities: frozenset[str]) -> dict[str, NotApplicable]:
-    """Return {clause: reason} of the profile's clauses that need an undeclared capability."""
+    """Map each clause of the profile that needs an undeclared capability to the reason."""
     needs = {clause: catalogue().clause(clause).capability for clause in profile.clauses}
     reasons = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
     return {clause: why for clause, why in reasons.items() if why is not None}

@@ -14,9 +14,9 @@ BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
 
 
 def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -> Iterator[str]:
-    """Yield, for each of the three alignments, the base64 letters that these bytes alone determine.
+    """Yield, for each of three alignments, the base64 letters that these bytes alone determine.
 
-    Whatever stands around the bytes, its base64 contains one of the three.
+    Whatever is around the bytes, its base64 contains one of the three.
     """
     for before in range(3):
         letters = encode(bytes(before) + raw).decode()
@@ -43,7 +43,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """Keep the secrets of at least four characters, in all their encodings.
 
-        Shorter ones are not redacted.
+        Shorter ones are ignored.
         """
         secrets = [secret for secret in secrets if len(secret) >= LEAST]
         forms = {form for secret in secrets for form in _forms(secret)}
@@ -57,16 +57,16 @@ class Redactor:
                     places.append((form, at))
 
     def text(self, text: str) -> str:
-        """Return the text with every form of a secret, and every fragment of one, replaced."""
+        """Return the text with every form of a secret, and long fragments of one, replaced."""
         if self._found is None:
             return text
         return self._without_fragments(self._found.sub(REDACTED, text))
 
     def _without_fragments(self, text: str) -> str:
-        """Return the text with parts of secrets, of 12 characters or more, redacted.
+        """Return the text with parts of secrets, of 12 characters or more, replaced.
 
-        A shown text may have been cut. Each part contains six characters at a multiple of six in
-        the text; only those are looked up.
+        Only six characters at each multiple of six are looked up, as every such part
+        contains one of these.
         """
         kept, done, at = list[str](), 0, 0
         while at <= len(text) - GRAM:
@@ -80,9 +80,9 @@ class Redactor:
         return "".join([*kept, text[done:]])
 
     def tree(self, value: Any) -> Any:
-        """Return a JSON value without secrets, in member names too.
+        """Return a copy of a JSON value without secrets, in member names too.
 
-        Texts of the members that the suite itself words, such as `verdict` or `check`, stay.
+        Texts of members that the suite itself words, such as `verdict`, stay.
         """
         if isinstance(value, str):
             return self.text(value)
@@ -98,16 +98,16 @@ NOTHING_SECRET = Redactor()
 
 
 def _words(value: Any) -> bool:
-    """Whether the value is a text, or a list of texts only."""
+    """Whether the value is a text or a list of texts."""
     return isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
     )
 
 
 def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:
-    """Return begin and end, in the text, of the longest fragment with the six characters at `at`.
+    """Return (begin, end) in the text of the longest fragment around the six characters at `at`.
 
-    `places` are secrets that have these six, each with where they begin in it.
+    `places` are (secret, index) pairs of where these six are.
     """
     spans = []
     for form, place in places:
@@ -122,7 +122,7 @@ def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int,
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the secret as it is, escaped (JSON, Python), percent-encoded (any case), in base64."""
+    """Yield the secret plain, escaped (JSON, Python), percent-encoded (any case), in base64."""
     raw = secret.encode("utf-8", "replace")
     escaped = "".join(f"%{byte:02X}" for byte in raw)
     encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), escaped}
@@ -137,7 +137,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """Yield the base64 encodings that are long enough to be found, in both alphabets."""
+    """Yield the base64 forms, of six letters or more, that any text with these bytes contains."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield from (letters for letters in in_base64(raw, encode) if len(letters) >= LEAST_ENCODED)
 
@@ -149,7 +149,10 @@ _ACTIVE = re.compile(
 
 
 def inert(text: str) -> str:
-    """Escape control, zero-width and direction characters and lone surrogates; keep LF and tab."""
+    """Return the text with control, zero-width, direction characters and surrogates escaped.
+
+    LF and tab stay.
+    """
     return _ACTIVE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
@@ -157,12 +160,12 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:\[|vso\[))", re.MULTILINE)
 
 
 def disarmed(text: str) -> str:
-    """Escape what a CI would obey: `::` at the start of a line, `##[` and `##vso[` anywhere."""
+    """Return the text with CI commands escaped: `::` that begins a line, any `##[` and `##vso[`."""
     return _COMMAND.sub(lambda match: f"{match[1]}\\:" if match[1] is not None else "#\\", text)
 
 
 def encodable(value: Any) -> Any:
-    """Return the JSON value, lone surrogates escaped (in keys too), so that UTF-8 can encode it."""
+    """Return the JSON value with lone surrogates escaped, in keys too, so that UTF-8 encodes it."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Result of a check: verdicts, causes, findings, and the exceptions that end a check early."""
+"""Result of a check: verdicts, causes, findings, and exceptions that end a check early."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Inconclusive(Exception):
     def __init__(
         self, reason: str, *, cause: Cause = "control", hint: str = "", needs: Iterable[str] = ()
     ) -> None:
-        """Keep the cause, the clauses, and the hint, by default that of the cause."""
+        """Keep all; `hint` is by default the repair for the cause."""
         self.cause: Cause = cause
         self.hint = hint or HINTS.get(cause, "")
         self.needs = tuple(dict.fromkeys(needs))
@@ -78,7 +78,7 @@ class Unread(Inconclusive):
     """A text was not understood: its author can pin it with its class."""
 
     def __init__(self, text: str) -> None:
-        """Make the reason of the text, with the cause `unread_text`."""
+        """Make the reason from the text, with the cause `unread_text`."""
         super().__init__(
             f"no lock is known for this text; pin it in the target file: {text!r}",
             cause="unread_text",
@@ -113,7 +113,7 @@ class Breach(AssertionError):
     """
 
     def __init__(self, observed: Mapping[str, Any]) -> None:
-        """Keep the facts, and make the message of them."""
+        """Keep the facts, and make the message from them."""
         self.observed = observed
         super().__init__("; ".join(f"{place}: {value}" for place, value in observed.items()))
 
@@ -207,7 +207,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, clause: str) -> Verdict | None:
         """Return this result's verdict on a clause; None if it has none.
 
-        That is its own on a clause that it is about, and `pass` on another one that it observed.
+        It is its own on a clause that it is about, and `pass` on another one that it
+        observed.
         """
         if clause in self.clauses:
             return self.verdict
@@ -220,5 +221,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the worst of these verdicts; None if there are none."""
+    """Return the worst of these verdicts, as WORST_FIRST orders them; None for none."""
     return min(verdicts, key=WORST_FIRST.index, default=None)

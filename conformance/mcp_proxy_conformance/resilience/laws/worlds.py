@@ -157,7 +157,7 @@ def tours(reads: Reads) -> list[LoadCase]:
 
 
 def built(recipe: Recipe, reads: Reads) -> LoadCase:
-    """Return the load case of a recipe, with the outcomes allowed to a loader with these `reads`."""
+    """Return the load case of a recipe, with what is allowed to a loader that has these `reads`."""
     several, most = recipe
     return a_load([tuple(script) for script in several], most, reads)
 

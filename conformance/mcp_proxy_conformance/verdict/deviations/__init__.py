@@ -1,1 +1,1 @@
-"""Deviations: failures that a target's authors know, kept in their repository until a date."""
+"""Package of deviations: failures that a target's authors know, excused until a date."""

@@ -1,4 +1,4 @@
-"""A deviation (a known failure), faults of its file, results that its id names, ids refused."""
+"""A deviation (a known failure): its id's meaning, ids that are refused, faults of its file."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class BadDeviations(ValueError):
     """A file of deviations that cannot be used; its message has one line for each fault."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        """Keep the faults, at least one, and make the message of them."""
+        """Keep the faults, of which there is at least one, and make the message of them."""
         self.faults = tuple(faults)
         super().__init__("\n".join(map(str, faults)))
 
     @property
     def is_formal(self) -> bool:
-        """Whether the file, or a part of it, is malformed."""
+        """Whether at least one fault is that the file is malformed."""
         return any(fault.kind == "form" for fault in self.faults)
 
 
@@ -75,9 +75,9 @@ OWN, SHOWN = "SUITE.", 80
 
 
 def names(wanted: str, result: Result) -> bool:
-    """Whether a deviation's id names this result: by its check, by its case, or by both.
+    """Whether a deviation's id names this result: by its check, its case, or both.
 
-    False for an id without either.
+    False for an id that is of a clause.
     """
     check, case = split(wanted)
     return check in ("", result.check) and case in ("", result.case or "") and bool(check or case)
@@ -91,11 +91,8 @@ def is_clause(wanted: str) -> bool:
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
     """Map each id with a case that its check does not have to the nearest id of that check.
 
-    Ids of clauses, and of checks that are not in the run, are left out.
-
-    Args:
-        wanted: Ids of deviations.
-        collected: Every check of the run by its name and case, before any was left out.
+    Ids of clauses, and of checks that are not in the run, are left out. `collected` are the
+    (check, case) pairs of the whole run.
     """
     nearest: dict[str, str] = {}
     for wanted_id in wanted:
@@ -110,8 +107,8 @@ def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]])
 def why_not(wanted: str) -> str:
     """Return why this id cannot be waived, with the repair; "" if it can.
 
-    It is unknown, advisory only, or about the suite's own clauses. Of `check[case]` only the check
-    is looked at: `strays` finds unknown cases, once the checks are collected.
+    It is unknown, advisory only, or about the suite's own clauses. Of `check[case]` only the
+    check is looked at: for the case see `strays`.
     """
     cited = _cited(wanted)
     if cited is None:
@@ -126,7 +123,7 @@ def why_not(wanted: str) -> str:
 
 
 def _cited(wanted: str) -> tuple[str, ...] | None:
-    """Return the clauses that the id stands for; None if nothing has that name.
+    """Return the clauses that an id stands for; None if nothing has that name.
 
     A clause of a profile stands for itself, a check or case for those that it cites.
     """

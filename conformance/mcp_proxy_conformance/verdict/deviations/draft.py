@@ -1,4 +1,4 @@
-"""Draft of a deviations file from a report, with the reasons left to be filled in."""
+"""Draft of a deviations file from a report, with reasons and issues to be filled in."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Map each required clause that fails, and that a deviation may waive, to its first reason.
+    """Map each required clause that fails, and that may be waived, to its first reason.
 
-    They are in the order of `clauses`. Failures before the first check cannot be waived, nor the
-    suite's own clauses.
+    They are in the order of `clauses`. Failures before the first check, and the suite's own
+    clauses, cannot be waived.
     """
     first: dict[str, str] = {}
     for result in results:
@@ -41,10 +41,10 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
 
 
 def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date) -> str:
-    """Return a deviations file with one entry for each cause, `reason` and `issue` left empty.
+    """Return the text of a deviations file, an entry per cause, with empty `reason` and `issue`.
 
-    An entry names the clauses that its cause breaks and that no earlier entry names; clauses of no
-    cause get one each. `clauses` are all that may be named, each with its first reason.
+    An entry names the clauses that its cause breaks and no earlier entry names; `clauses` maps
+    all that may be named to their first reasons, and those of no cause get an entry each.
     """
     left, entries = dict(clauses), list[str]()
     for cause in causes:
@@ -57,7 +57,7 @@ def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date
 
 
 def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str:
-    """Return an entry of the file: sentence and reason as a comment, one id or a list, the date."""
+    """Return one entry's text: sentence and reason as comments, its id or ids, the last day."""
     lines = dict.fromkeys(" ".join(inert(text).split())[:WIDTH] for text in (sentence, reason))
     comment = "\n".join(f"# {line}" for line in lines if line)
     quoted = ", ".join(map(_quoted, ids))
@@ -68,5 +68,5 @@ def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a quoted TOML string, its control characters escaped."""
+    """Return the text as a TOML string, its control characters escaped."""
     return json.dumps(inert(text), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Reader of a deviations file, which reports every fault with its line."""
+"""Reader of a deviations file: every fault is found, with its line and its repair."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ class EntryLines:
         return self.file.line((TABLE, self.number))
 
     def of(self, member: str) -> int:
-        """Return the line of a member; that of the header if the member is not found."""
+        """Return the line of the entry's member, or that of its header if it is not found."""
         return self.file.line((TABLE, self.number, member))
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """Return the deviations of a file that hold on that day, by default today in UTC.
+    """Return the deviations of a file that hold on the day `on`, by default today in UTC.
 
-    None is the default file in the working folder, () if that does not exist. Raises BadDeviations.
+    None is the default file in the working folder, () if that does not exist. Raises
+    BadDeviations.
     """
     if file is None and not Path(FILE).exists():
         return ()
@@ -63,11 +64,10 @@ def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ..
 
 
 def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
-    """Read the deviations of a file that hold on that day, by default today in UTC.
+    """Return the deviations of a file that hold on the day `on`, by default today in UTC.
 
-    Raises:
-        BadDeviations: Up to twenty faults of the file, each with its line and its repair; expired
-            entries are among them.
+    Raises BadDeviations with up to twenty faults, each with its line and repair; expired
+    entries are faults.
     """
     text = _text(file)
     sound: list[Deviation] = []
@@ -107,9 +107,9 @@ def _text(file: Path) -> str:
 
 
 def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
-    """Yield every usable deviation of a file's text, and every fault, with its line.
+    """Yield every usable deviation of a file's text, and every fault with its line.
 
-    An id named twice is a fault, as is an unknown table.
+    An id named twice is a fault, as is an unknown table. `file` is its name for messages.
     """
     try:
         document = toml(text)
@@ -143,8 +143,8 @@ def _entry(
 ) -> Iterator[Deviation | Fault]:
     """Yield a deviation for each id of an entry or, if it cannot be used, each of its faults.
 
-    They are unknown, missing and malformed members; then, by id, one that cannot be waived or has
-    expired.
+    These are unknown, missing and malformed members; without any, ids that cannot be waived,
+    and an expired date.
     """
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
@@ -169,7 +169,7 @@ def _entry(
 
 
 def _ids(entry: Mapping[str, Any]) -> list[Any]:
-    """Return what an entry names, as a list: its id, or each of several; [None] without one."""
+    """Return the ids of an entry as a list, of whatever type; [None] without any."""
     wanted = entry.get("id")
     return list(wanted) if isinstance(wanted, list) else [wanted]
 
@@ -180,9 +180,9 @@ def _is_text(value: object) -> bool:
 
 
 def _complaint(name: str, value: Any) -> str:
-    """Return what is wrong with that member of an entry, with the repair; "" if nothing is.
+    """Return what is wrong with the member `name` of an entry, with the repair; else "".
 
-    None is a missing one.
+    The value None means that it is missing.
     """
     if value is None:
         return f"{name} is missing; an entry has {', '.join(MEMBERS)}"
@@ -203,7 +203,7 @@ def _complaint(name: str, value: Any) -> str:
 
 
 def _is_reason(value: str) -> bool:
-    """Whether the text has words, does not begin as a placeholder, and is not one empty word."""
+    """Whether the text has words, is not begun as a placeholder, and is not one empty word."""
     words = re.findall(r"\w+", value[:MOST_OF_REASON].lower())
     return bool(words) and words[0] not in _UNDONE and not (words[0] in _EMPTY and not words[1:])
 
@@ -219,7 +219,7 @@ def _is_link(value: str) -> bool:
 
 
 def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
-    """Return the fault of a text that is not TOML, at the parser's line, else at the last.
+    """Return the fault of a text that is not TOML, at the parser's line, else at the last one.
 
     One that nests too deeply is at line 1.
     """

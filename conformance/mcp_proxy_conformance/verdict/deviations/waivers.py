@@ -1,4 +1,4 @@
-"""Effect of deviations on a run: known failures are waived, entries without one are stale."""
+"""Waivers: the effect of deviations on a run, and entries whose failure is gone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The file and line of the entry, as FILE:LINE."""
+        """The entry's place, as FILE:LINE."""
         return f"{self.file}:{self.line}"
 
     @property
@@ -50,9 +50,9 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
-    """Return the result, as `waived` if it is a failure that the deviations excuse whole.
+    """Return the result, made `waived` if it is a failure that the deviations excuse whole.
 
-    Its reason then begins with theirs; another result is returned as it is.
+    Its reason then begins with theirs; any other result is returned unchanged.
     """
     if result.verdict != "fail" or not (used := _covering(result, deviations)):
         return result
@@ -65,12 +65,10 @@ def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
 def waivers(
     deviations: Sequence[Deviation], results: Sequence[Result], *, whole: bool
 ) -> list[Waiver]:
-    """Return the state of each deviation after a run, in order.
+    """Return the state of each deviation after a run, in their order.
 
-    Args:
-        deviations: The deviations of the run.
-        results: The results of the run, waived ones among them.
-        whole: Whether nothing of the profile was left out; only then can an entry be stale.
+    `results` contain the waived ones. Only if `whole`, when nothing of the profile was left
+    out, can an entry be stale.
     """
     covered = [_covering(result, deviations) for result in results if result.verdict == "waived"]
     return [
@@ -89,7 +87,10 @@ def waivers(
 
 
 def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str | None]]) -> str:
-    """Return the error sentence on the first deviation with an unknown case, "" if none has one."""
+    """Return the sentence on the first deviation with an unknown case; "" without one.
+
+    `collected` are the (check, case) pairs of the whole run.
+    """
     unknown = strays((deviation.id for deviation in deviations), collected)
     first = next((deviation for deviation in deviations if deviation.id in unknown), None)
     if first is None:
@@ -108,10 +109,10 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 
 
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
-    """Return the deviations that together excuse the whole result; [] if they do not.
+    """Return the deviations that together excuse a failed result whole; [] if they do not.
 
-    One that names the check or the case excuses it alone; those of clauses must cover every broken
-    one. Advisory results and those with clauses of the suite itself are never excused.
+    One that names its check or case does alone; those of clauses must name every broken one.
+    Advisory results and those of the suite's own clauses are never excused.
     """
     if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
@@ -147,7 +148,7 @@ def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> S
 
 
 def _of(deviation: Deviation, result: Result) -> Verdict | None:
-    """Return the result's verdict on what the deviation names; None if it has none."""
+    """Return a result's verdict on what the deviation names; None if it is not about that."""
     if is_clause(deviation.id):
         return result.of(deviation.id)
     return result.verdict if names(deviation.id, result) else None
