@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from mcp_proxy_conformance.run.collection import shard_of
 
 T = TypeVar("T")
 
@@ -27,6 +29,8 @@ told = {"exit": os.waitstatus_to_exitcode(status), "kib": used.ru_maxrss}
 open(sys.argv[1], "w").write(json.dumps(told))
 """
 """A small program in between, since a process's memory counts the pages of its parent."""
+PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_HOSTILE", "1/1"))
+"""The part of the kinds that are not quick that is run, such as 1/6."""
 PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 
@@ -92,10 +96,11 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
     )
 
 
-def on_kinds(kinds: Iterable[str], quick: Container[str]) -> pytest.MarkDecorator:
-    """Return the parameter `kind` of a test; the kinds that are not quick are part of the proof."""
-    marked = [pytest.param(k, marks=() if k in quick else pytest.mark.proof) for k in kinds]
-    return pytest.mark.parametrize("kind", marked)
+def on_kinds(kinds: Collection[str], quick: Container[str]) -> pytest.MarkDecorator:
+    """Return the parameter `kind` of a test: the quick kinds, and PART of the others as proof."""
+    others = [kind for kind in kinds if kind not in quick][PART.number - 1 :: PART.of]
+    proof = [pytest.param(kind, marks=pytest.mark.proof) for kind in others]
+    return pytest.mark.parametrize("kind", [*(kind for kind in kinds if kind in quick), *proof])
 
 
 def runs_asked_for(

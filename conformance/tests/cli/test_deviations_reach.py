@@ -159,6 +159,7 @@ kinds.REFERENCE = with_faults(*{names})
 """
 
 
+@pytest.mark.proof
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
     """Under pytest, an entry whose clause passes fails the run.
 

@@ -228,6 +228,7 @@ def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     assert f"; {line}; report: " in last(done)
 
 
+@pytest.mark.proof
 def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
     """With --fail-on violated, exit codes 1, 2, 3 and 5 stay as they are."""
     soft = ["--fail-on", "violated"]

@@ -272,6 +272,7 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
     assert codes == [(4, "4", "incomplete"), (0, "0", "incomplete")]
 
 
+@pytest.mark.proof
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
     """With a target file in `working-directory` no target input is needed.
 

@@ -185,6 +185,7 @@ def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
     assert [result["verdict"] for result in report["results"]] == ["pass"]
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) -> None:
     """If upstreams listen on the suite's loopback only, a target in a box passes nothing.

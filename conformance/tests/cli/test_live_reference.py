@@ -164,6 +164,7 @@ def test_one_file_is_enough_for_pytest(
     assert calls(started) == 0
 
 
+@pytest.mark.proof
 def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> None:
     """With the URL of a closed port, the one-line test file has one error, with the reason.
 

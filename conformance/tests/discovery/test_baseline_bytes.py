@@ -183,6 +183,7 @@ def counting() -> Callable[[Json, Request], Json]:
     return answer
 
 
+@pytest.mark.proof
 def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
     """Two recordings with a counter, a clock and random scores do not differ: these are cut out.
 

@@ -230,6 +230,7 @@ def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
         assert differing(bench, case) == ["status of alpha"]
 
 
+@pytest.mark.proof
 def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> None:
     """A run with a target file of a loader alone judges by its declared timeout signature.
 

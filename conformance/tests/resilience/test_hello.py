@@ -217,11 +217,23 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
     ("declared", "options", "sentence"),
     [
         (["classifies", "retries"], (), "classifies, retries; profile resilience"),
-        (["retries"], (), "retries; profile resilience-basic (resilience needs classifies too)"),
-        (["retries"], ("--profile", "resilience"), "retries; profile resilience"),
-        (["classifies", "retries"], ("--capabilities", ""),
-         "nothing; profile resilience-basic (resilience needs classifies and retries too)"),
-        ([], ("--capabilities", "retries,classifies"), "classifies, retries; profile resilience"),
+        pytest.param(
+            ["retries"], (), "retries; profile resilience-basic (resilience needs classifies too)",
+            marks=pytest.mark.proof,
+        ),
+        pytest.param(
+            ["retries"], ("--profile", "resilience"), "retries; profile resilience",
+            marks=pytest.mark.proof,
+        ),
+        pytest.param(
+            ["classifies", "retries"], ("--capabilities", ""),
+            "nothing; profile resilience-basic (resilience needs classifies and retries too)",
+            marks=pytest.mark.proof,
+        ),
+        pytest.param(
+            [], ("--capabilities", "retries,classifies"),
+            "classifies, retries; profile resilience", marks=pytest.mark.proof,
+        ),
     ],
 )  # fmt: skip
 def test_the_profile_follows_what_is_declared(
@@ -239,6 +251,7 @@ def test_the_profile_follows_what_is_declared(
     assert (report["target"]["name"], report["target"]["version"]) == ("plain", "3")
 
 
+@pytest.mark.proof
 def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
     """A hello with an unknown capability ends the run with exit 2 and one sentence.
 

@@ -173,6 +173,7 @@ def worst(by_clause: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 Verdicts = Callable[..., dict[str, dict[str, str]]]
 
 
+@pytest.mark.proof
 def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None:
     """A loader that reports all servers as failed if one fails breaks I1.isolated only.
 

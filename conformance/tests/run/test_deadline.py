@@ -31,7 +31,12 @@ ENDING_S = 10.0
             "the time limit (--timeout) of 4 s was reached",
             marks=pytest.mark.proof,
         ),
-        (["loader"], 4, "the time limit (--timeout) of 4 s was reached"),
+        pytest.param(
+            ["loader"],
+            4,
+            "the time limit (--timeout) of 4 s was reached",
+            marks=pytest.mark.proof,
+        ),
         (["command", "--", *MUTE], 2, "2 s was reached before the target was ready"),
         (
             ["loader", "--command", shlex.join(MUTE)],

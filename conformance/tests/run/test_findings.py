@@ -204,6 +204,7 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
     assert verdicts.clauses["T3.retried"] == "fail"
 
 
+@pytest.mark.proof
 def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
     """With agents and quarantine undeclared, their clauses are not applicable.
 

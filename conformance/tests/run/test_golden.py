@@ -164,6 +164,7 @@ def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
     assert body.exact.text.count(b'"{volatile}"') == 3
 
 
+@pytest.mark.proof
 def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
     """In an update, an answer that is an error and a missing control are inconclusive.
 
@@ -183,6 +184,7 @@ def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
     assert {path.name: path.read_bytes() for path in (folder / STORED).parent.iterdir()} == before
 
 
+@pytest.mark.proof
 def test_another_request_or_a_changed_file_is_inconclusive(folder: Path) -> None:
     """A stored answer to another request, or a damaged file, is inconclusive.
 

@@ -185,7 +185,12 @@ def test_a_changed_proxy_is_convicted_with_a_small_case(
     assert "from seed 0" in basis[0]
 
 
-FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(wanted), 5))]
+FAIR = [
+    changed("as-it-is"),
+    pytest.param(
+        changed("five-at-most", cap=lambda wanted: min(cap(wanted), 5)), marks=pytest.mark.proof
+    ),
+]
 
 
 @pytest.mark.parametrize("fair", FAIR, ids=lambda proxy: proxy.id)

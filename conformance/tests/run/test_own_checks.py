@@ -150,6 +150,7 @@ def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.proof
 def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
     """Checks that cite no clause are skipped if not applicable, failed if broken or not observed.
 

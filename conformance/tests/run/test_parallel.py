@@ -149,6 +149,7 @@ def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) 
     assert json.loads(less.read_bytes())["complete"] is False
 
 
+@pytest.mark.proof
 def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
     """If a worker is killed in a check, the run still conforms and is complete, with exit 0.
 
@@ -221,7 +222,7 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
     assert not shares.exists()
 
 
-@pytest.mark.parametrize("more", [(), ("-n", "2")])
+@pytest.mark.parametrize("more", [(), pytest.param(("-n", "2"), marks=pytest.mark.proof)])
 def test_an_interruption_that_nobody_heard_of_ends_the_run(
     more: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def test_a_requirement_is_all_of_its_clauses() -> None:
         catalogue().meant("FR-06")
 
 
+@pytest.mark.proof
 def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     """A run with --only a requirement and --only a clause judges these alone.
 
@@ -58,6 +59,7 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     assert f"exit 0; report: {tmp_path / 'report.json'}" in last_line
 
 
+@pytest.mark.proof
 def test_a_quick_run_is_of_one_world(tmp_path: Path) -> None:
     """With --quick all checks of the stage `mixed` run, and no others; partial, exit 0."""
     done, report = run(tmp_path, "reference", "--quick")

@@ -307,6 +307,7 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
     assert [reference() for reference in held] == [None]
 
 
+@pytest.mark.proof
 def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
     """An ending keeps the remediation texts that were not read, and the pinned ones, once each.
 
