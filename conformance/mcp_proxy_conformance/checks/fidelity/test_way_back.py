@@ -1,0 +1,100 @@
+"""The way back: what the upstream tells and asks reaches the client that it is meant for."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity import way_back
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import FEATURES
+
+
+@requirement("RLY.back.progress.token")
+@on(FEATURES)
+def test_progress_carries_the_clients_token(bench: RelayBench) -> None:
+    """Progress has the client's token, in type and value; without a token there is none."""
+    way_back.progress(bench, [way_back.TOKEN]).conclude()
+
+
+@requirement("RLY.back.progress.order")
+@on(FEATURES)
+def test_progress_rises(bench: RelayBench) -> None:
+    """Progress of one call arrives in the upstream's order."""
+    way_back.progress(bench, [way_back.ORDER]).conclude()
+
+
+@requirement("RLY.back.progress.after")
+@on(FEATURES)
+def test_no_progress_follows_the_answer(bench: RelayBench) -> None:
+    """The answer to a call is the last that arrives of it."""
+    way_back.progress(bench, [way_back.AFTER]).conclude()
+
+
+@requirement("RLY.back.progress.values")
+@on(FEATURES)
+def test_progress_has_the_upstreams_values(bench: RelayBench) -> None:
+    """Progress, total and message are the upstream's."""
+    way_back.progress(bench, [way_back.VALUES]).conclude()
+
+
+@requirement("RLY.back.log.values")
+@on(FEATURES)
+def test_log_messages_are_the_upstreams(bench: RelayBench) -> None:
+    """Level, logger and data of a log message are the upstream's."""
+    way_back.logs(bench).conclude()
+
+
+@requirement("RLY.features.set-level")
+@on(FEATURES)
+def test_a_log_level_has_its_effect(bench: RelayBench) -> None:
+    """After a level is accepted, no log message below it arrives."""
+    way_back.levels(bench).conclude()
+
+
+@requirement("RLY.back.request.answered")
+@on(FEATURES)
+def test_questions_and_answers_pass_by_value(bench: RelayBench) -> None:
+    """What the upstream asks reaches the client, and every answer the upstream."""
+    way_back.questions(bench).conclude()
+
+
+@requirement("RLY.back.request.declared")
+@on(FEATURES)
+def test_a_client_is_asked_only_for_what_it_declares(bench: RelayBench) -> None:
+    """A client that declares nothing, or one thing, is asked for nothing else."""
+    way_back.undeclared(bench).conclude()
+
+
+@requirement("RLY.back.request.promised")
+@on(FEATURES)
+def test_what_is_declared_upstream_is_answered(bench: RelayBench) -> None:
+    """The relay declares upstream what its client declares, or answers it itself."""
+    way_back.promised(bench).conclude()
+
+
+@requirement("RLY.features.ping")
+@on(FEATURES)
+def test_a_ping_of_the_upstream_is_answered(bench: RelayBench) -> None:
+    """A ping of the upstream gets an empty result."""
+    way_back.upstream_ping(bench).conclude()
+
+
+@requirement("RLY.back.cancel.reaches")
+@on(FEATURES)
+def test_a_cancellation_reaches_its_request(bench: RelayBench) -> None:
+    """Of two running calls the one that the client cancels is cancelled upstream."""
+    way_back.cancellation(bench).conclude()
+
+
+@requirement("RLY.back.resource-updated")
+@on(FEATURES)
+def test_an_update_reaches_its_subscriber(bench: RelayBench) -> None:
+    """Each of two clients hears of the resource that it subscribed to."""
+    way_back.updates(bench).conclude()
+
+
+@requirement("RLY.back.over-forward.legacy")
+@on(FEATURES)
+def test_no_update_reaches_another_subscriber(bench: RelayBench) -> None:
+    """Neither of two clients hears of the other's resource."""
+    way_back.unasked_updates(bench).conclude()
