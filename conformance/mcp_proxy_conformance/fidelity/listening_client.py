@@ -1,35 +1,42 @@
-"""A client over HTTP that answers requests of its server and listens, and keeps what arrives."""
+"""A client that answers requests of its server and listens, and keeps what arrives, in order."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.wire import revisions
+from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import Http, HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id
+from mcp_proxy_conformance.wire.program import Program
 from mcp_proxy_conformance.wire.response import Event
 from mcp_proxy_conformance.wire.session import SESSION_ID, STREAM
 from mcp_proxy_conformance.wire.transcript import Transcript
 
-TIMEOUT_S, LISTENS_S, WHOLE_S = 10.0, 30.0, 3.0
-Answers = Mapping[str, bytes]
-"""The member `result` or `error`, as JSON text, that answers requests of each method."""
+TIMEOUT_S, LISTENS_S, WHOLE_S = 10.0, 60.0, 3.0
+OPENS_S, LOOK_S, AFTER_S = 1.0, 0.05, 0.1
+"""Seconds for a stream to open, between two looks whether a client ends, and after an answer."""
+REFUSAL = b'"error":{"code":-32601,"message":"Method not found"}'
+Take = Callable[[bytes, int], None]
+"""Takes a message that has arrived, and the number of the stream on which it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One message that arrived, exactly and as Python data; `at` is on the monotonic clock."""
+    """One message that arrived, exactly and as Python data, and the number of its stream."""
 
     raw: bytes
     message: Mapping[str, Any]
-    at: float
+    stream: int
 
     @property
     def method(self) -> str:
@@ -48,25 +55,198 @@ class Received:
         return exact_json.at(exact_json.read(self.raw), ("params",))
 
 
-class ListeningClient:
-    """One session of the handshake era; messages of all its streams are kept in order."""
+class Carrier(Protocol):
+    """Transport of one client's messages; `revision` is empty before the handshake."""
+
+    revision: str
+
+    def begin(self, take: Take) -> None:
+        """Hand what arrives to `take` from now on."""
+
+    def send(
+        self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
+        whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Send a message; of a request wait until it `is_over`, or until its `whole` stream ends.
+
+        Return why it may have got no answer; nothing is raised.
+        """
+
+    def listen(self) -> None:
+        """Take what the server sends of its own accord."""
+
+    def close(self) -> None:
+        """End the session, and every exchange in it."""
+
+
+class OverHttp:
+    """Streamable HTTP, each exchange on a connection of its own."""
+
+    def __init__(self, url: str, transcript: Transcript) -> None:
+        """Send nothing yet."""
+        self.revision = ""
+        self._url, self._transcript = url, transcript
+        self._session: str | None = None
+        self._streams = itertools.count()
+        self._running: set[Http] = set()
+        self._take: Take = _ignored
+
+    def begin(self, take: Take) -> None:
+        """Hand what arrives to `take` from now on."""
+        self._take = take
+
+    def send(
+        self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
+        whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Post a message; see `Carrier`. A `whole` stream is read for three seconds at most."""
+        stream = next(self._streams)
+
+        def until(event: Event) -> bool:
+            """Take an event; return whether it is the last that is waited for."""
+            self._take(event.data, stream)
+            return not whole and is_over is not None and is_over()
+
+        seconds = WHOLE_S if whole else TIMEOUT_S
+        http = Http(self._url, self._transcript)
+        try:
+            response = self._exchange(http, "POST", body, note=note, until=until, timeout=seconds)
+        except (Unreachable, ProtocolFault) as fault:
+            return str(fault)
+        if (session := response.header(SESSION_ID)) is not None:
+            self._session = session
+        if response.media_type != STREAM:
+            self._take(response.body, stream)
+        return f"HTTP {response.status}"
+
+    def listen(self) -> None:
+        """Open the stream at GET in the background, and wait until it answers."""
+        http, stream = Http(self._url, self._transcript), next(self._streams)
+
+        def until(event: Event) -> bool:
+            """Take an event, which never is the last."""
+            self._take(event.data, stream)
+            return False
+
+        def run() -> None:
+            """Take every event until the stream ends."""
+            with contextlib.suppress(Unreachable, ProtocolFault):
+                self._exchange(http, "GET", b"", note="listen", until=until, timeout=LISTENS_S)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        eventually(lambda: http.is_answering or not thread.is_alive(), OPENS_S)
+
+    def close(self) -> None:
+        """Delete the session, and cut off what is running."""
+        if self._session is not None:
+            with contextlib.suppress(Unreachable, ProtocolFault):
+                http = Http(self._url, self._transcript)
+                self._exchange(http, "DELETE", b"", note="", until=_is_last, timeout=1.0)
+        for http in [*self._running]:
+            http.interrupt()
+
+    def _exchange(
+        self, http: Http, method: str, body: bytes, *, note: str,
+        until: Callable[[Event], bool], timeout: float,
+    ) -> HttpResponse:  # fmt: skip
+        """Send one HTTP request, and close its connection; errors as `Http.exchange`."""
+        accept = STREAM if method == "GET" else f"application/json, {STREAM}"
+        headers = [("Accept", accept), ("Content-Type", "application/json")]
+        if self.revision:
+            headers.append(("MCP-Protocol-Version", self.revision))
+        if self._session is not None:
+            headers.append((SESSION_ID, self._session))
+        self._running.add(http)
+        try:
+            return http.exchange(method, body, headers, note=note, timeout=timeout, until=until)
+        finally:
+            self._running.discard(http)
+            http.close()
+
+
+class OverStdio:
+    """The standard streams of a program of the client's own; all that it prints is one stream."""
 
     def __init__(
-        self, url: str, transcript: Transcript, *, capabilities: bytes = b"{}",
-        answers: Answers | None = None,
-    ) -> None:  # fmt: skip
-        """Open a session, declaring these capabilities; Unreachable or ProtocolFault if refused."""
-        self._url, self._transcript = url, transcript
-        self._answers = {"ping": b'"result":{}', **(answers or {})}
-        self._headers: list[tuple[str, str]] = []
+        self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
+    ) -> None:
+        """Start the program with exactly `env`; Unreachable if that is impossible."""
+        self.revision = ""
+        self._program = Program(command, env, transcript)
+        self._is_closing = False
+        self._reader: threading.Thread | None = None
+
+    def begin(self, take: Take) -> None:
+        """Hand each line that the program prints to `take`, in a thread of its own."""
+        self._reader = threading.Thread(target=self._read, args=(take,), daemon=True)
+        self._reader.start()
+
+    def send(
+        self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
+        whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Write a message as a line; see `Carrier`."""
+        self._program.write(body, note)
+        if is_over is not None:
+            eventually(lambda: is_over() or self._is_over, TIMEOUT_S)
+            time.sleep(AFTER_S if whole else 0)
+        return "no answer in time"
+
+    def listen(self) -> None:
+        """Do nothing: the one stream has everything."""
+
+    def close(self) -> None:
+        """End the program, and what it has started."""
+        self._is_closing = True
+        if self._reader is not None:
+            self._reader.join()
+        self._program.end()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no line will arrive any more."""
+        return self._is_closing or self._reader is None or not self._reader.is_alive()
+
+    def _read(self, take: Take) -> None:
+        """Take lines until the client closes, or the program ends."""
+        while not self._is_closing:
+            deadline = Deadline(LOOK_S)
+            try:
+                take(self._program.hear(deadline).raw, 0)
+            except (Unreachable, ProtocolFault):
+                if deadline.spent() < LOOK_S:
+                    return  # it has ended
+
+
+class ListeningClient:
+    """One session of the handshake era, whose messages of all streams are kept in order.
+
+    Attributes:
+        answers: The member `result` or `error`, as JSON text, that answers the server's requests of
+            each method; a caller may change them.
+        declared: The capabilities that the server has declared.
+    """
+
+    def __init__(self, carrier: Carrier, capabilities: bytes = b"{}") -> None:
+        """Open a session, declaring these capabilities, and listen; ProtocolFault if refused."""
+        self.answers = {"ping": b'"result":{}'}
+        self._carrier = carrier
         self._lock = threading.Lock()
         self._received: list[Received] = []
+        carrier.begin(self._take)
         self.declared = self._open(capabilities)
+        carrier.listen()
 
-    def received(self, method: str | None = None) -> Sequence[Received]:
-        """Return the messages that have arrived, of one method or of all, oldest first."""
+    def mark(self) -> int:
+        """Return the number of messages so far, to pass to `received`."""
         with self._lock:
-            return [each for each in self._received if method in (None, each.method)]
+            return len(self._received)
+
+    def received(self, method: str | None = None, since: int = 0) -> Sequence[Received]:
+        """Return the messages after a mark, of one method or of all, in the order of arrival."""
+        with self._lock:
+            return [each for each in self._received[since:] if method in (None, each.method)]
 
     def request(
         self, method: str, params: Mapping[str, Any], request_id: int | str | None = None, *,
@@ -74,116 +254,60 @@ class ListeningClient:
     ) -> Mapping[str, Any]:  # fmt: skip
         """Send a request; return the answer's members, or why there is none as `none`.
 
-        Requests that arrive meanwhile are answered. Its stream is read to the answer, and to its
-        end if that follows within 50 ms, or if the `whole` stream is asked for.
+        Requests that arrive meanwhile are answered. With `whole`, its stream is read to its end.
         """
         own = fresh_id() if request_id is None else request_id
         body = dumps({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
-        answers: list[Mapping[str, Any]] = []
-
-        def take(event: Event) -> bool:
-            """Take an event; return whether it is the answer."""
-            message = self._take(event.data)
-            if message is not None and "method" not in message:
-                answers.append(message)
-            return bool(answers) and not whole
-
-        seconds = WHOLE_S if whole else TIMEOUT_S
-        try:
-            response = self._exchange("POST", body, note=method, until=take, timeout=seconds)
-        except (Unreachable, ProtocolFault) as fault:
-            return answers[0] if answers else {"none": str(fault)}
-        if response.media_type != STREAM:
-            message = self._take(response.body)
-            return message or {"none": f"HTTP {response.status}"}
-        return answers[0] if answers else {"none": "its stream ended"}
+        why = self._carrier.send(body, method, lambda: bool(self._answer(own)), whole=whole)
+        return self._answer(own) or {"none": why}
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification, on a connection of its own."""
-        self._post(dumps({"jsonrpc": "2.0", "method": method, "params": params}), method)
-
-    def listen(self, is_open: Callable[[], bool] = lambda: False, wait_s: float = 1.0) -> None:
-        """Open the stream at GET in the background, and wait a little until `is_open`."""
-
-        def run() -> None:
-            """Take every event until the stream ends."""
-
-            def take(event: Event) -> bool:
-                """Take an event, which never is the last."""
-                self._take(event.data)
-                return False
-
-            try:
-                self._exchange("GET", b"", note="listen", until=take, timeout=LISTENS_S)
-            except (Unreachable, ProtocolFault):
-                return
-
-        threading.Thread(target=run, daemon=True).start()
-        eventually(is_open, wait_s)
+        """Send a notification."""
+        self._carrier.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}), method)
 
     def close(self) -> None:
         """End the session."""
-        try:
-            self._exchange("DELETE", b"", note="", timeout=1.0)
-        except (Unreachable, ProtocolFault):
-            return
+        self._carrier.close()
 
     def _open(self, capabilities: bytes) -> Mapping[str, Any]:
         """Shake hands; return what the server declares."""
-        info = revisions.client_info("mcp-proxy-conformance")
         params = {
-            "protocolVersion": revisions.LATEST_HANDSHAKE, "capabilities": json.loads(capabilities),
-            "clientInfo": info,
-        }  # fmt: skip
-        body = dumps({"jsonrpc": "2.0", "id": fresh_id(), "method": "initialize", "params": params})
-        response = self._exchange("POST", body, note="initialize", until=_is_answer)
-        texts = [event.data for event in response.events] or [response.body]
-        answer = next((json.loads(text) for text in texts if b'"result"' in text), None)
-        if answer is None:
-            raise ProtocolFault("handshake", "a result", "none", response.body)
-        self._headers.append(("MCP-Protocol-Version", answer["result"]["protocolVersion"]))
-        if (session := response.header(SESSION_ID)) is not None:
-            self._headers.append((SESSION_ID, session))
+            "protocolVersion": revisions.LATEST_HANDSHAKE,
+            "capabilities": json.loads(capabilities),
+            "clientInfo": revisions.client_info("mcp-proxy-conformance"),
+        }
+        answer = self.request("initialize", params)
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            self.close()
+            raise ProtocolFault("handshake", "a result", "none", dumps(answer))
+        self._carrier.revision = str(result.get("protocolVersion", ""))
         self.notify("notifications/initialized", {})
-        declared: Mapping[str, Any] = answer["result"].get("capabilities", {})
-        return declared
+        declared = result.get("capabilities")
+        return declared if isinstance(declared, dict) else {}
 
-    def _take(self, raw: bytes) -> Mapping[str, Any] | None:
-        """Keep a message, answer it if it is a request, and return it; None if it is not one."""
+    def _answer(self, request_id: int | str) -> Mapping[str, Any] | None:
+        """Return the members of the answer to a request; None before it arrives."""
+        for each in self.received(""):
+            own = each.message.get("id")
+            if type(own) is type(request_id) and own == request_id:
+                return each.message
+        return None
+
+    def _take(self, raw: bytes, stream: int) -> None:
+        """Keep a message, and answer it if it is a request; what is no message is left out."""
         try:
             message = json.loads(raw)
         except ValueError:
-            return None
+            return
         if not isinstance(message, dict):
-            return None
+            return
         with self._lock:
-            self._received.append(Received(raw=raw, message=message, at=time.monotonic()))
+            self._received.append(Received(raw=raw, message=message, stream=stream))
         if "method" in message and "id" in message:
-            refusal = b'"error":{"code":-32601,"message":"Method not found"}'
-            member = self._answers.get(message["method"], refusal)
+            member = self.answers.get(message["method"], REFUSAL)
             own_id = dumps(message["id"])
-            self._post(b'{"jsonrpc":"2.0","id":' + own_id + b"," + member + b"}", "answer")
-        return message
-
-    def _post(self, body: bytes, note: str) -> None:
-        """Post a message that no answer is due to."""
-        try:
-            self._exchange("POST", body, note=note)
-        except (Unreachable, ProtocolFault):
-            return  # the check sees that it did not arrive
-
-    def _exchange(
-        self, method: str, body: bytes, *, note: str, timeout: float = TIMEOUT_S,
-        until: Callable[[Event], bool] = lambda _: False,
-    ) -> HttpResponse:  # fmt: skip
-        """Send one HTTP request on a connection of its own; errors as `Http.exchange`."""
-        accept = STREAM if method == "GET" else f"application/json, {STREAM}"
-        headers = [("Accept", accept), ("Content-Type", "application/json"), *self._headers]
-        http = Http(self._url, self._transcript)
-        try:
-            return http.exchange(method, body, headers, note=note, timeout=timeout, until=until)
-        finally:
-            http.close()
+            self._carrier.send(b'{"jsonrpc":"2.0","id":' + own_id + b"," + member + b"}", "answer")
 
 
 def eventually(holds: Callable[[], bool], within_s: float) -> bool:
@@ -194,6 +318,12 @@ def eventually(holds: Callable[[], bool], within_s: float) -> bool:
     return done
 
 
-def _is_answer(event: Event) -> bool:
-    """Whether an event is an answer."""
-    return b'"result"' in event.data or b'"error"' in event.data
+def _ignored(raw: bytes, stream: int) -> None:
+    """Drop a message that nobody waits for."""
+    del raw, stream
+
+
+def _is_last(event: Event) -> bool:
+    """Accept any event."""
+    del event
+    return True

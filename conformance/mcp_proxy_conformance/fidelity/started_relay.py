@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
+from mcp_proxy_conformance.fidelity.listening_client import Carrier, OverHttp, OverStdio
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
@@ -125,6 +126,13 @@ class StartedRelay:
         return Client(
             url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire="handshake"
         )
+
+    def carrier(self, side: Side) -> Carrier:
+        """Return a new transport of a client to a way; one over stdio has a relay of its own."""
+        url = side.server.url if side is self.direct else self.launched.url
+        if url:
+            return OverHttp(url, self.transcript)
+        return OverStdio(self.launched.command, self._env, self.transcript)
 
     def answer_as(self, case: RelayCase) -> None:
         """Have both servers answer calls of that case as it says."""

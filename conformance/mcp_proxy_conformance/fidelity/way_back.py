@@ -6,12 +6,15 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.exact_json import ABSENT
 from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, Received, eventually
 from mcp_proxy_conformance.fidelity.offers import (
     ASKED,
@@ -23,11 +26,11 @@ from mcp_proxy_conformance.fidelity.offers import (
     notification,
 )
 from mcp_proxy_conformance.fidelity.side import Side
-from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import LEVELS, NEEDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
+from mcp_proxy_conformance.wire.revisions import METHOD_NOT_FOUND
 
 TOKEN, ORDER = "RLY.back.progress.token", "RLY.back.progress.order"
 AFTER, VALUES = "RLY.back.progress.after", "RLY.back.progress.values"
@@ -37,13 +40,11 @@ ASKS, PROMISED = "RLY.back.request.declared", "RLY.back.request.promised"
 ANSWERED = "RLY.back.request.answered"
 UPDATED, UNASKED = "RLY.back.resource-updated", "RLY.back.over-forward.legacy"
 PROGRESSED, MESSAGE = "notifications/progress", "notifications/message"
-RESOURCE_UPDATED = "notifications/resources/updated"
-ARRIVES_S = 1.0
-"""Seconds in which a notification is waited for."""
-QUIET_S = 0.4
-"""Seconds in which notifications may still arrive."""
+RESOURCE_UPDATED, CANCELLATION = "notifications/resources/updated", "notifications/cancelled"
+ARRIVES_S, SETTLES_S = 1.0, 0.1
+"""Seconds in which a message is waited for, and in which others may follow the last awaited one."""
 EVERYTHING = b'{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}'
-TOKENS: Sequence[int | str | None] = ("a ü/+=", 7, "7", None)
+TOKENS: Sequence[int | str | None] = (None, "a ü/+=", 7, "7")
 GIVEN: Mapping[str, Sequence[bytes]] = {
     "elicitation/create": (
         '"result":{"action":"accept","content":{"name":"“ü” 😀","age":3,"sure":false}}'.encode(),
@@ -63,18 +64,24 @@ GIVEN: Mapping[str, Sequence[bytes]] = {
 """Answers of the client to each request of the upstream."""
 
 
-def connected(
-    bench: RelayBench, side: Side, capabilities: bytes = b"{}",
-    answers: Mapping[str, bytes] | None = None,
-) -> ListeningClient:  # fmt: skip
-    """Return a new client of a way; NotApplicable if the relay serves over stdio."""
-    url = bench.relay.launched.url
-    if not url:
-        raise NotApplicable("the way back of a relay over stdio is not looked at")
-    where = url if side is bench.through else side.server.url
-    return ListeningClient(
-        where, bench.relay.transcript, capabilities=capabilities, answers=answers
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One request of the upstream: its method, and how its client was to answer it.
+
+    `asked` is what arrived at the client of it, `answers` what arrived at the upstream, and
+    `is_declared` whether the upstream was promised an answer.
+    """
+
+    method: str
+    member: bytes
+    asked: Sequence[Received]
+    answers: Sequence[Any]
+    is_declared: bool
+
+
+def connected(bench: RelayBench, side: Side, capabilities: bytes = b"{}") -> ListeningClient:
+    """Return a new client of a way, which listens."""
+    return ListeningClient(bench.relay.carrier(side), capabilities)
 
 
 def called(
@@ -91,86 +98,85 @@ def called(
     return client.request("tools/call", params, whole=whole)
 
 
-def progress(bench: RelayBench, clauses: Sequence[str]) -> Comparison:
+def progress(bench: RelayBench) -> Comparison:
     """Call with tokens of both types and without one, and compare the progress that arrives."""
+    _needs_messages(bench)
     comparison = Comparison()
-    needs_messages(bench)
-    for token in TOKENS:
-        both = []
-        for side in (bench.direct, bench.through):
-            client = connected(bench, side)
-            called(side, client, "progress", token, whole=True)
-            time.sleep(QUIET_S)
-            both.append(client.received())
-            client.close()
-        _compare_progress(comparison, token, both[0], both[1], clauses)
-    if not comparison.looked:
-        raise NotApplicable("no progress arrived, which may be left out")
+    own, shown = bench.both(partial(_progress, bench))
+    expected = [0 if token is None else len(PROGRESS) for token in TOKENS]
+    if [len(_progress_of(each)) for each in own] != expected:
+        raise Inconclusive("the direct way does not show the progress of a call")
+    if not any(_progress_of(each) for each in shown):
+        raise NotApplicable("no progress arrives, which may be left out")
+    for token, sent, arrived in zip(TOKENS, own, shown, strict=True):
+        _compare_progress(comparison, token, sent, arrived)
     return comparison
 
 
 def logs(bench: RelayBench) -> Comparison:
-    """Compare the log messages of every level that arrive with the upstream's."""
+    """Compare the log messages of every level that arrive with the upstream's.
+
+    Its logger may be part of a longer name.
+    """
     _needs_logging(bench)
     comparison = Comparison()
-    own, shown = [_logged(bench, side, None) for side in (bench.direct, bench.through)]
+    own, shown = bench.both(partial(_logged, bench, least=None))
     if [each.params.get("level") for each in own] != [*LEVELS]:
         raise Inconclusive("the direct way does not show every log message")
-    if not shown and bench.facts.no_notifications:
-        raise NotApplicable("the relay declares to tell no notifications", cause="not_declared")
     if not shown:
-        raise Inconclusive("no log message arrived", cause="not_observed")
-    allowed = {each.params["level"]: each.exact for each in own}
+        raise NotApplicable("no log message arrives, which may be left out")
+    sent = {each.params["level"]: each.exact for each in own}
     for each in shown:
-        level = str(each.params.get("level"))
-        record(comparison, f"log message of level {level}", allowed.get(level, exact_json.ABSENT),
-               each.exact, (LOGGED,), additions=True)  # fmt: skip
+        level = each.params.get("level")
+        place = f"log message of level {level}"
+        allowed = sent.get(level, ABSENT)
+        for name in ("level", "data"):
+            record(comparison, f"{place}: {name}", exact_json.at(allowed, (name,)),
+                   exact_json.at(each.exact, (name,)), (LOGGED,), additions=True)  # fmt: skip
+        logger = exact_json.at(allowed, ("logger",))
+        comparison.truth(
+            f"{place}: logger", each.params.get("logger"), allowed=logger, described=False,
+            holds=logger in str(each.params.get("logger")), breaks=[LOGGED],
+        )  # fmt: skip
     return comparison
 
 
 def levels(bench: RelayBench) -> Comparison:
-    """Set two levels; none below arrives, and those above do, unless the level is refused."""
+    """Set two levels; none below arrives. One that is refused has no effect to show."""
     _needs_logging(bench)
     comparison = Comparison()
     for least in ("error", "alert"):
-        own = [each.params["level"] for each in _logged(bench, bench.direct, least)]
         wanted = [*LEVELS[LEVELS.index(least) :]]
+        own, shown = [
+            [each.params.get("level") for each in messages]
+            for messages in bench.both(partial(_logged, bench, least=least))
+        ]
         if own != wanted:
             raise Inconclusive("the direct way does not show the effect of a level")
-        shown = _logged(bench, bench.through, least)
-        observed = sorted({str(each.params.get("level")) for each in shown} - {*wanted})
-        comparison.one_of(f"levels below {least} after it was set", observed, [[]], breaks=[LEVEL])
+        if shown:
+            below = sorted({*map(str, shown)} - {*wanted})
+            comparison.one_of(f"levels below {least}, once it is set", below, [[]], breaks=[LEVEL])
+    if not comparison.looked:
+        raise NotApplicable("no log message arrives, which may be left out")
     return comparison
 
 
 def questions(bench: RelayBench) -> Comparison:
     """Have the upstream ask for each thing, and compare question and answer at the other ends."""
     comparison = Comparison()
-    needs_messages(bench)
-    for method, answers in GIVEN.items():
-        for member in answers:
-            ends = []
-            for side in (bench.direct, bench.through):
-                mark = side.server.journal.mark()
-                client = connected(bench, side, EVERYTHING, {method: member})
-                called(side, client, method)
-                ends.append((client.received(method), _answers(side, mark)))
-                client.close()
-            (own, own_answers), (shown, answered) = ends
-            if not own or not own_answers:
-                raise Inconclusive(f"the direct way does not show {method}")
-            if not _declares(bench.through, NEEDS[method]):
-                continue
-            place = f"{method}, answered by {member.decode()[:60]}"
-            question = shown[0].exact if shown else exact_json.ABSENT
-            if ASKED[method]:
-                allowed = own[0].exact
-                record(comparison, place, allowed, question, (ANSWERED,), additions=True)
-            answer = answered[0] if answered else exact_json.ABSENT
-            record(
-                comparison, f"{place}: at the upstream", own_answers[0], answer, (ANSWERED,),
-                additions=True,
-            )  # fmt: skip
+    _needs_messages(bench)
+    for own, shown in zip(*bench.both(partial(_questions, bench)), strict=True):
+        if not own.asked or not own.answers:
+            raise Inconclusive(f"the direct way does not show {own.method}")
+        if not shown.is_declared:
+            continue
+        place = f"{own.method}, answered by {own.member.decode()[:60]}"
+        if ASKED[own.method]:
+            question = shown.asked[0].exact if shown.asked else ABSENT
+            record(comparison, place, own.asked[0].exact, question, (ANSWERED,), additions=True)
+        answer = shown.answers[0] if shown.answers else ABSENT
+        record(comparison, f"{place}: at the upstream", own.answers[0], answer, (ANSWERED,),
+               additions=True)  # fmt: skip
     if not comparison.looked:
         raise NotApplicable("nothing is declared upstream", cause="not_declared")
     return comparison
@@ -179,259 +185,308 @@ def questions(bench: RelayBench) -> Comparison:
 def undeclared(bench: RelayBench) -> Comparison:
     """Connect clients that declare nothing or one thing; only for that may they be asked."""
     comparison = Comparison()
-    needs_messages(bench)
+    _needs_messages(bench)
+    questions = 0
     for declared in (None, *NEEDS.values()):
         capabilities = dumps({declared: {}} if declared else {})
-        client = connected(bench, bench.through, capabilities)
-        called(bench.through, client, "all questions")
-        asked = {each.method for each in client.received() if each.method in NEEDS}
-        client.close()
+        with closing(connected(bench, bench.through, capabilities)) as client:
+            called(bench.through, client, "all questions")
+            asked = {each.method for each in client.received() if each.method in NEEDS}
+        questions += len(asked)
         extra = sorted(method for method in asked if NEEDS[method] != declared)
         comparison.one_of(
             f"what a client was asked that declares {declared or 'nothing'}", extra, [[]],
             breaks=[ASKS],
         )  # fmt: skip
+    if not questions:
+        raise NotApplicable("no client is asked for anything", cause="not_declared")
     return comparison
 
 
 def promised(bench: RelayBench) -> Comparison:
-    """Ask what the relay declares for a client that declares nothing; each has to be answered."""
+    """Ask what the relay declares for clients that declare nothing, and all; each is answered.
+
+    An error is an answer, unless it says that there is no such method.
+    """
     comparison = Comparison()
-    needs_messages(bench)
-    for method, capability in NEEDS.items():
-        client = connected(bench, bench.through)
-        mark = bench.through.server.journal.mark()
-        called(bench.through, client, method)
-        client.close()
-        declared = _declares(bench.through, capability)
-        results = [exact_json.at(each, ("result",)) for each in _answers(bench.through, mark)]
-        answered = any(result is not exact_json.ABSENT for result in results)
-        comparison.truth(
-            f"{capability}, declared upstream for a client that does not", declared,
-            holds=answered or not declared, allowed="not declared, or answered",
-            breaks=[PROMISED],
-        )  # fmt: skip
+    _needs_messages(bench)
+    for capabilities in (b"{}", EVERYTHING):
+        with closing(connected(bench, bench.through, capabilities)) as client:
+            if capabilities is EVERYTHING:
+                client.answers |= {method: members[0] for method, members in GIVEN.items()}
+            for method, capability in NEEDS.items():
+                mark = bench.through.server.journal.mark()
+                called(bench.through, client, method)
+                declared = _is_declared(bench.through, mark, capability)
+                answers = [exact_json.python(each) for each in _answers(bench.through, mark)]
+                comparison.truth(
+                    f"{capability}, declared for a client that declares {capabilities.decode()}",
+                    {"declared": declared, "answers": answers},
+                    holds=not declared or any(map(_is_service, answers)),
+                    allowed="not declared, or answered", breaks=[PROMISED],
+                )  # fmt: skip
     return comparison
 
 
 def upstream_ping(bench: RelayBench) -> Comparison:
     """Have the upstream ping while a call is in progress; an empty result has to arrive."""
     comparison = Comparison()
-    needs_messages(bench)
-    found = []
-    for side in (bench.direct, bench.through):
-        client = connected(bench, side)
+    _needs_messages(bench)
+
+    def pinged(side: Side) -> Sequence[Any]:
+        """Return the results that arrive."""
         mark = side.server.journal.mark()
-        called(side, client, "ping")
-        found.append([exact_json.plain(exact_json.at(each, ("result",)))
-                      for each in _answers(side, mark)])  # fmt: skip
-        client.close()
-    if found[0] != [{}]:
+        with closing(connected(bench, side)) as client:
+            called(side, client, "ping")
+        return [exact_json.plain(exact_json.at(each, ("result",))) for each in _answers(side, mark)]
+
+    own, shown = bench.both(pinged)
+    if own != [{}]:
         raise Inconclusive("the direct way does not show a ping")
-    comparison.one_of("answers to a ping of the upstream", found[1], [[{}]], breaks=[PING])
+    comparison.one_of("answers to a ping of the upstream", shown, [[{}]], breaks=[PING])
     return comparison
 
 
 def cancellation(bench: RelayBench) -> Comparison:
     """Cancel one of two running calls; the upstream is told of that one, by its id there."""
-    needs_messages(bench)
+    _needs_messages(bench)
     comparison = Comparison()
-    for side in (bench.direct, bench.through):
-        ids = _cancelled(bench, side)
-        if side is bench.direct and ids != ["b"]:
-            raise Inconclusive("the direct way does not show a cancellation")
-        if side is bench.through:
-            comparison.one_of("calls cancelled at the upstream", ids, [["b"]], breaks=[CANCELLED])
+    own, shown = bench.both(partial(_cancelled, bench))
+    if own != ["b"]:
+        raise Inconclusive("the direct way does not show a cancellation")
+    comparison.one_of("calls cancelled at the upstream", shown, [["b"]], breaks=[CANCELLED])
     return comparison
 
 
 def updates(bench: RelayBench) -> Comparison:
     """Two clients subscribe to one resource each; both are updated, and each hears of its own."""
+    _needs_updates(bench)
     comparison = Comparison()
-    needs_updates(bench)
     own, shown = bench.both(partial(_updated, bench))
-    if own != [[NOTE], [LATER]]:
+    if [{*heard} for heard in own] != [{NOTE}, {LATER}]:
         raise Inconclusive("the direct way does not show the updates")
     for uri, heard in zip((NOTE, LATER), shown, strict=True):
         observed = "told" if uri in heard else "not told"
         comparison.one_of(
             f"the update of {uri}, to its subscriber", observed, ["told"], breaks=[UPDATED]
         )
-    return comparison
-
-
-def unasked_updates(bench: RelayBench) -> Comparison:
-    """Of two updated resources, a client hears only of the one that it subscribed to."""
-    comparison = Comparison()
-    needs_updates(bench)
-    for uri, heard in zip((NOTE, LATER), _updated(bench, bench.through), strict=True):
-        extra = sorted({*heard} - {uri})
         comparison.one_of(
-            f"other updates to the subscriber of {uri}", extra, [[]], breaks=[UNASKED]
-        )
+            f"other updates to the subscriber of {uri}", sorted({*heard} - {uri}), [[]],
+            breaks=[UNASKED],
+        )  # fmt: skip
     return comparison
 
 
-def needs_messages(bench: RelayBench) -> None:
+def _needs_messages(bench: RelayBench) -> None:
     """Raise Inconclusive unless the tool that sends messages is listed."""
     bench.needs_tool(TELLING)
 
 
-def needs_updates(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares subscriptions, and lets notifications pass."""
-    if bench.facts.no_notifications:
-        raise NotApplicable("the relay declares to tell no notifications", cause="not_declared")
-    client = connected(bench, bench.through)
-    client.close()
-    resources = client.declared.get("resources")
+def _needs_logging(bench: RelayBench) -> None:
+    """Raise NotApplicable unless the relay declares logging."""
+    _needs_messages(bench)
+    with closing(connected(bench, bench.through)) as client:
+        if "logging" not in client.declared:
+            raise NotApplicable("logging is not declared", cause="not_declared")
+
+
+def _needs_updates(bench: RelayBench) -> None:
+    """Raise NotApplicable unless the relay declares subscriptions."""
+    with closing(connected(bench, bench.through)) as client:
+        resources = client.declared.get("resources")
     if not (isinstance(resources, dict) and resources.get("subscribe")):
         raise NotApplicable("resources.subscribe is not declared", cause="not_declared")
 
 
+def _progress(bench: RelayBench, side: Side) -> Sequence[Sequence[Received]]:
+    """Call under each token, in one session; return what arrives of each call."""
+    found = []
+    with closing(connected(bench, side)) as client:
+        for token in TOKENS:
+            mark = client.mark()
+            called(side, client, "progress", token, whole=True)
+            expected = 0 if token is None else len(PROGRESS)
+            _arrive(client, PROGRESSED, expected, mark)
+            found.append(client.received(since=mark))
+    return found
+
+
+def _arrive(client: ListeningClient, method: str, expected: int, mark: int = 0) -> None:
+    """Wait a little until that many notifications of a method have arrived."""
+    eventually(lambda: len(client.received(method, mark)) >= expected, ARRIVES_S / 2)
+
+
+def _progress_of(messages: Sequence[Received]) -> Sequence[Received]:
+    """Return the notifications of progress among some messages."""
+    return [each for each in messages if each.method == PROGRESSED]
+
+
 def _compare_progress(
     comparison: Comparison, token: int | str | None, own: Sequence[Received],
-    shown: Sequence[Received], clauses: Sequence[str],
+    shown: Sequence[Received],
 ) -> None:  # fmt: skip
-    """Compare the progress of one call, by the clauses that a check is about."""
-    expected = 0 if token is None else len(PROGRESS)
-    if sum(each.method == PROGRESSED for each in own) != expected:
-        raise Inconclusive("the direct way does not show the progress of a call")
-    arrived = [each for each in shown if each.method == PROGRESSED]
+    """Compare the progress of one call; some of it may be left out.
+
+    What follows the answer is judged on one stream only: between streams there is no order.
+    """
+    sent, arrived = _progress_of(own), _progress_of(shown)
     place = f"progress under the token {quoted(token)}"
-    if TOKEN in clauses:
-        tokens = [each.params.get("progressToken") for each in arrived]
-        strange = [each for each in tokens if type(each) is not type(token) or each != token]
-        if arrived or token is None:
-            comparison.one_of(f"{place}: other tokens", strange, [[]], breaks=[TOKEN])
-    values: list[Any] = [each.params.get("progress") for each in arrived]
-    if ORDER in clauses and arrived:
-        rises = all(
-            isinstance(one, int | float) and isinstance(other, int | float) and one < other
-            for one, other in pairwise(values)
+    tokens = [each.params.get("progressToken") for each in arrived]
+    strange = [each for each in tokens if type(each) is not type(token) or each != token]
+    comparison.one_of(f"{place}: other tokens", strange, [[]], breaks=[TOKEN])
+    if not arrived:
+        return
+    ends = next((at for at, each in enumerate(shown) if not each.method), len(shown))
+    values: list[Any] = [each.params.get("progress") for each in _progress_of(shown[:ends])]
+    rises = all(
+        isinstance(one, int | float) and isinstance(other, int | float) and one < other
+        for one, other in pairwise(values)
+    )
+    comparison.truth(f"{place}: order", values, holds=rises, allowed="each more than the last",
+                     breaks=[ORDER])  # fmt: skip
+    late = [
+        dict(each.params)
+        for each in _progress_of(shown[ends:])
+        if each.stream == shown[ends].stream
+    ]
+    comparison.one_of(f"{place}: after the answer", late, [[]], breaks=[AFTER])
+    _compare_values(comparison, place, sent, arrived)
+
+
+def _compare_values(
+    comparison: Comparison, place: str, sent: Sequence[Received], arrived: Sequence[Received]
+) -> None:
+    """Compare values of progress that arrived with those sent; a relay may add its own.
+
+    Its own are those beside all of the upstream's. Total and message may be left out, and the
+    message may be part of a longer one.
+    """
+    strange, missing = [], [*sent]
+    for each in arrived:
+        same = [one for one in missing if _value(one, "progress") == _value(each, "progress")]
+        if not same:
+            strange.append(each)
+            continue
+        missing.remove(same[0])
+        total, message = _value(each, "total"), _value(each, "message")
+        holds = total in (ABSENT, _value(same[0], "total")) and (
+            message is ABSENT or str(_value(same[0], "message")) in str(message)
         )
-        comparison.truth(f"{place}: order", values, holds=rises, allowed="each more than the last",
-                         breaks=[ORDER])  # fmt: skip
-    if AFTER in clauses and arrived:
-        ends = next((at for at, each in enumerate(shown) if not each.method), len(shown))
-        late = [dict(each.params) for each in shown[ends:] if each.method == PROGRESSED]
-        comparison.one_of(f"{place}: after the answer", late, [[]], breaks=[AFTER])
-    if VALUES in clauses and arrived:
-        allowed = [_values(each) for each in own if each.method == PROGRESSED]
-        for each in arrived:
-            observed = _values(each)
-            comparison.truth(
-                place, exact_json.plain(observed), holds=observed in allowed,
-                allowed="values of the upstream's", breaks=[VALUES],
-            )  # fmt: skip
+        comparison.truth(
+            place, dict(each.params), holds=holds, allowed=dict(same[0].params), breaks=[VALUES],
+            described=False,
+        )  # fmt: skip
+    foreign = [dict(each.params) for each in strange] if missing else []
+    comparison.one_of(f"{place}: changed", foreign, [[]], breaks=[VALUES])
 
 
-def _values(each: Received) -> Any:
-    """Return progress, total and message of a notification, exactly."""
-    return [exact_json.at(each.exact, (name,)) for name in ("progress", "total", "message")]
+def _value(each: Received, name: str) -> Any:
+    """Return a param of a notification, exactly."""
+    return exact_json.at(each.exact, (name,))
 
 
-def _needs_logging(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares logging."""
-    needs_messages(bench)
-    client = connected(bench, bench.through)
-    client.close()
-    if "logging" not in client.declared:
-        raise NotApplicable("logging is not declared", cause="not_declared")
-
-
-def _logged(bench: RelayBench, side: Side, least: str | None) -> Sequence[Received]:
+def _logged(bench: RelayBench, side: Side, *, least: str | None) -> Sequence[Received]:
     """Have the upstream log on every level, after a level was set, if any; return what arrives.
 
     Nothing, if the level is refused.
     """
-    client = connected(bench, side)
-    try:
+    with closing(connected(bench, side)) as client:
         if least and "result" not in client.request("logging/setLevel", {"level": least}):
             return []
         called(side, client, "logs")
-        time.sleep(QUIET_S)
+        _arrive(client, MESSAGE, len(LEVELS[LEVELS.index(least) :] if least else LEVELS))
         return client.received(MESSAGE)
-    finally:
-        client.close()
 
 
-def _declares(side: Side, capability: str) -> bool:
-    """Whether the latest handshake at the server of a way declares that capability."""
-    handshakes = side.server.journal.since(0, "initialize")
-    declared = handshakes[-1].params().get("capabilities") if handshakes else None
-    return isinstance(declared, dict) and capability in declared
+def _questions(bench: RelayBench, side: Side) -> Sequence[Question]:
+    """Have the upstream ask a client that declares everything, as often as there are answers."""
+    found = []
+    with closing(connected(bench, side, EVERYTHING)) as client:
+        for method, member in ((name, each) for name, given in GIVEN.items() for each in given):
+            client.answers[method] = member
+            mark, before = side.server.journal.mark(), client.mark()
+            called(side, client, method)
+            found.append(
+                Question(
+                    method=method, member=member, asked=client.received(method, before),
+                    answers=_answers(side, mark),
+                    is_declared=_is_declared(side, mark, NEEDS[method]),
+                )
+            )  # fmt: skip
+    return found
 
 
-def _answers(side: Side, mark: int) -> list[Any]:
-    """Return the answers that arrived at the server of a way, exactly."""
+def _is_declared(side: Side, mark: int, capability: str) -> bool:
+    """Whether that capability is declared in the upstream session of the latest call."""
+    calls = side.server.journal.calls(mark)
+    return bool(calls) and capability in side.server.talk.declared.get(calls[-1].session, {})
+
+
+def _answers(side: Side, mark: int) -> Sequence[Any]:
+    """Return the result or error of each answer that arrived at the server of a way, exactly."""
     found = []
     for arrival in side.server.journal.since(mark):
-        message = exact_json.read(arrival.raw) if arrival.raw else exact_json.ABSENT
-        if not isinstance(message, exact_json.Pairs):
-            continue
-        is_answer = exact_json.at(message, ("method",)) is exact_json.ABSENT
-        if is_answer and exact_json.at(message, ("id",)) is not exact_json.ABSENT:
-            members = message.last()
+        message = exact_json.read(arrival.raw) if arrival.raw else ABSENT
+        members = message.last() if isinstance(message, exact_json.Pairs) else {}
+        if "method" not in members and "id" in members:
             kept = [(name, members[name]) for name in ("result", "error") if name in members]
             found.append(exact_json.Pairs(kept))
     return found
 
 
-def _cancelled(bench: RelayBench, side: Side) -> list[str]:
+def _is_service(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer is more than that there is no such method."""
+    error = answer.get("error")
+    return "result" in answer or (isinstance(error, dict) and error.get("code") != METHOD_NOT_FOUND)
+
+
+def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
     """Run two calls, a and b, and cancel b; return which the server is told are cancelled."""
-    client = connected(bench, side)
-    journal = side.server.journal
+    journal, names = side.server.journal, ("a", "b")
     mark = journal.mark()
-    names = ("a", "b")
-    with ThreadPoolExecutor(2) as crew:
+    with ThreadPoolExecutor(len(names)) as crew, closing(connected(bench, side)) as client:
         for name in names:
             arguments = {"case": "slow", "call": name}
             params = {"name": side.name_of(TELLING), "arguments": arguments}
             crew.submit(client.request, "tools/call", params, f"call {name}")
         if not eventually(lambda: len(journal.calls(mark)) == len(names), SLOW_S / 2):
             raise Inconclusive("not both calls reached the upstream")
-        client.notify("notifications/cancelled", {"requestId": "call b", "reason": "enough"})
-        eventually(lambda: bool(journal.since(mark, "notifications/cancelled")), ARRIVES_S / 2)
+        client.notify(CANCELLATION, {"requestId": "call b", "reason": "enough"})
+        eventually(lambda: bool(journal.since(mark, CANCELLATION)), SLOW_S / 2)
+        time.sleep(SETTLES_S)
     calls = {
         (each.session, quoted(json.loads(each.raw)["id"])): each.params()["arguments"]["call"]
         for each in journal.calls(mark)
     }
-    told = journal.since(mark, "notifications/cancelled")
-    client.close()
     return [
         str(calls.get((each.session, quoted(each.params().get("requestId"))), "none of them"))
-        for each in told
+        for each in journal.since(mark, CANCELLATION)
     ]
 
 
-def _updated(bench: RelayBench, side: Side) -> list[list[str]]:
+def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     """Subscribe two clients to one resource each, update both; return the URIs that each hears.
 
-    The server tells of an update to the sessions that have subscribed to it.
+    The server tells of an update to the sessions that have subscribed to it. It does so twice: what
+    the first round has brought about is there before what the second one has.
     """
-    server, clients = side.server, []
+    server, clients = side.server, list[ListeningClient]()
     mark = server.journal.mark()
-    for uri in (NOTE, LATER):
-        client = connected(bench, side)
-        client.listen(partial(_more_listen, server, len(server.talk.listening)))
-        if "result" not in client.request("resources/subscribe", {"uri": uri}):
-            raise Inconclusive(f"the subscription to {uri} was refused")
-        clients.append(client)
-    for uri in (NOTE, LATER):
-        subscribed = server.journal.since(mark, "resources/subscribe")
-        sessions = {each.session for each in subscribed if each.params().get("uri") == uri}
-        update = notification(RESOURCE_UPDATED, {"uri": uri})
-        bench.relay.hub.run(server.talk.tell(update, sessions))
-    time.sleep(QUIET_S)
-    heard = [
-        [str(each.params.get("uri")) for each in client.received(RESOURCE_UPDATED)]
-        for client in clients
-    ]
-    for client in clients:
-        client.close()
-    return heard
-
-
-def _more_listen(server: RelayedServer, before: int) -> bool:
-    """Whether more sessions listen than before."""
-    return len(server.talk.listening) > before
+    with ExitStack() as stack:
+        for uri in (NOTE, LATER):
+            client = stack.enter_context(closing(connected(bench, side)))
+            if "result" not in client.request("resources/subscribe", {"uri": uri}):
+                raise Inconclusive(f"the subscription to {uri} was refused")
+            clients.append(client)
+        for _ in range(2):
+            for uri in (NOTE, LATER):
+                subscribed = server.journal.since(mark, "resources/subscribe")
+                sessions = {each.session for each in subscribed if each.params().get("uri") == uri}
+                update = notification(RESOURCE_UPDATED, {"uri": uri})
+                bench.relay.hub.run(server.talk.tell(update, sessions))
+        for client in clients:
+            _arrive(client, RESOURCE_UPDATED, 2)
+        return [
+            [str(each.params.get("uri")) for each in client.received(RESOURCE_UPDATED)]
+            for client in clients
+        ]

@@ -103,10 +103,11 @@ def shipped_with(**data: Any) -> Shipped:
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
 
     return Shipped(
         counterexamples=(*mutants(), *WIRE_FAULTS, *load_mutants()),
-        variants=(*variants(), *load_variants()),
+        variants=(*variants(), *load_variants(), *relay_variants()),
         **data,
     )
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import select
+import socket
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import socket
 
 
 class Overdue(TimeoutError):
@@ -89,6 +86,11 @@ class DeadlineSocket:
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(0))
+
+    def interrupt(self) -> None:
+        """End both directions, also for a thread that waits; never raises OSError."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket; never raises OSError."""

@@ -134,6 +134,16 @@ class Http:
             self._sock.close()
             self._sock = None
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether the head of the answer to the latest request has arrived."""
+        return self._phase == "read"
+
+    def interrupt(self) -> None:
+        """Cut the connection off; an exchange on it, in another thread, ends with Unreachable."""
+        if (sock := self._sock) is not None:
+            sock.interrupt()
+
     def exchange(
         self,
         method: str,

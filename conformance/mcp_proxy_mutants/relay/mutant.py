@@ -12,11 +12,15 @@ Make = Callable[[], Around]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRelay:
-    """The faithful relay with a filter in front of its upstream; `text` says what that does."""
+    """The faithful relay with a filter in front of its upstream; `text` says what that does.
+
+    `facts` are what it declares in the table `relay` of a target file.
+    """
 
     id: str
     text: str
     make: Make
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +35,10 @@ class RelayVariant(ChangedRelay):
     """A conforming relay that no check may accuse.
 
     `takes` are ids of interpretations, and of advisory clauses, that it reads unlike the faithful
-    relay; `facts` are what it declares in the table `relay` of a target file.
+    relay.
     """
 
     takes: tuple[str, ...]
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def relay_mutant(
@@ -45,12 +48,14 @@ def relay_mutant(
     up: Up | None = None,
     down: Down | None = None,
     make: Make | None = None,
+    **facts: Any,
 ) -> RelayMutant:
     """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
 
     `up` and `down` filter messages; `make` makes a filter of whole exchanges, in their place.
+    `facts` are its declarations.
     """
-    return RelayMutant(id=name, text=text, breaks=breaks, make=make or _by(up, down))
+    return RelayMutant(id=name, text=text, breaks=breaks, make=make or _by(up, down), facts=facts)
 
 
 def relay_variant(
@@ -64,7 +69,7 @@ def relay_variant(
 ) -> RelayVariant:
     """Return a variant: its id, its difference, and what it reads in another way.
 
-    `facts` are its declarations; the rest is as of a mutant.
+    All but that is as of a mutant.
     """
     return RelayVariant(id=name, text=text, takes=takes, make=make or _by(up, down), facts=facts)
 

@@ -50,9 +50,8 @@ COMMAND = [
 
 def judged(changed: ChangedRelay, folder: Path, only: Sequence[str] = ()) -> dict[str, str]:
     """Judge a changed relay in a process of its own, by some clauses or all; return verdicts."""
-    facts = changed.facts if isinstance(changed, RelayVariant) else {}
     lines = ['kind = "relay"', f"command = {json.dumps([*COMMAND, changed.id])}", "", "[relay]"]
-    lines += [f"{name} = {json.dumps(value)}" for name, value in facts.items()]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in changed.facts.items()]
     (folder / "target.toml").write_text("\n".join(lines), encoding="utf-8")
     words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
     words += [word for name in only for word in ("--only", name)]

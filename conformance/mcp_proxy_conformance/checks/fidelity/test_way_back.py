@@ -9,32 +9,16 @@ from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
 
 
-@requirement("RLY.back.progress.token")
+@requirement(
+    "RLY.back.progress.token",
+    "RLY.back.progress.order",
+    "RLY.back.progress.after",
+    "RLY.back.progress.values",
+)
 @on(FEATURES)
-def test_progress_carries_the_clients_token(bench: RelayBench) -> None:
-    """Progress has the client's token, in type and value; without a token there is none."""
-    way_back.progress(bench, [way_back.TOKEN]).conclude()
-
-
-@requirement("RLY.back.progress.order")
-@on(FEATURES)
-def test_progress_rises(bench: RelayBench) -> None:
-    """Progress of one call arrives in the upstream's order."""
-    way_back.progress(bench, [way_back.ORDER]).conclude()
-
-
-@requirement("RLY.back.progress.after")
-@on(FEATURES)
-def test_no_progress_follows_the_answer(bench: RelayBench) -> None:
-    """The answer to a call is the last that arrives of it."""
-    way_back.progress(bench, [way_back.AFTER]).conclude()
-
-
-@requirement("RLY.back.progress.values")
-@on(FEATURES)
-def test_progress_has_the_upstreams_values(bench: RelayBench) -> None:
-    """Progress, total and message are the upstream's."""
-    way_back.progress(bench, [way_back.VALUES]).conclude()
+def test_progress_is_the_upstreams_under_the_clients_token(bench: RelayBench) -> None:
+    """Progress has the client's token and the upstream's values, rises, and ends by the answer."""
+    way_back.progress(bench).conclude()
 
 
 @requirement("RLY.back.log.values")
@@ -86,15 +70,8 @@ def test_a_cancellation_reaches_its_request(bench: RelayBench) -> None:
     way_back.cancellation(bench).conclude()
 
 
-@requirement("RLY.back.resource-updated")
+@requirement("RLY.back.resource-updated", "RLY.back.over-forward.legacy")
 @on(FEATURES)
-def test_an_update_reaches_its_subscriber(bench: RelayBench) -> None:
-    """Each of two clients hears of the resource that it subscribed to."""
+def test_an_update_reaches_its_subscriber_alone(bench: RelayBench) -> None:
+    """Each of two clients hears of the resource that it subscribed to, and not of the other's."""
     way_back.updates(bench).conclude()
-
-
-@requirement("RLY.back.over-forward.legacy")
-@on(FEATURES)
-def test_no_update_reaches_another_subscriber(bench: RelayBench) -> None:
-    """Neither of two clients hears of the other's resource."""
-    way_back.unasked_updates(bench).conclude()

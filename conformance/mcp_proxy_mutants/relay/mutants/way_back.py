@@ -40,9 +40,9 @@ def _up(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
     return up
 
 
-def _losing(method: str) -> Down:
-    """Return a filter that leaves the upstream's messages of a method out."""
-    return lambda message, _: None if message.get("method") == method else message
+def _losing(*methods: str) -> Down:
+    """Return a filter that leaves the upstream's messages of some methods out."""
+    return lambda message, _: None if message.get("method") in methods else message
 
 
 def _answering(method: str) -> Callable[[], Around]:
@@ -201,10 +201,10 @@ MUTANTS = (
         make=_late(every=False),
     ),
     relay_mutant(
-        "relay-tells-no-message-of-progress",
-        "Progress arrives without its message.",
+        "relay-tells-totals-of-100",
+        "The total of progress is always 100.",
         "RLY.back.progress.values",
-        down=_down(PROGRESS, lambda params: without(params, "message")),
+        down=_down(PROGRESS, lambda params: params | {"total": Number("100")}),
     ),
     relay_mutant(
         "relay-logs-as-info",
@@ -237,8 +237,8 @@ MUTANTS = (
         make=_answering(CANCELLED),
     ),
     relay_mutant(
-        "relay-cancels-other-ids",
-        "Cancellations are sent on under another id.",
+        "relay-cancels-a-constant-id",
+        "Cancellations are sent on under the id 1.",
         "RLY.back.cancel.reaches",
         up=_up(CANCELLED, lambda params: params | {"requestId": Number("1")}),
     ),
@@ -255,6 +255,13 @@ MUTANTS = (
         "RLY.back.request.declared",
         "RLY.back.request.promised",
         up=_declaring("elicitation"),
+    ),
+    relay_mutant(
+        "relay-keeps-questions-it-promised-answers-to",
+        "Requests of the upstream reach no client, as declared, and are declared upstream.",
+        "RLY.back.request.promised",
+        down=_losing("elicitation/create", "sampling/createMessage", "roots/list"),
+        no_server_requests=True,
     ),
     relay_mutant(
         "relay-asks-without-a-schema",
@@ -288,6 +295,13 @@ MUTANTS = (
         "Subscriptions are accepted and not sent on.",
         "RLY.back.resource-updated",
         make=_answering(SUBSCRIBE),
+    ),
+    relay_mutant(
+        "relay-keeps-updates-it-offers",
+        "Updates of resources are not told, as declared, and subscriptions are offered.",
+        "RLY.back.resource-updated",
+        down=_losing(UPDATED),
+        no_notifications=True,
     ),
     relay_mutant(
         "relay-does-not-listen",

@@ -1,7 +1,7 @@
 """Variants of the relay that a target file declares: joined pages, a prefix, a filter, no news."""
 
 from mcp_proxy_mutants.relay.changed import Around, by_message
-from mcp_proxy_mutants.relay.json_text import Json
+from mcp_proxy_mutants.relay.json_text import Json, Number
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
@@ -38,6 +38,38 @@ def _quiet() -> Around:
     return by_message(down=down)
 
 
+def _promise_nothing(result: dict[str, Json]) -> Json:
+    """Return the result of a handshake without a promise of any notification."""
+    offered = {
+        name: without(offer, "listChanged", "subscribe")
+        for name, offer in result.get("capabilities", {}).items()
+        if name != "logging"
+    }
+    return result | {"capabilities": offered}
+
+
+def _silent() -> Around:
+    """Promise no notifications, tell none, and refuse what would bring some."""
+
+    def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
+        """Leave notifications out; change the handshake; refuse levels and subscriptions."""
+        if "method" in message and "id" not in message:
+            return None
+        if asked.get("method") in ("logging/setLevel", "resources/subscribe"):
+            error = {"code": Number("-32601"), "message": "Method not found"}
+            return without(message, "result") | {"error": error}
+        return answered("initialize", _promise_nothing)(message, asked)
+
+    return by_message(down=down)
+
+
+def _declaring_nothing(message: dict[str, Json]) -> Json:
+    """Return a message; a handshake declares no capabilities of the client."""
+    if message.get("method") != "initialize":
+        return message
+    return message | {"params": message["params"] | {"capabilities": {}}}
+
+
 VARIANTS = (
     relay_variant(
         "relay-joins-pages",
@@ -60,6 +92,20 @@ VARIANTS = (
         "relay-tells-of-changes",
         make=_quiet,
         no_notifications=True,
+    ),
+    relay_variant(
+        "relay-tells-nothing",
+        "No notification is promised or told.",
+        "relay-tells-of-changes",
+        make=_silent,
+        no_notifications=True,
+    ),
+    relay_variant(
+        "relay-asks-no-client",
+        "The upstream is promised no answers, and asks for none.",
+        "relay-asks-clients",
+        up=_declaring_nothing,
+        no_server_requests=True,
     ),
     relay_variant(
         "relay-has-no-instructions",

@@ -103,6 +103,17 @@ def _strict(message: dict[str, Json], asked: dict[str, Json]) -> Json:
     return without(message, "result") | {"error": error}
 
 
+def _named_sources(message: dict[str, Json], _: dict[str, Json]) -> Json:
+    """Return a message, of progress without its total; texts of news begin with their source."""
+    params = message.get("params") or {}
+    if message.get("method") == "notifications/message":
+        return message | {"params": params | {"logger": f"relay/{params['logger']}"}}
+    if message.get("method") != "notifications/progress":
+        return message
+    named = {"message": f"Upstream: {params['message']}"} if "message" in params else {}
+    return message | {"params": without(params, "total") | named}
+
+
 def _without_meta(message: dict[str, Json]) -> Json:
     """Return a message without `_meta`, but for the progress token."""
     params = message.get("params")
@@ -165,6 +176,12 @@ VARIANTS = (
         "Messages of errors begin with whose they are.",
         "relay-error-codes",
         down=failed(lambda error: error | {"message": f"Upstream: {error['message']}"}),
+    ),
+    relay_variant(
+        "relay-says-whose-news",
+        "Loggers and messages of progress begin with a name, and progress has no total.",
+        "relay-changes-news",
+        down=_named_sources,
     ),
     relay_variant(
         "relay-drops-optional-members",
