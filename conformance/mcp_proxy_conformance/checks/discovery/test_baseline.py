@@ -31,7 +31,8 @@ LISTINGS = tuple(request for request in requests() if "list" in request)
 def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench) -> None:
     """Before and after locks, every recorded query gets the recorded bytes, except the note.
 
-    Members that move are left out, and so are agents' queries if the target has no agents.
+    Not compared are members that move in the recording, and queries of agents if the target has
+    none. Not applicable unless `--baseline` names a recording of a build before the feature.
     """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, QUERIES)
@@ -50,7 +51,8 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 ) -> None:
     """The listing before any lock, and later the entries of unlocked servers, are as recorded.
 
-    They are compared by the byte, except members that move.
+    They are compared by the byte, except members that move in the recording. Not applicable
+    unless `--baseline` names a recording of a build before the feature.
     """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, LISTINGS)
@@ -67,8 +69,9 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
     """Default output equals an earlier build's with the feature, or the change is accepted.
 
-    Compared are answers to queries, and listings: all before locks, later entries of unlocked
-    servers.
+    Compared by the byte are answers to queries, and listings: all of them before locks, later
+    the entries of unlocked servers. Not applicable unless `--baseline` names a recording of a
+    build that has the feature.
     """
     old = _recording(bench, "previous")
     new = _answers(bench, (*QUERIES, *LISTINGS))
@@ -84,8 +87,8 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
 def _recording(bench: Bench, kind: Kind) -> Recording:
     """Return the recording that `--baseline` names.
 
-    Inconclusive without one, not applicable unless it is of this kind. Members that moved while it
-    was recorded are noted as not compared.
+    `kind` is "pre_feature" or "previous". Inconclusive without a baseline, not applicable if it
+    is of the other kind. Members that moved while it was recorded are noted as not compared.
     """
     folder = bench.started.target.baseline
     bench.require(folder is not None, "no baseline was named; name one with --baseline")
@@ -116,6 +119,6 @@ def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, .
 
 
 def _members(bench: Bench) -> dict[str, str]:
-    """Return the target's own names of the members of its answers, by the names used here."""
+    """Return the target's own names of its answers' members, by the suite's names for them."""
     members: dict[str, str] = msgspec.to_builtins(bench.surface.members)
     return members

@@ -27,7 +27,8 @@ DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
     """While the target comes up after a restart, no call reaches a config- or user-locked tool.
 
-    They are called until a callable tool is reached; inconclusive if it never is.
+    All are called again and again until a call of a callable tool is reached; inconclusive if
+    that does not happen within the time to be ready, or if a lock was not proven before.
     """
     bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect", "no_effect")
     bench.operator.restart()
@@ -43,7 +44,8 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
     """A tool that was discovered and called while config locked it is callable after its unlock.
 
-    The control is a second tool, unlocked with it and not discovered.
+    A second tool, locked and unlocked with it but never discovered, is the control:
+    inconclusive unless it is callable again.
     """
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")
@@ -59,7 +61,8 @@ def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
 def _reaches_free_tool(bench: Bench) -> bool:
     """Call both locked tools, a callable one, and the locked ones again.
 
-    Return whether the callable one was reached; that no locked one was is for the caller to see.
+    Return whether the callable one was reached. Calls of locked ones are not judged here: the
+    caller counts those that reached the upstream.
     """
     for key in (DROP, WIPE):
         bench.call(key)

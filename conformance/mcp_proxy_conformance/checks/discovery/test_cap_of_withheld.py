@@ -32,9 +32,9 @@ NOWHERE = ("quolvexi", "fribbadon", "wexumla")
 
 
 def _tool_named(part: str, name: str) -> Any:
-    """Return a tool `{part}_{name}` for a server, with the word `name`.
+    """Return (tool, no locks), as `server` takes it: `{part}_{name}`, with the word `name`.
 
-    Its description has both, and the planted word of that name if there is one.
+    Its description has both words, and the planted word of that name if there is one.
     """
     words = [part, name, *([PLANTED[name]] if name in PLANTED else [])]
     return tool(f"{part}_{name}", " ".join(words).capitalize(), word=name)
@@ -86,8 +86,9 @@ LIMITS = (1, 2, 5, 9, 10, 11, 100, ABSENT)
 def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     """At every place at most min(limit, 10) locked tools are listed, of all kinds together.
 
-    Without a limit, the limit is the target's own default. Places are the default one, other
-    endpoints and agents of every server.
+    Without a limit, the target's own default stands for it. Asked are the default endpoint,
+    other endpoints and agents of every server; inconclusive unless more than ten tools matched
+    while callable.
     """
     matches = len(bench.armed.shown[INDEXED])
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
@@ -113,8 +114,9 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
 def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
     """A query word that only withheld texts have does not reorder tools found by another word.
 
-    The tools are locked. Not applicable if words that stand nowhere reorder them, too, or at most
-    one is found.
+    The query is a word of locked tools' names with a word of one withheld description. Not
+    applicable if words that occur in no text reorder the tools as well, or if no such query
+    lists two tools.
     """
     bench.needs_one_of("approval", "quarantine")
     orders = [_order(bench, word) for word in NOWHERE]
@@ -133,8 +135,9 @@ def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
 def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
     """The flag keeps the order of callable tools where withheld tools share a word of the query.
 
-    The words of the queries stand in the names of one callable tool each; that of the withheld
-    tools stands in its description, too, so that its tool comes first as long as the word is rare.
+    The callable tools of the answers with and without the flag must be the same, in order. Not
+    applicable if no query lists two callable tools, or if the shared word alone reveals
+    nothing.
     """
     bench.needs_one_of("approval", "quarantine")
     queries = [f"{WITHHELD} tarlom", f"tarlom {WITHHELD}", f"{WITHHELD} polbit tarlom rusgit"]
@@ -155,7 +158,10 @@ def _callables(bench: Bench, query: str, flag: object) -> list[str]:
 
 
 def _order(bench: Bench, word: str) -> list[str]:
-    """Return the locked tools in the flagged answer to WITHHELD and this word, in its order."""
+    """Return the locked tools of the flagged answer to WITHHELD and this word, in order.
+
+    The limit is 100.
+    """
     answer = bench.discover(f"{WITHHELD} {word}", include_disabled=True, limit=100)
     return [str(entry.key) for entry in answer.disabled]
 
@@ -163,7 +169,7 @@ def _order(bench: Bench, word: str) -> list[str]:
 def _default_limit(bench: Bench) -> int | None:
     """Return the limit of requests without one: as observed, or as published if that is higher.
 
-    None if they list every callable match, of which there are more than ten: it lowers no cap.
+    None if they list every callable match, of which there are more than ten.
     """
     few, many = (len(bench.discover(OPEN, limit=limit).tools) for limit in (ABSENT, 100))
     if few >= many:
@@ -174,6 +180,6 @@ def _default_limit(bench: Bench) -> int | None:
 
 
 def _in_words(place: str, query: str, limit: int) -> str:
-    """Render a request with the flag in words, followed by the place where it is made, if named."""
+    """Render a flagged request as text, followed by the name of its place unless that is empty."""
     request = {"query": query} if limit is ABSENT else {"query": query, "limit": limit}
     return " ".join([in_words({**request, "include_disabled": True}), *([place] if place else [])])

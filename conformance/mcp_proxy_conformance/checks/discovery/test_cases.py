@@ -11,13 +11,19 @@ from mcp_proxy_conformance.discovery.views import looked_at
 def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
     bench: Bench, case: Case
 ) -> None:
-    """Each combination of locks has a status that the fixed order allows, in one entry."""
+    """Each combination of locks has a status that the fixed order allows, in one entry.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("limits")
 def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case) -> None:
-    """The number of locked entries is at most the smaller of the limit and ten."""
+    """The number of locked entries is at most the smaller of the limit and ten.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
@@ -25,31 +31,46 @@ def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case)
 def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
     bench: Bench, case: Case
 ) -> None:
-    """A note appears exactly when locked tools match and no callable tool is listed."""
+    """A note appears exactly when locked tools match and no callable tool is listed.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("withheld")
 def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -> None:
-    """Descriptions of approved tools are returned in full; all others are withheld."""
+    """Descriptions of approved tools are returned in full; all others are withheld.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("scope")
 def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, case: Case) -> None:
-    """Locked tools of servers outside the agent's scope are not listed, its own ones are."""
+    """Locked tools of servers outside the agent's scope are not listed, its own ones are.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("counts")
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
-    """Each server's counts match its locks, and are absent if every tool is callable."""
+    """Each server's counts match its locks, and are absent if every tool is callable.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("members")
 def test_answers_have_members_of_the_expected_types(bench: Bench, case: Case) -> None:
-    """Each member that a case names has its JSON type, or is absent."""
+    """Each member that a case names has its JSON type, or is absent.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
@@ -64,17 +85,26 @@ def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Cas
 
 @each_case("opt-in")
 def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> None:
-    """Locked tools are listed with the flag and only with it, with the statuses of the case."""
+    """Locked tools are listed with the flag and only with it, with the statuses of the case.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("remediation")
 def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> None:
-    """The remediation map has the statuses shown, each with a text that fits the status."""
+    """The remediation map has the statuses shown, each with a text that fits the status.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()
 
 
 @each_case("order")
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
-    """The callable entries of an answer are the same, in order, with and without the flag."""
+    """The callable entries of an answer are the same, in order, with and without the flag.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()

@@ -50,7 +50,8 @@ Wrong = dict[tuple[str, str], list[str]]
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
     """Neither the map nor an entry gives the remedy of a user lock for a config lock.
 
-    Inconclusive if none does, but a text cannot be read.
+    Read are the texts for config-denied tools. Inconclusive if answers have none, or if none is
+    wrong but one cannot be read.
     """
     wrong = _wrong_remedies(bench)
 
@@ -60,7 +61,11 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 @requirement("SC-003.discovery")
 @on(COMBOS)
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks or pending approval as well, the remedy is still that of config."""
+    """With user locks or pending approval as well, the remedy is still that of config.
+
+    Read are the texts of the map and of unusual members of entries. Inconclusive if answers
+    have none, or if none is wrong but one cannot be read.
+    """
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -71,7 +76,8 @@ def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) 
 def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
     """The counts of user locks and pending approvals are no higher than tools may have them.
 
-    So none is of a tool that config denies.
+    A config-denied tool must be counted under another reason. Inconclusive if no server has a
+    counts block.
     """
     counts, allowed = _users_counts(bench)
 
@@ -83,7 +89,8 @@ def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> 
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
     """With further locks, the counts of user and pending are no higher than tools may have them.
 
-    So none is of a tool that config denies.
+    A config-denied tool must be counted under another reason, whatever else locks it.
+    Inconclusive if no server has a counts block.
     """
     counts, allowed = _users_counts(bench)
 
@@ -95,8 +102,8 @@ def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench:
 def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
     """The entry of a server locked only by config contains no remedy for users.
 
-    It has no text of the target for a user lock, and none that reads like one; inconclusive if no
-    such text was seen.
+    No text in the entry has one of the target's own remedies for a user lock or reads like one.
+    Inconclusive if no such remedy was seen.
     """
     servers, users = bench.list().servers, _users_texts(bench)
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
@@ -116,7 +123,11 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
 @requirement("SC-003.rejection")
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The rejection contains no text of a user lock and does not read like one."""
+    """The rejection contains no text of a user lock and does not read like one.
+
+    The text is read by the word lists of statuses; one that cannot be read leaves the clause
+    open. Inconclusive if no config-denied call was refused.
+    """
     compared = _compared_rejections(bench)
 
     compared.conclude()
@@ -125,7 +136,11 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @requirement("SC-003.rejection")
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
-    """Whatever else locks the tool or its server, the rejection asks for no act on the tool."""
+    """Whatever else locks the tool or its server, the rejection asks for no act on the tool.
+
+    A text that cannot be read leaves the clause open. Inconclusive if no config-denied call was
+    refused.
+    """
     compared = _compared_rejections(bench)
 
     compared.conclude()
@@ -136,7 +151,8 @@ def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: 
 def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """The rejection of a denied tool whose name contains a colon asks for no act on the tool.
 
-    The user locks it as well. Not applicable if its calls are not refused.
+    The tool is `gatun:wipe`, which config and the user lock. Not applicable if its calls are
+    not refused.
     """
     key = ToolKey("forge", "gatun:wipe")
     if key not in bench.armed.refused:  # a name that a proxy cannot address may be left out
@@ -151,7 +167,8 @@ def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench)
 def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: Bench) -> None:
     """The rejection of a config-denied, quarantined tool does not say to enable or approve it.
 
-    Nor does it contain the target's own text for a user lock. Servers that are off are left out.
+    It also contains none of the target's own texts for a user lock. Servers that are off are
+    left out; inconclusive if no such call was refused.
     """
     states = bench.states
     denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
@@ -166,9 +183,10 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
 
 
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
-    """Map each text in a server's entry that gives a remedy for users to why it is wrong there.
+    """Map texts in a server's entry that give a remedy for users to the reason why each is wrong.
 
-    It has one of the target's own texts for user locks, `users`, or reads like one.
+    Such a text contains one of `users`, the target's own texts for user locks, or reads like
+    one. Empty if there is none.
     """
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
     read = {text: _why_wrong(bench, text, users) for text in strings(members)}
@@ -178,8 +196,9 @@ def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[
 def _wrong_remedies(bench: Bench) -> Wrong:
     """Return, by tool and reason, the texts of answers that give a config lock a user's remedy.
 
-    Texts stand in the map or in unusual members of entries. Inconclusive if there are none, but a
-    text could not be read, or no text was seen.
+    The result is by (tool, reason). Read are texts of the map and of unusual members of
+    entries. Inconclusive if there are none in the map, or if none is wrong but one cannot be
+    read.
     """
     texts = _texts_in_discovery(bench)
     bench.require(texts, "no answer had a remediation text for a config lock")
@@ -212,18 +231,18 @@ def _compared_rejections(bench: Bench) -> Comparison:
 
 
 def _require_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
-    """Return `wrong`; if it is empty, raise Unread for the first text that was not read, if any."""
+    """Return `wrong`; if it is empty, raise Inconclusive if a text for a config lock is unread."""
     if not wrong:
         expect_read(_outcomes(bench, texts))
     return wrong
 
 
 def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int]]:
-    """Return the counts of users' reasons in the listing, by server and reason, and those allowed.
+    """Return the listed counts of users' reasons, and the allowed ones, both by (server, reason).
 
-    The allowed count is the same unless it is too high, then the highest one. On servers that are
-    off or in quarantine, any tool but a denied one may have a user's reason. Inconclusive if none
-    of them has a counts block.
+    An allowed count is the listed one, or the highest possible if that is lower. On servers
+    that are off or in quarantine, any tool but a denied one may have a user's reason.
+    Inconclusive without any counts block.
     """
     servers = bench.list().servers
     names = (*_reachable(bench), *shut(bench))
@@ -249,7 +268,7 @@ def _denied(bench: Bench) -> list[ToolKey]:
 def _is_sure(bench: Bench, key: ToolKey) -> bool:
     """Whether config is known to deny the tool: a refusal for another lock does not prove it.
 
-    So it is if only the user locks it as well, or all locks of its server are proven.
+    It is known if only the user locks it as well, or if all locks of its server are proven.
     """
     return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful
 
@@ -285,7 +304,7 @@ def _liftable(bench: Bench) -> dict[str, tuple[ToolKey, ...]]:
 def _users_texts(bench: Bench) -> set[str]:
     """Return the target's own remedies, names masked, for locks that users alone can lift.
 
-    Equality with one is the first layer by which the clause table judges texts.
+    Empty if answers showed none.
     """
     texts = own_texts(bench, _liftable_by_users(bench))
     return {text for status in USERS for text in texts.get(status, ())}
@@ -294,7 +313,7 @@ def _users_texts(bench: Bench) -> set[str]:
 def _texts_for_both(bench: Bench) -> set[str]:
     """Return the remedies, masked, that the target gives for config and user locks alike.
 
-    That they are alike is for FR-005.text.
+    That they are alike is judged under FR-005.text, not here.
     """
     texts = own_texts(bench, [*bench.locked(config=True), *bench.locked(user=True)])
     return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
@@ -330,13 +349,16 @@ def _denied_on_enabled(bench: Bench) -> list[ToolKey]:
 
 
 def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
-    """Return the texts of the refused calls of these tools, by tool and masked text."""
+    """Call these tools; return the texts of their refusals, by (tool, text with names masked).
+
+    Inconclusive if a call is not refused.
+    """
     texts = {key: bench.refusal(key) for key in keys}
     return {(str(key), masked(bench, text, key)): text for key, text in texts.items()}
 
 
 def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
-    """Return, by tool and reason, those of the texts for a config lock that are a user's.
+    """Return those of the texts for a config lock that tell a user's remedy, by (tool, reason).
 
     `users` are the target's own remedies for locks that users can lift.
     """
@@ -345,7 +367,7 @@ def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
 
 
 def _by_reason(facts: Iterable[tuple[str, str, str]]) -> Wrong:
-    """Group facts, each a tool or server, a reason and a text, by the first two."""
+    """Group (tool or server, reason, text) triples: the texts by the first two."""
     wrong: Wrong = {}
     for name, why, text in facts:
         wrong.setdefault((name, why), []).append(text)
@@ -361,6 +383,6 @@ def _why_wrong(bench: Bench, text: str, users: set[str]) -> str:
 
 
 def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
-    """Judge each text as one for a config lock, by the word lists; return judgements by text."""
+    """Judge the text of each pair as one for a config lock, by word lists; return this by text."""
     pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}

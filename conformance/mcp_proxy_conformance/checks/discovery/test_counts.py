@@ -32,7 +32,11 @@ SHUT = stage("shut")
 @requirement("FR-010.sum")
 @on(MIXED)
 def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
-    """Callable tools and reasons add up to the tools that each server offers, by their locks."""
+    """Callable tools and reasons add up to the tools that each server offers, by their locks.
+
+    Each block must equal a tally that the server's locks allow. Inconclusive if no server has a
+    block.
+    """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -44,7 +48,11 @@ def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
 @requirement("FR-010.sum")
 @on(COMBOS)
 def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Bench) -> None:
-    """A tool with several locks is counted once, under the reason that comes first."""
+    """A tool with several locks is counted once, under the reason that comes first.
+
+    Each block must equal a tally that the server's locks allow. Inconclusive if no server has a
+    block.
+    """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -56,7 +64,10 @@ def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Ben
 @requirement("FR-010.sum~extra-keys")
 @on(MIXED)
 def test_a_block_has_no_further_keys(bench: Bench) -> None:
-    """A block contains `callable` and the reasons, and nothing else."""
+    """A block contains `callable` and the reasons, and nothing else.
+
+    Inconclusive if no server that can be judged has a block.
+    """
     blocks = _blocks(bench)
 
     others = {
@@ -69,7 +80,10 @@ def test_a_block_has_no_further_keys(bench: Bench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(MIXED)
 def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
-    """No block shows a reason with value 0, at any endpoint or for an agent of all servers."""
+    """No block shows a reason with value 0, at any endpoint or for an agent of all servers.
+
+    Inconclusive if a view has no block; `callable` may be 0.
+    """
     views = {"": bench} | _other_views(bench)
     blocks = {(place, n): counts for place, v in views.items() for n, counts in _blocks(v).items()}
 
@@ -83,7 +97,10 @@ def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
 @requirement("FR-010.no-names")
 @on(MIXED)
 def test_a_block_names_no_tool(bench: Bench) -> None:
-    """A block contains no name of the server's locked tools."""
+    """A block contains no name of the server's locked tools.
+
+    Inconclusive if no server that can be judged has a block.
+    """
     blocks = _blocks(bench)
 
     named = {
@@ -100,7 +117,8 @@ def test_a_block_names_no_tool(bench: Bench) -> None:
 def test_the_rest_of_an_entry_names_no_locked_tool(bench: Bench) -> None:
     """Outside its counts block, a server's entry contains no name of a locked tool.
 
-    Only the server's own tools count.
+    Names of other servers' tools do not count. Inconclusive if no server that can be judged has
+    a block.
     """
     blocks = _blocks(bench)
     entries = bench.list().servers
@@ -119,7 +137,10 @@ def test_the_rest_of_an_entry_names_no_locked_tool(bench: Bench) -> None:
 @requirement("FR-010.block~zero-callable")
 @on(SHUT)
 def test_a_block_shows_that_nothing_is_callable(bench: Bench) -> None:
-    """The block of a server whose tools are all locked contains `callable`, and it is 0."""
+    """The block of a server whose tools are all locked contains `callable`, and it is 0.
+
+    Inconclusive if no server that can be judged has a block.
+    """
     blocks = _blocks(bench)
 
     callables = {name: counts.get("callable") for name, counts in blocks.items()}
@@ -130,7 +151,11 @@ def test_a_block_shows_that_nothing_is_callable(bench: Bench) -> None:
 @requirement("FR-010.quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_tools_of_a_quarantined_server_are_not_counted_as_callable(bench: Bench) -> None:
-    """The block of a quarantined server, if it has one, counts no tool as callable."""
+    """The block of a quarantined server, if it has one, counts no tool as callable.
+
+    It holds in every view that lists the server. Inconclusive if no quarantine is proven, or no
+    block was seen.
+    """
     callables = _callable_in_quarantine(bench)
 
     assert callables == dict.fromkeys(callables, 0)
@@ -139,7 +164,11 @@ def test_tools_of_a_quarantined_server_are_not_counted_as_callable(bench: Bench)
 @requirement("FR-010.quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Bench) -> None:
-    """A quarantined server, some of whose tools have other locks, counts none as callable."""
+    """A quarantined server, some of whose tools have other locks, counts none as callable.
+
+    It holds in every view that lists the server. Inconclusive if no quarantine is proven, or no
+    block was seen.
+    """
     callables = _callable_in_quarantine(bench)
 
     assert callables == dict.fromkeys(callables, 0)
@@ -148,7 +177,11 @@ def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Be
 @requirement("FR-010.quarantined~word")
 @on(MIXED, needs=("quarantine",))
 def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) -> None:
-    """All tools of a quarantined server are counted, under `server_quarantined` alone."""
+    """All tools of a quarantined server are counted, under `server_quarantined` alone.
+
+    A server that is not listed is left out. Inconclusive if no quarantine is proven, or no
+    block was seen.
+    """
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -161,7 +194,11 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
 @requirement("FR-010.server-off")
 @on(COMBOS, needs=("server_off",))
 def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -> None:
-    """A switched-off server counts none of its tools as callable, locked otherwise or not."""
+    """A switched-off server counts none of its tools as callable, locked otherwise or not.
+
+    It holds in every view that lists the server; no block is right, too. Inconclusive if no
+    server is proven to be off, or no block was seen.
+    """
     servers = _servers_off(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -173,7 +210,10 @@ def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -
 @requirement("FR-010.server-off~word")
 @on(COMBOS, needs=("server_off",))
 def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> None:
-    """The block of a switched-off server, if it has one, counts under `server_disabled` alone."""
+    """The block of a switched-off server, if it has one, counts under `server_disabled` alone.
+
+    It holds in every view that lists the server; not applicable if none has a block.
+    """
     blocks = {place: counts for place, counts in _tallies(bench, _servers_off(bench)) if counts}
     if not blocks:
         raise NotApplicable("a switched-off server has no counts")
@@ -188,7 +228,7 @@ def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> Non
 def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
     """On servers that are off or in quarantine, the counts add up to no more than the tools.
 
-    So they do in each view; not applicable if none has counts.
+    The same holds in each view that lists them; not applicable if none has counts.
     """
     bench.needs_one_of("quarantine", "server_off")
     servers = shut(bench)
@@ -209,7 +249,8 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
     """Inspecting a server returns the same numbers as the listing, or none if that has none.
 
-    Only callable and the reasons are compared.
+    Only the numbers of callable tools and of the reasons are compared. Inconclusive if no block
+    was seen.
     """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
@@ -258,7 +299,10 @@ def _other_views(bench: Bench) -> dict[str, Bench]:
 
 
 def _lists(view: Bench) -> bool:
-    """Whether the listing shows this view any server; false if it is refused or misshapen."""
+    """Whether the listing shows this view any server; false if its answer cannot be read.
+
+    An agent may be refused the listing.
+    """
     try:
         return bool(view.list().servers)
     except Misshapen:
@@ -266,7 +310,10 @@ def _lists(view: Bench) -> bool:
 
 
 def _as_sent(entry: ServerEntry) -> dict[str, Any]:
-    """Return {"counts": the tally, or null if that is sent}; empty if there is no such member."""
+    """Return {"counts": the entry's tally}, or {"counts": what is sent} if that is no object.
+
+    Empty if the entry has no counts member.
+    """
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
 
@@ -282,9 +329,10 @@ def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
 
 
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return, by server, the tally of its block, and the allowed tally: the same, or the first one.
+    """Return two tallies by server: that of its block, and the allowed one it must equal.
 
-    Inconclusive if none of the servers has a block.
+    The allowed one is the first of several, unless the block has another of them. Only servers
+    with a block count; inconclusive if there are none.
     """
     entries = bench.list().servers
     tallies = {n: tally(entries[n]) for n in servers if n in entries and block(entries[n])}
@@ -309,7 +357,7 @@ def _quarantined(bench: Bench) -> set[str]:
 
 
 def _locked_named_in(bench: Bench, server: str, part: Any) -> list[str]:
-    """Return the server's locked tools whose names occur in this part of its entry."""
+    """Return the server's locked tools whose names occur in `part`, a JSON value of its entry."""
     text = json.dumps(part, ensure_ascii=False)
     locked = [key for key, state in bench.states.items() if not state.callable]
     return [key.tool for key in locked if key.server == server and key.tool in text]

@@ -50,7 +50,10 @@ AT_EACH_LOCK = {
 @requirement("FR-010.block")
 @on(FORGE)
 def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
-    """A block of integers appears on a user or config lock and disappears on its unlock."""
+    """A block of integers appears on a user or config lock and disappears on its unlock.
+
+    Inconclusive if calls do not show a lock or its unlock.
+    """
     blocks = _lock_and_unlock(bench, USER) | _lock_and_unlock(bench, CONFIG)
 
     locked = {f"{MOBEL} locked by {kind}": WHILE_LOCKED for kind in (USER, CONFIG)}
@@ -61,7 +64,10 @@ def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
 @requirement("FR-010.block")
 @on(NEWS, needs=("approval",))
 def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> None:
-    """A pending tool adds a block of integers, and its approval removes it."""
+    """A pending tool adds a block of integers, and its approval removes it.
+
+    Inconclusive if the tool was not refused while pending, or not reached once approved.
+    """
     bench.require(bench.locked(approval="pending") == (MOBEL,), "no tool was seen to be pending")
     pending = _block(bench)
 
@@ -76,7 +82,11 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
 @requirement("FR-010.sum")
 @on(PAIR)
 def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
-    """A second tool is counted while the user locks it, and not after its unlock."""
+    """A second tool is counted while the user locks it, and not after its unlock.
+
+    The whole tally of its three tools is compared. Inconclusive without a block, or if calls do
+    not show a lock.
+    """
     tallies = _at_each_lock(bench, _counted)
 
     assert tallies == AT_EACH_LOCK
@@ -87,7 +97,7 @@ def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
     """The view has the counts of its three tools before, during and after a second lock.
 
-    Inconclusive if the listing has not the same counts.
+    Inconclusive if the listing does not have these counts at that moment.
     """
     tallies = _at_each_lock(bench, _inspected)
 
@@ -99,7 +109,8 @@ def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
     """The server's entry has no counts member, not even a null or empty one.
 
-    Another server's locks bring a block, as a control.
+    Inconclusive if no other server has a block as a control, or if no fully callable server is
+    listed.
     """
     locked = {tool_key.server for tool_key, state in bench.states.items() if not state.callable}
     bench.require(bench.block_alive, "no counts block was seen")
@@ -112,10 +123,10 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
 
 
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
-    """Lock and unlock the tool; return facts of its server's block after each, by what was done.
+    """Lock and unlock mobel_drop; return the facts of forge's block after each, by what was done.
 
-    They are to equal WHILE_LOCKED and AFTERWARDS. Inconclusive if calls do not show the lock, or
-    the unlock.
+    They should equal WHILE_LOCKED and AFTERWARDS. Inconclusive if calls do not show the lock,
+    or the unlock.
     """
     bench.operator.lock(kind, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect", "no_effect")
@@ -129,8 +140,8 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
 def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> dict[str, Any]:
     """Lock a second tool and unlock it; return what `look` returns before, between and after.
 
-    `look` is given the number of locked tools; the keys are those of AT_EACH_LOCK. Inconclusive if
-    calls do not show a lock, or the unlock.
+    `look` is given the number of tools that are locked then; the keys are those of
+    AT_EACH_LOCK. Inconclusive if calls do not show a lock, or the unlock.
     """
     bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
     tallies = [look(bench, 1)]
@@ -144,7 +155,7 @@ def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) ->
 
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
-    """Return the tally of forge, waiting within the settle time for that of so many locked tools.
+    """Return forge's tally once it is that of `locked` tools, or the last in the settle time.
 
     Inconclusive if forge has no counts block.
     """
@@ -187,9 +198,9 @@ def _has_block(bench: Bench) -> bool:
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    """Return whether forge has no block, and its numbers that are not integers, by word.
+    """Return two facts of forge's block: whether there is none, and its numbers not integers.
 
-    Inconclusive if forge is not listed.
+    The keys are those of WHILE_LOCKED. Inconclusive if forge is not listed.
     """
     counts = block(bench.list().server("forge"))
     odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}

@@ -117,8 +117,8 @@ class Shape:
 def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench: Bench) -> None:
     """When matching tools are locked, default answers get no member and keep their order.
 
-    A difference counts only where the same locks in a world without these tools bring no such
-    answer: an earlier build may have told of its servers, or of few results.
+    A difference counts only if a second target, whose world lacks these tools, does not show it
+    after the same locks: an earlier build may have told of its servers, or of few results.
     """
     before = _shape(bench)
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
@@ -144,7 +144,8 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
 def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> None:
     """After requests with the flag, at any limit, default answers have the bytes of before.
 
-    So they do at other endpoints and for agents of every server.
+    The same holds at other endpoints and for agents of every server. Inconclusive if the query
+    does not find two callable tools, or the flag reveals nothing.
     """
     request = {"query": QUERY}
     views = {"": bench} | onlookers(bench)
@@ -172,7 +173,8 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
 def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
     """Locks on tools that a query does not match change no byte of its answer but numbers.
 
-    Each lock is laid in turn, and has the settle time.
+    Each kind of lock is laid in turn, and has the settle time. Inconclusive if the query does
+    not find two callable tools.
     """
     request = {"query": ELSEWHERE}
     usual = [_without_numbers(asked(bench, request, "A")) for _ in range(4)]
@@ -193,8 +195,8 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
 def _lay_locks(bench: Bench) -> Iterator[str]:
     """Lay the declared LOCKS one after the other; yield the name of each once it has settled.
 
-    Ones that change nothing here are not yielded. After the last, all locked tools are noted as
-    refused, for the bench's own controls.
+    Kinds that change nothing on this target are not yielded. After the last, all locked tools
+    are noted as refused, for the bench's own controls.
     """
     prover = Prover(bench.started)
     prover.armed = bench.armed
@@ -211,14 +213,14 @@ def _lay_locks(bench: Bench) -> Iterator[str]:
 
 
 def _settled_shape(bench: Bench, before: Shape) -> Shape:
-    """Return the shape of the answer once it is not unlike `before`, or the last in settle time."""
+    """Return the default answer's shape once it is like `before`, or the last in settle time."""
     return bench.until(lambda: _shape(bench), lambda shape: not shape.unlike(before))
 
 
 def _shape(bench: Bench) -> Shape:
-    """Return the shape of the default answer to QUERY; inconclusive if that is an error.
+    """Return the shape of the default answer to QUERY at limit 100; inconclusive if an error.
 
-    The limit leaves room for all that match: by default fewer may come back.
+    The limit leaves room for all that match: by default fewer may be listed.
     """
     answer = bench.discover(QUERY, limit=100)
     bench.require(answer.error is None, f"discovery is answered with an error: {answer.error}")

@@ -41,7 +41,7 @@ def with_flag(word: str, **arguments: Any) -> str:
 
 
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
-    """Return, by request and view, the answers to every third word from other views than the bench.
+    """Return answers to every third word of the world from further views, by request and view.
 
     They are at limit 1, at other endpoints, and to agents of every server.
     """
@@ -67,7 +67,7 @@ def members(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def revealing(bench: Bench) -> list[str]:
-    """Return the words that reveal a locked tool with the flag; inconclusive if under eight."""
+    """Return the world's words that reveal a locked tool with the flag; inconclusive if too few."""
     queries = [query for query, answer in answers(bench, True).items() if answer.disabled]
     bench.require(len(queries) >= 8, "fewer than 8 queries revealed a locked tool")
     return queries
@@ -90,9 +90,9 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
 
 
 def filled(answer: Answer) -> set[str]:
-    """Return the names of filled members in the result's `_meta`: a section may hide at any depth.
+    """Return the names of members in the result's `_meta` that are not empty, at any depth.
 
-    A filled member is a list or an object which is not empty; an error has none.
+    Only lists and objects count; an error has none.
     """
     meta = answer.reply.value().get("_meta") if answer.error is None else None
     return {name for name, value in members(meta) if value and isinstance(value, Mapping | list)}
@@ -104,7 +104,8 @@ def filled(answer: Answer) -> set[str]:
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
     """Queries that the flag answers with locked tools, or that find callable ones, get no section.
 
-    Without the flag, and with it false, there is neither the member for locked tools nor the map.
+    Without the flag, and with it false, there is neither the member for locked tools nor the
+    map. Inconclusive if fewer than eight words reveal a locked tool.
     """
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
@@ -117,7 +118,11 @@ def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: ob
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: object) -> None:
-    """A default answer to a query that only locked tools match has no member for them or a map."""
+    """A default answer to a query that only locked tools match has no member for them or a map.
+
+    It is asked for without the flag and with it false. Inconclusive if fewer than eight words
+    reveal a locked tool.
+    """
     queries = revealing(bench)
 
     shown = sections(bench, queries, flag)
@@ -126,11 +131,10 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
 
 
 def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
-    """Find, by request, the section's words in default answers that list a callable tool.
+    """Find statuses and remediation texts in default answers that list a callable tool, by request.
 
-    They are the statuses and remediation texts; neither an echo nor a note counts. `beside`: only
-    queries that reveal locked tools as well; without it the others, whose words are static. An
-    answer without them has an empty list.
+    Neither an echo nor the note counts. With `beside` only queries are asked that reveal locked
+    tools as well, else only the others. An answer without such words has an empty list.
     """
     flagged = answers(bench, True).values()
     texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
@@ -154,8 +158,8 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 ) -> None:
     """A default answer with callable tools has no status or remedy of locked ones that match.
 
-    Words that answers to other queries have as well do not count; other endpoints and agents are
-    asked, too.
+    Words that answers to other queries have as well do not count. Other endpoints and agents
+    are asked, too; not applicable if there are no queries of both sorts.
     """
     bench.expect_revealing()
     usual = words_of_section(bench, flag, beside=False)
@@ -174,8 +178,9 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
     """Find names, words and canaries of locked tools in default answers, by request; empty if none.
 
-    So are names joined to their server. A query's own word is not a leak: it came from the request.
-    Inconclusive if the flag reveals nothing, or if fewer than ten tools are locked.
+    Also found are names joined to their server. A query's own word is no leak, since it came
+    from the request. Inconclusive if the flag reveals nothing, or if fewer than ten tools are
+    locked.
     """
     bench.expect_revealing()
     locked = [bench.tools[key] for key in bench.armed.refused]
@@ -198,7 +203,7 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
     """Return the spellings of the tool with its server in the default answer to its bare name.
 
-    They are SERVER and TOOL joined by `:`, `__`, `/` or `.`; none in an error.
+    Spellings are SERVER and TOOL joined by `:`, `__`, `/` or `.`; none are found in an error.
     """
     answer = bench.asked(key.tool, include_disabled=flag)
     forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
@@ -209,7 +214,11 @@ def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_names_no_locked_tool(bench: Bench, flag: object) -> None:
-    """No locked tool's name or description text occurs in the result, except as an echo."""
+    """No locked tool's name or description text occurs in the result, except as an echo.
+
+    It is asked for without the flag and with it false. Inconclusive if the flag reveals
+    nothing, or fewer than ten tools are locked.
+    """
     leaked = leaks(bench, flag)
 
     assert leaked == {}
@@ -219,7 +228,11 @@ def test_a_default_answer_names_no_locked_tool(bench: Bench, flag: object) -> No
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, flag: object) -> None:
-    """An answer without callable tools, its note included, names no locked tool."""
+    """An answer without callable tools, its note included, names no locked tool.
+
+    It is asked for without the flag and with it false. Inconclusive if the flag reveals
+    nothing, or fewer than ten tools are locked.
+    """
     leaked = leaks(bench, flag)
 
     assert leaked == {}
@@ -230,7 +243,7 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
     """No member is named like the section or the map, and no status is one of the six words.
 
-    So it is at any depth of the answer.
+    Members are searched at any depth of the answer. Inconclusive if the flag reveals nothing.
     """
     bench.expect_revealing()
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
@@ -252,8 +265,8 @@ def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
 def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     """Without locks, the flag changes no callable tool or its order, and lists no locked tool.
 
-    Nor is a locked tool listed at limit 1. A lock laid afterwards is the control that the flag
-    works.
+    At limit 1 no locked tool is listed either. Afterwards a tool is locked as the control:
+    inconclusive if the flag does not reveal it.
     """
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")
@@ -284,7 +297,8 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
 def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Bench) -> None:
     """A query that did not find a tool, although the limit left room, does not reveal it later.
 
-    One tool is locked by config and one by the user; not applicable if every query finds both.
+    One tool is locked by config and one by the user; inconclusive if the flag reveals neither.
+    Not applicable if every query with room finds both.
     """
     listed = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
     room = min(ROOM, max(len(keys) for keys in listed.values()))
@@ -314,7 +328,7 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
 def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
     """Without locks, an answer with the flag has the same members as one without it.
 
-    Six words are asked for.
+    The world's first six words are asked for.
     """
     words = bench.world.queries()[:6]
 
@@ -331,7 +345,10 @@ def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
 @requirement("FR-002.no-locks-no-change~quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_withheld_tool_is_revealed_only_by_a_query_that_concerns_it(bench: Bench) -> None:
-    """A callable tool's word does not reveal a quarantined, pending or changed tool."""
+    """A callable tool's word does not reveal a quarantined, pending or changed tool.
+
+    Inconclusive if the flag does not reveal any of these to a query for their names.
+    """
     states = bench.states
     withheld = {k for k in bench.armed.refused if states[k].quarantined or states[k].approval}
     alive = [key for key in withheld if key in bench.revealed(key.tool)]

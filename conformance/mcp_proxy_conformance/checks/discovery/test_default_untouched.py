@@ -30,17 +30,17 @@ Bytes = dict[Place, bytes]
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many of the queries find a callable tool, sent alone and without the flag."""
+    """Return how many of the requests' queries find a callable tool when sent without the flag."""
     return sum(bool(bench.discover(request["query"]).tools) for request in requests)
 
 
 def differing_bytes(
     view: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> tuple[Bytes, Bytes]:
-    """Return the bytes that differ between the forms: with the flag false, and without it.
+    """Return two maps of the bytes that differ: those with the flag false, and those without it.
 
-    Both are by agent, endpoint, wire, request and place in the answer, and empty if no byte
-    differs. `apart`: each form is sent in sessions of its own.
+    Keys are agent, endpoint, wire, request and place in the answer; both are empty if no byte
+    differs. With `apart` each form is sent in sessions of its own.
     """
     unlike = unequal(view, requests, apart=apart)
     viewer = f"agent {view.agent}" if view.agent else ""
@@ -55,7 +55,7 @@ def differing_bytes(
 
 
 def sides(changes: Mapping[Place, ByteDifference]) -> tuple[Bytes, Bytes]:
-    """Return, by place, the bytes of an answer that differ, and those that they should equal."""
+    """Return two maps by place: the bytes of an answer that differ, and those they should equal."""
     observed = {place: change.actual for place, change in changes.items()}
     return observed, {place: change.usual for place, change in changes.items()}
 
@@ -68,7 +68,10 @@ def queries(*words: str) -> list[dict[str, Any]]:
 @requirement("FR-002.absent-is-false")
 @on(PLAIN)
 def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Bench) -> None:
-    """Every ninth request of the stage gets the same bytes with the flag false and without it."""
+    """Every ninth request of the stage gets the same bytes with the flag false and without it.
+
+    Inconclusive if fewer than three of them find a callable tool.
+    """
     requests = REQUESTS[::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
@@ -82,7 +85,8 @@ def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Be
 def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
     """If nothing is locked, requests get the same bytes with the flag false and without it.
 
-    Every ninth request of the stage is sent.
+    Every ninth request of the stage is sent; inconclusive if fewer than three find a callable
+    tool.
     """
     requests = REQUESTS[3::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
@@ -98,6 +102,7 @@ def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
     """The flag false and absent get the same bytes, whichever locks the matching tools have.
 
     One tool of each combination of locks is asked for, by its word and by its name.
+    Inconclusive if fewer than two requests find a callable tool.
     """
     kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
     words = [bench.tools[key].word for key in kinds.values()]
@@ -112,7 +117,10 @@ def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
-    """The flag false and absent get the same bytes when sent in separate sessions."""
+    """The flag false and absent get the same bytes when sent in separate sessions.
+
+    Three words are asked for; inconclusive if fewer than two find a callable tool.
+    """
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
@@ -148,7 +156,8 @@ def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
 def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
     """An answer with the note has the same bytes with the flag false and without it.
 
-    Words of locked tools are asked for, one also at limit 1.
+    Words of locked tools are asked for, one also at limit 1. Inconclusive if a word of a
+    callable tool does not find it.
     """
     bench.require(answered(bench, queries("debazu")), "no query finds a callable tool")
     groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
@@ -167,7 +176,8 @@ def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
 ) -> None:
     """The flag false and absent get the same bytes, even beside hundreds of locked tools.
 
-    Limits are 1 and 100, queries a word of callable tools and the word of most tools.
+    A word of callable tools and the word of most tools are asked for, at limits 1 and 100.
+    Inconclusive if neither finds a callable tool.
     """
     groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
     callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
@@ -187,7 +197,7 @@ def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
 def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
     """The flag false and absent get an agent the same bytes, inside and outside its scope.
 
-    Six queries are sent; at least two must find it a callable tool.
+    Six queries are sent; inconclusive if fewer than two find the agent a callable tool.
     """
     eyes = bench.as_agent(agent)
     requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
@@ -201,7 +211,10 @@ def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) ->
 @requirement("FR-002.restored")
 @on(FORGE)
 def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
-    """After a config lock and its unlock, the default answer has the same bytes as before."""
+    """After a config lock and its unlock, the default answer has the same bytes as before.
+
+    The answer has the settle time. Inconclusive if calls do not show the lock, or the unlock.
+    """
     usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])

@@ -45,7 +45,8 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
     """Calls of a locked tool are refused before and after it is listed, with any arguments.
 
-    A callable tool is reached before and afterwards, as a control.
+    Inconclusive if the flag reveals nothing, or if a callable tool is not reached before and
+    afterwards.
     """
     keys = _known_locked(bench)
     bench.expect_revealing()
@@ -74,8 +75,9 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
     """No call surface reaches a locked tool, although at least one reaches a callable tool.
 
-    They are called in a session, and in the stateless revision where it is spoken, by their names
-    and by names that differ only in blanks or case.
+    They are called in a session and, where it is spoken, in the stateless revision, and by
+    names that differ only in blanks or case. Inconclusive if no surface reaches a callable
+    tool.
     """
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
@@ -99,7 +101,7 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
 def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> None:
     """Eight threads that call and list locked tools at the same time reach none of them.
 
-    They also call a callable tool, which must be reached, as a control.
+    They also call a callable tool: inconclusive if no such call reaches its upstream.
     """
     keys = _one_a_kind(bench)
     free = _free_tool(bench)
@@ -119,7 +121,8 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
 def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
     """Agents that discover locked tools reach none of them, inside or outside their scope.
 
-    Only agents whose call of a callable tool is reached are tried.
+    Only agents whose call of a callable tool is reached are tried; inconclusive if there are
+    none.
     """
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
@@ -138,7 +141,8 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     """Listing and calling locked tools moves no status or count, and frees or locks no tool.
 
-    Of the counts that of callable tools is compared; a status that was wrong before is left out.
+    The number of callable tools is compared, and each status that was right before.
+    Inconclusive if the flag reveals nothing, or no counts block was seen.
     """
     keys = tuple(bench.armed.refused)
     bench.expect_revealing()
@@ -169,7 +173,8 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
 def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench: Bench) -> None:
     """After the config lock is lifted, the user lock still refuses a tool listed and called before.
 
-    The control: it also refuses a second tool that was neither listed nor called.
+    A second tool, neither listed nor called, is the control: inconclusive unless the user lock
+    still refuses it.
     """
     bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "a user lock had no effect")
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
@@ -213,7 +218,7 @@ def _status_by_name(bench: Bench, key: ToolKey) -> str:
 
 
 def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return the tools that no call may reach: refused before, or locked and now listed as locked.
+    """Return the tools that no call may reach: refused before, or locked and listed as locked now.
 
     Inconclusive if no call was refused.
     """
@@ -225,7 +230,7 @@ def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return the first of the known locked tools for each server and combination of locks."""
+    """Return one of the known locked tools for each server and combination of locks."""
     kinds = {(key.server, bench.states[key]): key for key in reversed(_known_locked(bench))}
     return tuple(kinds.values())
 
@@ -260,13 +265,13 @@ def _counts(bench: Bench) -> dict[str, Any]:
 
 
 def _status(bench: Bench, key: ToolKey) -> str:
-    """Return the tool's status in a flagged answer to its own query, asked for now."""
+    """Ask for the tool by its own query, with the flag; return its status in the answer."""
     return ask(bench, key).status(key)
 
 
 def _is_still(bench: Bench, key: ToolKey, status: str) -> bool:
     """Whether one of two queries for the tool returns that status.
 
-    That a status wavers is for another clause, FR-004.deterministic.
+    That a status changes between equal requests is judged under FR-004.deterministic, not here.
     """
     return any(_status(bench, key) == status for _ in range(2))

@@ -31,7 +31,8 @@ Place = str | tuple[str, str]
 def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
     """Entries of config- and user-locked tools have four strings, no schema and no remedy.
 
-    No member repeats a text of the answer's map.
+    No member repeats a text of the answer's map. Inconclusive unless all config-locked tools
+    are revealed, two or more.
     """
     answers = every_answer(bench, _vouched(bench))
     _expect_config(bench, [key for key, _ in answers])
@@ -46,7 +47,8 @@ def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench)
 def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
     """The members of all locked entries are name, server, description and status.
 
-    So they are whatever locks their tools.
+    The same holds for tools with any kind of lock. Inconclusive unless all config-locked tools
+    are revealed, two or more.
     """
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
@@ -61,7 +63,8 @@ def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
 def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: Bench) -> None:
     """Every locked entry's name has the form of callable entries, or is the bare tool name.
 
-    Callable entries are those seen before the locks.
+    Callable entries are those seen before the locks. Inconclusive if no callable or no locked
+    entry was seen.
     """
     shown = {entry.name for entry in bench.armed.entries.values()}
     forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
@@ -80,7 +83,8 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
 def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench: Bench) -> None:
     """In an answer with callable and locked entries, all names have the same form.
 
-    It is the answer to the query that found the most tools.
+    It is the answer to the query that found the most tools; inconclusive if it lists only one
+    kind.
     """
     word = _shared_word(bench)
 
@@ -99,7 +103,11 @@ def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench:
 @requirement("FR-003.server")
 @on(MIXED)
 def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> None:
-    """The entry names the server that owns the tool, for every kind of lock revealed."""
+    """The entry names the server that owns the tool, for every kind of lock revealed.
+
+    An entry without a server counts as wrong. Inconclusive unless all config-locked tools are
+    revealed, two or more.
+    """
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
 
@@ -113,7 +121,8 @@ def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> Non
 def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
     """If tools of two servers match a query, each entry names the server that owns its tool.
 
-    An entry without a server counts as wrong.
+    An entry without a server counts as wrong. Inconclusive if tools of one server only are
+    revealed.
     """
     entries = every_entry(bench, bench.armed.refused)
     bench.require(
@@ -128,7 +137,11 @@ def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
 @requirement("FR-003.description")
 @on(MIXED)
 def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -> None:
-    """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock."""
+    """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock.
+
+    Compared are tools locked by config alone or by the user alone, texts of one line and at
+    most 1,000 characters. Inconclusive if none has non-ASCII text.
+    """
     observed, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
     marked = [text for texts in expected.values() for text in texts if not text.isascii()]
     bench.require(marked, "no answer had a description with non-ASCII text")
@@ -139,7 +152,11 @@ def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -
 @requirement("FR-003.description~long")
 @on(MIXED)
 def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
-    """A description of more than a thousand characters is the same as before the lock."""
+    """A description of more than a thousand characters is the same as before the lock.
+
+    Compared are tools locked by config alone or by the user alone; inconclusive if none has
+    such a text.
+    """
     observed, expected = _descriptions(bench, lambda text: len(text) > LONG)
     bench.require(expected, "no answer had a long description")
 
@@ -149,7 +166,11 @@ def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
 @requirement("FR-003.description~multiline")
 @on(MIXED)
 def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> None:
-    """A description with line breaks is the same as before the lock."""
+    """A description with line breaks is the same as before the lock.
+
+    Compared are tools locked by config alone or by the user alone; inconclusive if none has
+    such a text.
+    """
     observed, expected = _descriptions(bench, lambda text: "\n" in text)
     bench.require(expected, "no answer had a description with line breaks")
 
@@ -172,7 +193,7 @@ def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """Group (place, value) pairs by place, each distinct value once, in their order."""
+    """Group (place, value) pairs: the distinct values of each place, in the order they come."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -181,10 +202,10 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
-    """Yield ((tool, kind of fault), member or text at fault) for the tool's entry in the answer.
+    """Yield ((tool, kind of fault), faulty member or text) for the tool's entry in the answer.
 
-    Kinds are a missing member, one that is no text, a schema, a remedy and a repeated text of the
-    map.
+    Kinds are a missing member, one that is no text, a schema, a remedy and a repeated text of
+    the map. Without an entry all members are missing.
     """
     entry = named(answer, key)
     members = entry.members if entry is not None else {}
@@ -200,9 +221,9 @@ def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
 
 
 def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """Map each tool to the distinct servers that its entries name wrongly, None for a missing one.
+    """Map each tool to the servers that its entries name wrongly, None for a missing one.
 
-    Tools whose entries are all right are left out.
+    Tools whose entries all name the right server are left out.
     """
     owners = {(key, entry.members.get("server")) for key, entry in entries}
     others = [(str(key), server) for key, server in owners if server != key.server]
@@ -216,7 +237,7 @@ def _form(entry: Entry) -> str:
 
 
 def _spelled(form: str, key: ToolKey) -> str:
-    """Return the name of a tool in a form that `_form` has returned."""
+    """Return a tool's name in a form with `{tool}` and `{server}`, as `_form` returns it."""
     return form.replace("{tool}", key.tool).replace("{server}", key.server)
 
 
@@ -229,10 +250,10 @@ def _shared_word(bench: Bench) -> str:
 def _descriptions(
     bench: Bench, chosen: Callable[[str], bool]
 ) -> tuple[dict[Place, Any], dict[Place, list[str]]]:
-    """Return, by tool, descriptions of locked entries, and of the tool's entry while callable.
+    """Return two maps by tool: descriptions of its locked entries, and of its entry while callable.
 
-    Only texts that `chosen` accepts. Descriptions are in lists; a wrong one that is alone is not,
-    so that a report shows the text itself.
+    Only texts that `chosen` accepts count. Each value is a list; a single wrong description is
+    not, so that a report shows the text itself.
     """
     entries, before = every_entry(bench, _vouched(bench)), bench.armed.entries
     wanted = [

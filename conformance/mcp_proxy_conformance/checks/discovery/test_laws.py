@@ -15,7 +15,8 @@ from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
     """With the flag, any query, limit and caller get the same kind of answer as without it.
 
-    That is no error, and a list of tools if there is one without.
+    A request that is answered without an error and with a list of tools must be so with the
+    flag.
     """
     bench.law("accepts").conclude()
 
@@ -77,7 +78,10 @@ def test_in_any_world_a_query_brings_no_locked_tool_that_it_did_not_find(bench: 
 @requirement("FR-002.absent-is-false")
 @on(GENERATED)
 def test_in_any_world_false_is_absent(bench: LawBench) -> None:
-    """The flag false and absent get the same bytes, at any limit and for any caller."""
+    """The flag false and absent get the same bytes, at any limit and for any caller.
+
+    Compared are answers to equal requests in generated worlds, with and without locks.
+    """
     bench.law("absent is false").conclude()
 
 
@@ -98,7 +102,7 @@ def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench
 def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
     """An entry has name, server, status, and the callable tool's description unless withheld.
 
-    It has no schema, and no answer has a withheld text.
+    It has no schema, and no answer contains a withheld text.
     """
     bench.law("entries").conclude()
 
@@ -108,7 +112,7 @@ def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
 def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None:
     """Each remedy is a text that fits its status, and appears once, outside the entries.
 
-    Those for config and user locks differ.
+    The texts for config and user locks differ.
     """
     bench.law("remedies").conclude()
 
@@ -156,7 +160,7 @@ def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBen
 def test_in_any_world_what_lies_beyond_its_scope_changes_no_byte(bench: LawBench) -> None:
     """An agent's answers keep their bytes when something beyond its scope is locked.
 
-    So they do with the flag and without.
+    The same holds for answers with the flag and without it.
     """
     bench.law("interference").conclude()
 
@@ -187,5 +191,8 @@ def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBenc
 
 @each_case("law")
 def test_what_was_once_generated_is_answered_as_it_should(bench: Bench, case: Case) -> None:
-    """Small worlds that once broke a law are answered as their cases expect."""
+    """Small worlds that once broke a law are answered as their cases expect.
+
+    What each case expects is compared in its own view and in one more.
+    """
     looked_at(case, bench).conclude()

@@ -39,8 +39,9 @@ States = Mapping[ToolKey, ToolState]
 def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
     """A tool under several locks is refused, and listed for those left, until the last is lifted.
 
-    The control of an unlock is a tool that has no other lock. The release of a server from
-    quarantine may approve its tools, and so may turning a tool on again.
+    A tool that has no other lock is the control: inconclusive unless it can be called after
+    each unlock. The release of a server from quarantine may approve its tools, and so may an
+    unlock by the user.
     """
     states = {key: bench.states[key] for key in bench.armed.refused}
     shown = {key: places(bench, key) for key in states}
@@ -63,13 +64,11 @@ def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
 def _lifted(
     bench: Bench, compared: Comparison, kind: LockKind, before: States, left: States
 ) -> dict[ToolKey, ToolState]:
-    """Lift the locks of that kind, compare their tools with the locks left, and return those.
+    """Lift one kind of lock, compare tools with the locks left, and return the locks they now have.
 
-    Differences become findings of `compared`; inconclusive if a tool that no lock is left on cannot
-    be called. A server with a tool made callable is refreshed where that is declared. Approvals
-    that went with the lock are taken as lifted, which a reached call tells unless calls of tools
-    under further locks are reached as well; without a tool made callable the earlier places count
-    as right, too.
+    `before` and `left` are the tools' locks before and after it. Differences become findings of
+    `compared`; inconclusive if a tool without a lock left cannot be called. An approval that
+    went with the lock, shown by a reached call, is taken as lifted.
     """
     accepted = _unlocked(bench, kind, left)
     states = {key: left[key] for key in accepted}
@@ -94,9 +93,9 @@ def _lifted(
 
 
 def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
-    """Lift the locks of that kind from one server's tools; return those for which it was accepted.
+    """Lift the locks of that kind from these tools of one server; return those it was accepted for.
 
-    Only locks by the user are lifted one by one, and may be refused. [] for no tools.
+    Only locks by the user are lifted tool by tool, and may be refused. [] for no tools.
     """
     if not tools:
         return []
@@ -116,8 +115,8 @@ def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
 def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
     """Record in `compared` whether calls of tools that are still locked are refused.
 
-    If one is reached and the first of them then refused, all that were reached are called once
-    more.
+    If one is reached although the first of those reached is refused later, all of them are
+    called once more and that result counts.
     """
     reached = [key for key in locked if bench.call(key).reached]
     if reached and bench.refused(reached[0]):
@@ -131,8 +130,8 @@ def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
 def _compare_entries(bench: Bench, compared: Comparison, locked: States, before: States) -> None:
     """Record in `compared` whether tools that are still locked have places that their locks allow.
 
-    With `before`, places that these earlier locks allow count as right, too. The entry of a tool
-    that waits for approval must not contain its unapproved text.
+    Places that the locks in `before` allow are right as well, unless it is empty. The entry of
+    a tool that waits for approval must not contain its unapproved text.
     """
     allowed = {
         key: allowed_statuses(state) | (allowed_statuses(before[key]) if before else set())

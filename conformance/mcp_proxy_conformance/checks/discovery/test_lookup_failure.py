@@ -91,8 +91,8 @@ YARD = msgspec.structs.replace(
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
-    What config denies keeps its status, withheld texts stay withheld, and the status of a user lock
-    comes back.
+    What config denies keeps its status, and withheld texts stay withheld; afterwards the user
+    lock has its status again. Inconclusive unless the locks of config and the user are proven.
     """
     keys = _proven(bench)
     own = own_texts(bench, keys)
@@ -123,7 +123,8 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
     """While reasons are lost, rejections tell no other lock's remedy, and counts keep config's.
 
-    A lost one is counted as unknown. Once they can be told again, the counts are those of before.
+    A tool whose reason is lost is counted as unknown. Once reasons can be looked up again, the
+    counts are those of before. Inconclusive without a counts block.
     """
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
@@ -154,9 +155,9 @@ def _proven(bench: Bench) -> list[ToolKey]:
 
 
 def _as_unknown(bench: Bench) -> Answer:
-    """Ask for the user-locked tool until it is listed as unknown; return the last answer.
+    """Ask for the user-locked tool, with the flag, until it is unknown; return the last answer.
 
-    It has the settle time for that.
+    It is asked for until the settle time is over.
     """
     return bench.until(lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) == UNKNOWN)
 
@@ -169,8 +170,8 @@ def _query(bench: Bench, key: ToolKey) -> str:
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
     """Record in `compared` whether the tool's status is allowed while reasons are lost.
 
-    A user lock is unknown; a missing approval may be known from elsewhere, or the tool go unlisted;
-    others keep theirs.
+    A user-locked tool is unknown; one that lacks approval may also be pending, which can be
+    known from elsewhere, or unlisted; all others keep their status.
     """
     status = answer.status(key)
     if key not in LOST:
@@ -188,9 +189,8 @@ def _compare_text(
 ) -> None:
     """Record in `compared` whether the remedy of the tool's status is one that it must not have.
 
-    For an unknown reason it is neutral, for config's it asks for no act of the user. `own` are the
-    target's earlier texts by status; one that config and the user share is for FR-005.text. A
-    missing remedy is not judged.
+    For an unknown reason the remedy is neutral, for config's it asks for no act of the user.
+    `own` are the target's earlier texts by status. A missing remedy is not judged.
     """
     status, pins = answer.status(key), bench.started.target.pins
     config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
@@ -217,8 +217,8 @@ def _compare_note(
 ) -> None:
     """Record in `compared` whether the default answer `silent` has its note, if one is due.
 
-    It must name the flag. One is due if `silent` lists no callable tool, and `answer`, with the
-    flag, lists this one.
+    The note must name the flag. It is due if `silent` lists no callable tool and `answer`, the
+    one with the flag, lists the tool of `key`.
     """
     relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
     if must_have_note(callables=len(silent.tools), relevant=int(relevant)):
@@ -230,7 +230,7 @@ def _compare_note(
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
     """Record in `compared` whether an answer has a word of a description that is withheld.
 
-    Where an answer repeats its query does not count.
+    Text that only repeats an answer's query does not count.
     """
     for answer in answers:
         text = answer.text_without_echo()
@@ -248,9 +248,9 @@ def _compare_rejection(
 ) -> None:
     """Record in `compared` whether the tool's rejection has a remedy of another lock.
 
-    `before` and `lost` are rejections by tool, from before and from while reasons are lost. The one
-    of a denied tool may tell of the failure instead of config, as of any lock, but no act of the
-    user.
+    `before` and `lost` are rejections by tool, from before the reasons were lost and from
+    meanwhile. That of a denied tool must ask for no act of the user, but may report the failure
+    instead of config.
     """
     path, text, state = f"rejection of {key}", lost[key], bench.states[key]
     pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]
@@ -290,7 +290,7 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _words(states: Iterable[tuple[ToolKey, ToolState]]) -> Iterator[tuple[str, ...]]:
-    """Yield for each tool the words under which it may be counted while reasons are lost."""
+    """Yield, for each (tool, locks), the words it may be counted under while reasons are lost."""
     for key, state in states:
         if key == WIPE:
             yield (UNKNOWN,)

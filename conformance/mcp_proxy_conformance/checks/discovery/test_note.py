@@ -64,8 +64,8 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 ) -> None:
     """The note has a number and names the flag, for every query that only locked tools match.
 
-    So it is at limit 1, other endpoints, and for agents of every server; inconclusive if a bad one
-    is not English.
+    The same holds at limit 1, at other endpoints and for agents of every server. Inconclusive
+    if a note that fails is not in English.
     """
     answers = owed_everywhere(bench, queries)
 
@@ -83,8 +83,8 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 ) -> None:
     """The number is that of the entries with the flag, or of all matches if there may be more.
 
-    There may be more where a section is as full as the fullest. Inconclusive if no note has a
-    number.
+    There may be more matches than entries where a section is as full as the fullest one.
+    Inconclusive if no note has a number.
     """
     answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
     bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
@@ -107,8 +107,8 @@ def test_the_note_does_not_give_the_locked_tools_away(
 ) -> None:
     """An answer with the note has no name of a matching tool and no word of its description.
 
-    Words of the query do not count; views are limit 1, other endpoints and agents of every server,
-    too.
+    Words of the query do not count. Asked are also limit 1, other endpoints and agents of every
+    server; inconclusive if no note was seen.
     """
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
@@ -127,7 +127,10 @@ def test_the_note_does_not_give_the_locked_tools_away(
 @requirement("FR-009.no-entries~server-names")
 @on_stages_of_locked_tools()
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
-    """No server's name occurs in an answer with the note, except in the query."""
+    """No server's name occurs in an answer with the note, except in the query.
+
+    Inconclusive if no note was seen.
+    """
     answers = owed(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
@@ -145,7 +148,11 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 @requirement("FR-009.one-line")
 @on_stages_of_locked_tools()
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The note is one member, a string without a line break, and not repeated elsewhere."""
+    """The note is one member, a string without a line break, and not repeated elsewhere.
+
+    The same holds at limit 1, at other endpoints and for agents of every server; inconclusive
+    if no note was seen.
+    """
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
@@ -175,7 +182,7 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> None:
     """The note names the flag for each tool that the flag reveals, asked for by name.
 
-    So it is whatever combination of locks it has, if no callable tool is listed.
+    Answers that list a callable tool, or tools that the flag does not reveal, are left out.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
 
@@ -189,8 +196,8 @@ def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> N
 def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
     """The number in the note of a tool's own name is that of the entries with the flag.
 
-    It may leave irrelevant entries out. A full section is not judged: there may be more matches
-    than entries.
+    It may leave irrelevant entries out. Inconclusive if no note has a number; a section of ten
+    is not judged, since there may be more matches than entries.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
     bench.require(any(numbers_in(a.note or "") for a in answers.values()), "no note has a number")
@@ -214,7 +221,8 @@ def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     """Of three matches one has two locks, and two one name; the note counts each tool once.
 
-    Tools that match nothing are locked as well, one of them in quarantine.
+    Inconclusive unless the flag lists all three. Tools that do not match are locked as well,
+    one of them by a quarantine.
     """
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
@@ -247,7 +255,8 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
 def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
     """After the first and the second restart, the first answer without a callable has the note.
 
-    It must name the flag wherever the flag then reveals a locked tool.
+    It must name the flag if the flag then reveals a locked tool; inconclusive if it never does.
+    Not applicable if the answer lists a callable tool.
     """
     firsts: dict[str, str | None] = {}
     owing: list[ToolKey] = []
@@ -268,10 +277,10 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
 
 
 def _entries(bench: Bench, query: str) -> set[int]:
-    """Return the numbers that the note for a query may give: of entries, or of relevant ones.
+    """Return the numbers that the note for a query may give: of all entries, or of relevant ones.
 
-    Some targets list withheld tools for any query, and need not count those. The entries are those
-    at limit 100, and those without a limit.
+    Entries are counted at limit 100 and without a limit. Some targets list withheld tools for
+    any query, and need not count these in the note.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     return {*map(len, sections), sum(bench.relevant(key, query) for key in sections[0])}
@@ -290,7 +299,10 @@ def _own_words(bench: Bench, query: str) -> list[str]:
 
 
 def _faults(answer: Answer, member: str) -> list[str]:
-    """Return why the note, this member of the answer, is not a single line that appears once."""
+    """Return why the note is not a single line that appears once; [] if it is.
+
+    `member` is the name of the answer's member that has the note.
+    """
     ways = {
         "several lines": len(_lines(answer.note)) > 1,
         "repeated elsewhere": bool(repeated([answer.note], _rest(answer, member))),
@@ -304,5 +316,5 @@ def _lines(note: str | None) -> list[str]:
 
 
 def _rest(answer: Answer, note: str) -> dict[str, Any]:
-    """Return the members of the answer but the one with this name."""
+    """Return the members of the answer but the one of the name `note`."""
     return {name: value for name, value in answer.body.items() if name != note}

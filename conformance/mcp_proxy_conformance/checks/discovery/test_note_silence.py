@@ -28,7 +28,8 @@ NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
     """Queries that find callable tools, and queries that find nothing, get no note.
 
-    The latter are those to which the flag reveals nothing.
+    The latter are queries for which the flag reveals nothing. Inconclusive if no note was seen
+    elsewhere.
     """
     owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
@@ -49,7 +50,10 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(SHUT)
 def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
-    """A query for which the flag reveals nothing gets no note, even if no tool is callable."""
+    """A query for which the flag reveals nothing gets no note, even if no tool is callable.
+
+    Inconclusive if no note was seen elsewhere.
+    """
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {query: bench.asked(query) for query in NOWHERE}
@@ -67,7 +71,8 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
     """With one match callable and one locked there is no note; with both locked there is one.
 
-    The second is the control.
+    The second is the control: inconclusive without that note, or if the callable match is not
+    found.
     """
     beside = bench.discover("kelmund")
     bench.require(beside.tools, "the callable match was not found")
@@ -85,7 +90,7 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
 def test_no_note_stands_beside_the_locked_entries(bench: Bench) -> None:
     """An answer with the flag that lists locked tools has no note beside them.
 
-    That there are notes without the flag is the control.
+    Inconclusive if no note was seen in answers without the flag.
     """
     bench.require(bench.note_alive, "no note was seen")
 

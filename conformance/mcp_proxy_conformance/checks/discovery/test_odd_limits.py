@@ -28,7 +28,11 @@ QUARRY = world(
 @requirement("FR-006.odd-limits")
 @on(QUARRY)
 def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -> None:
-    """Each odd limit gets an error or at most ten locked tools, and the next call is answered."""
+    """Each odd limit gets an error or at most ten locked tools, and the next call is answered.
+
+    Limits are 0, -1, a fraction, texts, null and a huge number. Inconclusive if fewer than
+    eleven tools matched while callable.
+    """
     bench.require(
         len(bench.armed.shown["gremtol"]) >= 11, "fewer than 11 tools matched while callable"
     )
@@ -49,7 +53,10 @@ def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -
 
 
 def _locked(bench: Bench, limit: object) -> int:
-    """Return the number of locked tools listed; 0 if there is no answer, or it cannot be read."""
+    """Return the number of locked tools listed with the flag at this limit.
+
+    It is 0 if there is no answer, or none that can be read.
+    """
     try:
         return len(bench.discover("gremtol", include_disabled=True, limit=limit).disabled)
     except (Misshapen, ProtocolFault, Unreachable):

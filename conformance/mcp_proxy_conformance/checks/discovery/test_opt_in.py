@@ -50,18 +50,19 @@ def _answer(bench: Bench, word: str, flag: object) -> Answer:
 
 
 def _needs_flag(bench: Bench, place: str, word: str) -> str:
-    """Return the error at that place of a call without the flag, if it is answered with it.
+    """Return the error that a call without the flag gets at that place, if the flag avoids it.
 
-    Empty otherwise.
+    `place` is a key of the target's conversations; empty if there is no error, or one with the
+    flag as well.
     """
     with conversations(bench.started)[place]() as client:
         return needs_flag(client, bench.surface, word)
 
 
 def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """Return those of the tools that their word lists as callable without the flag.
+    """Return those of these tools that are listed as callable for their own word without the flag.
 
-    No locked one may be among them.
+    A locked tool must not be among them.
     """
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
@@ -69,9 +70,10 @@ def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
 def envelopes(
     bench: Bench, answers: Mapping[tuple[str, str], Answer]
 ) -> dict[tuple[str, str, str], Any]:
-    """Return three facts of each answer, by place, query and fact.
+    """Return three facts of each answer, by (place, query as text, name of the fact).
 
-    They are its error, the distinct types of its content items, and whether it has a list of tools.
+    They are its error, the distinct types of its content items, and whether it has a list of
+    tools. `answers` are by (place, word).
     """
     tools = bench.surface.members.tools
     facts: dict[tuple[str, str, str], Any] = {}
@@ -97,8 +99,8 @@ def request(query: str, **arguments: object) -> str:
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     """With the flag true, there is no error, and the answer has a list of tools as without it.
 
-    So it is at each endpoint and for agents of every server; the types of content are the same,
-    too.
+    The same holds at each endpoint and for agents of every server; the types of content do not
+    change either. Inconclusive if a call without the flag is an error.
     """
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
@@ -124,7 +126,7 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
 def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
     """Every endpoint that offers discovery reveals the same tools as the default one.
 
-    It is asked for the words of up to six locked tools.
+    The words of up to six locked tools are asked for; inconclusive if the flag reveals nothing.
     """
     bench.expect_revealing()
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
@@ -146,7 +148,8 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
 def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -> None:
     """Queries that reveal locked tools with the flag list none of them without it, also at limit 1.
 
-    Nor have their answers the section for locked tools.
+    These answers have no section for locked tools either. Inconclusive if the flag reveals
+    nothing, or fewer than ten tools are locked.
     """
     bench.expect_revealing()
     locked = bench.armed.refused
@@ -172,7 +175,10 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
 @requirement("FR-001.default-off")
 @on(LOCKED, needs=("restart",))
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
-    """After a restart, tools whose calls are still refused stay out of callable default entries."""
+    """After a restart, tools whose calls are still refused stay out of callable default entries.
+
+    Inconclusive if the target is not ready again, or if no lock is left.
+    """
     bench.operator.restart()
     bench.require(bench.ready(FREE), "no tool could be called after the restart")
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
@@ -209,7 +215,8 @@ def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> Non
 def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
     """A word from the description finds a tool that config or the user alone locks, as before.
 
-    It is any word shared by tools that found it while it was callable.
+    It is a word that several tools share, and that found this tool while it was callable;
+    inconclusive if there is none for both kinds of lock.
     """
     pure = {"config": bench.locked(config=True), "user": bench.locked(user=True)}
     places = {
@@ -233,7 +240,7 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
 def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     """The schema accepts the flag true, false and absent, and does not turn it on by default.
 
-    So it does at every endpoint, revision and transport that offers the tool.
+    The same holds at every endpoint, revision and transport that offers the tool.
     """
     tools = offered_anywhere(bench)
     schemas = {place: tool.get("inputSchema") or {} for place, tool in tools.items()}
@@ -261,7 +268,7 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
 def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench: Bench) -> None:
     """No endpoint, revision or transport refuses a call for the lack of the flag.
 
-    A call that is refused with the flag, too, does not count.
+    An error that the call with the flag gets as well does not count.
     """
     words = [bench.tools[k].word for k in bench.armed.called if bench.states[k].callable]
     bench.require(words, "no call of a callable tool reached its upstream")
@@ -338,7 +345,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
 def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
     """Exactly one sentence of the tool's description contains the flag's name.
 
-    So it is at every endpoint that offers the tool.
+    The same holds at every endpoint that offers the tool.
     """
     tools = offered(bench)
 

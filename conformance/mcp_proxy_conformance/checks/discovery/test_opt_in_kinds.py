@@ -25,9 +25,9 @@ LATE = Step(add=tool("fegadu_seal")[0], server="vault")
 
 
 def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, str]:
-    """Map those of the tools that their own word found while they were callable to that word.
+    """Map these tools to their own words, without those that their word never found while callable.
 
-    Inconclusive if there are fewer than `least` of them.
+    Inconclusive if fewer than `least` are left.
     """
     words = {key: bench.tools[key].word for key in keys}
     relevant = {key: word for key, word in words.items() if bench.relevant(key, word)}
@@ -39,7 +39,7 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
 
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
-    """Return those of the tools that the flag reveals to their query, in their order.
+    """Return those of the tools that the flag reveals to their queries, in the order of `queries`.
 
     Inconclusive if an entry has a name that is not that of a tool of this world.
     """
@@ -57,7 +57,10 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
 @requirement("FR-001.reveals-config")
 @on(MIXED)
 def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, every tool locked by the operator's deny list alone."""
+    """The flag lists, for its own word, every tool locked by the operator's deny list alone.
+
+    Inconclusive if fewer than four such tools were found while callable.
+    """
     denied = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is None]
     queries = judged(bench, denied, 4)
 
@@ -69,7 +72,10 @@ def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-config")
 @on(MIXED, needs=("allow_list",))
 def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, each tool that was taken off the operator's allow list."""
+    """The flag lists, for its own word, each tool that was taken off the operator's allow list.
+
+    Inconclusive if no such tool was found while callable.
+    """
     left_out = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is not None]
     queries = judged(bench, left_out, 1)
 
@@ -81,7 +87,10 @@ def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(MIXED)
 def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, every tool that only the user has disabled."""
+    """The flag lists, for its own word, every tool that only the user has disabled.
+
+    Inconclusive if fewer than four such tools were found while callable.
+    """
     queries = judged(bench, bench.locked(user=True), 4)
 
     listed = revealed(bench, queries)
@@ -92,7 +101,10 @@ def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("refresh",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
-    """After a refresh of its server, the flag still reveals a user-locked tool, and no other."""
+    """After a refresh of its server, the flag still reveals a user-locked tool, and no other.
+
+    Inconclusive if the lock had no effect before, or does not refuse calls after the refresh.
+    """
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.refresh("forge")
@@ -107,7 +119,7 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
     """If a user lock still refuses calls after a restart, the flag still reveals the tool.
 
-    Not applicable if the lock is gone; no other tool is revealed.
+    Nothing else may be revealed to its word. Not applicable if the lock is gone.
     """
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
@@ -123,7 +135,10 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
 @requirement("FR-001.reveals-pending")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists every new, unapproved tool when the query is its name."""
+    """The flag lists every new, unapproved tool when the query is its name.
+
+    Inconclusive if no call of such a tool was refused.
+    """
     waiting = {key: key.tool for key in bench.locked(approval="pending")}
     bench.require(waiting, "no call of a pending tool was refused")
 
@@ -135,7 +150,10 @@ def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-changed")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists every changed tool when the query is its name."""
+    """The flag lists every changed tool when the query is its name.
+
+    Inconclusive if no call of such a tool was refused.
+    """
     changed = {key: key.tool for key in bench.locked(approval="changed")}
     bench.require(changed, "no call of a changed tool was refused")
 
@@ -147,7 +165,10 @@ def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> Non
 @requirement("FR-001.reveals-quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
-    """The flag lists a quarantined server's tools, callable before, when queried by name."""
+    """The flag lists a quarantined server's tools, callable before, when queried by name.
+
+    Inconclusive if fewer than two tools are refused because of a quarantine.
+    """
     withheld = {key: key.tool for key in bench.locked(quarantined=True)}
     bench.require(len(withheld) >= 2, "fewer than 2 tools were locked by a quarantine")
 
@@ -159,7 +180,11 @@ def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-quarantined~restart")
 @on(TWO, needs=("quarantine", "restart"))
 def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
-    """Tools of a quarantined server that were known before a restart are revealed after it."""
+    """Tools of a quarantined server that were known before a restart are revealed after it.
+
+    Inconclusive if the quarantine has no effect, or no callable tool can be called after the
+    restart.
+    """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.restart()
@@ -175,7 +200,7 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
     """The flag lists a tool that its server added during quarantine, when queried by name.
 
-    The target is restarted in between.
+    The target is restarted after the tool is added; inconclusive if it is not ready again.
     """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
@@ -196,7 +221,8 @@ def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
 def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
     """Tools of a switched-off server are `server_disabled` or not listed, never callable.
 
-    They are asked for by word and by name, with the flag true and false.
+    They are asked for by word and by name, with the flag true and false. Inconclusive if the
+    flag reveals nothing, or fewer than two such tools are refused.
     """
     bench.expect_revealing()
     off = bench.locked(server_off=True)
@@ -221,7 +247,8 @@ def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> 
 def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
     """The server stays in the listing, and a usually constant member of its entry changes.
 
-    Usually constant are members that two listings before have alike.
+    Usually constant are members that two listings before have alike. Inconclusive if the lock
+    has no effect.
     """
     usual, again = (bench.list().server("vault").members for _ in range(2))
     still = {name: value for name, value in usual.items() if again.get(name) == value}

@@ -51,7 +51,8 @@ Named = tuple[Listed, ...]
 def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
     """However many locked tools match, at most min(limit, 10) of them are listed.
 
-    Without a limit that is ten; every word of the stage is asked for.
+    Without a limit that is ten; every word of the stage is asked for. Inconclusive if a large
+    group of tools was not found while callable.
     """
     large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
     unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
@@ -71,7 +72,8 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
 def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     """At every endpoint and revision at most ten of hundreds of locked matches are named.
 
-    That holds at limit 100, for the whole result: its texts, structured content and `_meta`.
+    The limit is 100, and names are counted in the whole result: its texts, structured content
+    and `_meta`. Inconclusive if the flag reveals nothing.
     """
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
     bench.expect_revealing()
@@ -94,8 +96,8 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
 def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None:
     """Answers with and without the flag list the same callable tools in the same order.
 
-    Their names are the same, too. Some answer must have callable and locked tools, and some two
-    callable ones.
+    Inconclusive unless some answer has callable and locked tools, and some answer two callable
+    ones.
     """
     default, answers = _both_forms(bench, REQUESTS)
 
@@ -114,7 +116,8 @@ def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None
 def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench) -> None:
     """The flag keeps callable tools and their order at other endpoints and for scoped agents.
 
-    So it does in the stateless revision, where it is spoken.
+    The same holds in the stateless revision, where it is spoken. Not applicable if there is no
+    such view, inconclusive if no answer has two callable tools.
     """
     views = places(bench)
     views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
@@ -135,7 +138,8 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
 def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
     """However many locked tools match, the flag does not change the number of callable ones.
 
-    Words that both kinds share are asked for at limits from 1 to 100.
+    Words that both kinds share are asked for at limits from 1 to 100. Inconclusive unless some
+    answer has callable and locked tools.
     """
     requests = {
         in_words({"query": word, "limit": limit}): (word, limit)
@@ -162,6 +166,7 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     """Eight threads with and without the flag get the same callable tools in the same order.
 
     The limit is the number of these tools, so a locked one cannot take a place unnoticed.
+    Inconclusive unless some answer has callable and locked tools.
     """
     query = next((q for q in REQUESTS if _holds_both(bench, q)), "")
     bench.require(query, "no answer had both callable and locked tools")
@@ -202,7 +207,10 @@ def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 5, 10, 100])
 def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit: int) -> None:
-    """Each query fills the section up to its cap, or lists all its locked matches."""
+    """Each query fills the section up to its cap, or lists all its locked matches.
+
+    Inconclusive if a query found no locked tool while it was callable.
+    """
     proven = {word: _locked_shown(bench, word) for word in MEMBERS}
     bench.require(all(proven.values()), "a query did not find its tools while they were callable")
 
@@ -218,7 +226,10 @@ def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit
 @requirement("FR-006.section-order")
 @on(CROWD)
 def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None:
-    """In the JSON of flagged answers, callable tools come before locked tools."""
+    """In the JSON of flagged answers, callable tools come before locked tools.
+
+    Inconclusive if no answer has both.
+    """
     answers = [bench.discover(word, include_disabled=True) for word in _shared(bench)]
     both = [answer for answer in answers if answer.tools and answer.disabled]
     bench.require(both, "no answer had both callable and locked tools")
@@ -237,7 +248,8 @@ def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
 ) -> None:
     """Without the flag, an answer has as many callable tools as limit and matches allow.
 
-    Words that callable tools share with locked ones are asked for.
+    Words that callable tools share with locked ones are asked for. Inconclusive if a callable
+    tool is not found by its own word.
     """
     callables = {word: [k for k in MEMBERS[word] if bench.states[k].callable] for word in MEMBERS}
     shared = {word: len(keys) for word, keys in callables.items() if keys}
@@ -259,7 +271,8 @@ def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
 def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(bench: Bench) -> None:
     """With 500 locked matches, an answer without its callable part is hardly longer than with ten.
 
-    At most a quarter longer, both with the flag and at limit 100.
+    It is at most a quarter longer. Both answers have the flag and limit 100; inconclusive if
+    one lists no locked tool.
     """
     few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
     bench.require(few.disabled and many.disabled, "the flag revealed no locked tool")
@@ -272,9 +285,9 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 
 
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
-    """Return, by query, the callable tools of default answers, and the answers with the flag.
+    """Return two maps by query: callable tools of default answers, and the answers with the flag.
 
-    If these differ, the default answers are asked for again; inconclusive if they differ, too.
+    If these differ, the default answers are asked for again; inconclusive if they have changed.
     """
     default = {query: _callables(bench, query, ABSENT) for query in queries}
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
@@ -291,7 +304,7 @@ def _locked_named_in(bench: Bench, answer: Answer) -> int:
 
 
 def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -> Named:
-    """Make a discovery call; return its callable tools in order, each with its name."""
+    """Make a discovery call with this flag and limit; return its callable tools in order."""
     return _named(bench.discover(query, include_disabled=flag, limit=limit))
 
 
@@ -301,7 +314,7 @@ def _named(answer: Answer) -> Named:
 
 
 def _in_words(query: str, limit: int, flag: object) -> str:
-    """Render a request in words, without the flag if that is ABSENT."""
+    """Render a request as text, without the flag if `flag` is ABSENT."""
     request = {"query": query, "limit": limit}
     return in_words(request if flag is ABSENT else {**request, FLAG: flag})
 
@@ -329,11 +342,11 @@ def _span(answer: Answer, name: str) -> Span:
 
 
 def _start(answer: Answer, name: str) -> int:
-    """Return where the member begins in the answer's JSON; 0 without it."""
+    """Return the offset of the member's value in the answer's JSON, in bytes; 0 without it."""
     return _span(answer, name).start
 
 
 def _callable_part(bench: Bench, answer: Answer) -> bytes:
-    """Return the exact bytes of the member with the callable tools."""
+    """Return the exact bytes of the list of callable tools in an answer's JSON; empty if absent."""
     start, end = _span(answer, bench.surface.members.tools)
     return answer.reply.document[start:end]

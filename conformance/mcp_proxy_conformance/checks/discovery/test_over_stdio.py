@@ -39,7 +39,8 @@ FORGE = world(
 def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) -> None:
     """Over stdio, config locks are revealed on request only, capped, explained and enforced.
 
-    Not applicable if stdio is not served, or its configuration does not have the locks.
+    Twelve tools are locked by config. Not applicable if stdio is not served, or if a locked
+    tool is listed and called there: then its configuration does not have the locks.
     """
     if bench.started.access.stdio is None:
         raise NotApplicable("stdio is not served", cause="not_declared")
@@ -78,7 +79,7 @@ def _compare_flagged(view: Bench, compared: Comparison) -> None:
 def _compare_default(view: Bench, compared: Comparison) -> None:
     """Record in `compared` what the default answer has: no locked tool, a note if due, its bytes.
 
-    The bytes of two queries are compared with those of the flag false.
+    The bytes of two queries are compared with those of the same queries with the flag false.
     """
     answer, names = view.discover(SHARED), view.surface.members
     path = in_words({"query": SHARED})

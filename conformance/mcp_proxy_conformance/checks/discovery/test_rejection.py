@@ -28,8 +28,8 @@ MIXED, COMBOS = stage("mixed"), stage("combos")
 def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> None:
     """The refusal says that it is operator policy and that the user cannot lift it.
 
-    So it does if the user locks the tool as well. The control: an unknown tool is refused in other
-    words.
+    The same holds if the user locks the tool as well. A call of an unknown tool is the control:
+    inconclusive if it is refused in the same words.
     """
     denied = [*bench.locked(config=True), *bench.locked(config=True, user=True)]
     bench.require(len(denied) > 1, "calls of fewer than 2 config-locked tools were refused")
@@ -47,7 +47,11 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
 @requirement("FR-008.config")
 @on(COMBOS)
 def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
-    """The refusal says operator policy, even if the user has disabled a config-denied tool."""
+    """The refusal says operator policy, even if the user has disabled a config-denied tool.
+
+    Inconclusive if fewer than two such calls were refused, or if none is wrong but one cannot
+    be read.
+    """
     denied = [key for key in _config_denied(bench) if is_policy_first(bench.states[key])]
     bench.require(
         len(denied) > 1,
@@ -62,7 +66,10 @@ def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
 @requirement("FR-008.config~approval")
 @on(COMBOS, needs=("approval",))
 def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
-    """The refusal of a config-denied tool that waits for approval says operator policy."""
+    """The refusal of a config-denied tool that waits for approval says operator policy.
+
+    Inconclusive if no such call was refused, or if none is wrong but one cannot be read.
+    """
     denied = [key for key in _config_denied(bench) if _waits_alone(bench, key)]
     bench.require(denied, "no call of a config-locked tool that waits for approval was refused")
 
@@ -76,7 +83,7 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
 def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
     """Every working call surface refuses a config-denied tool as operator policy.
 
-    A surface works if it reaches a callable tool of the same server.
+    A surface works if it reaches a callable tool of the same server; inconclusive if none does.
     """
     denied = bench.locked(config=True)[:1]
     bench.require(denied, "no call of a config-locked tool was refused")
@@ -99,7 +106,8 @@ def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> Non
 def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
     """The refusal of a config-denied tool on a quarantined server says operator policy.
 
-    Servers that are off are left out.
+    Servers that are off are left out. Inconclusive if no such call was refused, or if none is
+    wrong but one cannot be read.
     """
     denied = [key for key in _config_denied(bench) if bench.states[key].quarantined]
     bench.require(denied, "no call of a config-locked tool of a quarantined server was refused")
@@ -114,7 +122,9 @@ def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
 def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -> None:
     """Refusals of user-locked, pending, changed and quarantined tools differ from config's.
 
-    So they do over another surface, without a session, and to an agent, each compared with its own.
+    The same holds over another surface, without a session, and to an agent, each compared with
+    its own refusals for config. Inconclusive unless calls of config- and user-locked tools were
+    refused.
     """
     config = bench.locked(config=True)
     bench.require(config, "no call of a config-locked tool was refused")
@@ -135,7 +145,8 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
 def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench) -> None:
     """Refusals of tools under several locks, of which none is config's, differ from config's.
 
-    Servers that are off are left out.
+    Servers that are off are left out. Inconclusive unless calls of config- and user-locked
+    tools were refused.
     """
     config = bench.locked(config=True)
     states = {key: bench.states[key] for key in bench.armed.refused}
@@ -155,7 +166,8 @@ def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
     """Refusals of tools that config does not deny do not claim operator policy.
 
-    They are tools with one other lock: user-locked, pending, changed or quarantined.
+    Tools have one lock each: by the user, pending, changed or quarantined. Inconclusive if no
+    such call was refused.
     """
     bench.require(
         _locked_otherwise(bench), "no call of a tool with a lock other than config was refused"
@@ -170,9 +182,10 @@ def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
 @requirement("FR-008.distinct~wording")
 @on(MIXED)
 def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
-    """No refusal tells the remedy of another lock than its own: enable, approve, or review.
+    """No refusal names the remedy of another lock than its own: enable, approve, or review.
 
-    Tools have one lock each, not config's. Inconclusive if a text cannot be read.
+    Tools have one lock each, not config's. Inconclusive if no such call was refused, or if none
+    is wrong but one cannot be read.
     """
     classes = {key: status_of_lock(bench.states[key]) for key in _locked_otherwise(bench)}
     bench.require(classes, "no call of a tool with a lock other than config was refused")
@@ -188,7 +201,10 @@ def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
 @requirement("FR-008.pointer")
 @on(MIXED)
 def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> None:
-    """Refusals of config and user locks, alone or both, name the flag or the discovery tool."""
+    """Refusals of config and user locks, alone or both, name the flag or the discovery tool.
+
+    Inconclusive unless calls of tools with each of the two locks alone were refused.
+    """
     pure = [bench.locked(config=True), bench.locked(user=True)]
     bench.require(all(pure), "calls of config- and user-locked tools were not both refused")
     keys = [*pure[0], *pure[1], *bench.locked(config=True, user=True)]
@@ -204,8 +220,8 @@ def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> N
 def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
     """Refusals of tools with other locks name the flag or the discovery tool.
 
-    The locks, each alone, are a pending or changed text, a quarantine, or a server that is off. A
-    call that reaches its upstream makes the check inconclusive.
+    The locks, each alone, are a pending or changed text, a quarantine, or a server that is off.
+    Inconclusive if no such call was refused, or if one reaches its upstream now.
     """
     bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)
@@ -223,7 +239,10 @@ def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
 @requirement("FR-008.is-error")
 @on(MIXED)
 def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
-    """The answer to a refused call is an error result or a protocol error."""
+    """The answer to a refused call is an error result or a protocol error.
+
+    Inconclusive if no call of a locked tool was refused.
+    """
     bench.require(bench.armed.refused, "no call of a locked tool was refused")
 
     replies = {str(key): rejection(bench, key).reply for key in bench.armed.refused}
@@ -235,8 +254,8 @@ def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
 def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> dict[str, str]:
     """Return, by tool, the refusals of these denied tools that do not say operator policy.
 
-    `way` is the number of the call surface, from 0. Raises Unread if none is wrong but some cannot
-    be read.
+    `way` is the number of the call surface, from 0. Inconclusive if none is wrong but a text
+    cannot be read.
     """
     readings = read_as_policy(bench, denied, surface=way)
     wrong = [key for key in denied if readings[str(key)] != "conveys"]
@@ -244,7 +263,7 @@ def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> di
 
 
 def _refusal(key: ToolKey, view: Bench, way: int = 0) -> str:
-    """Return the text of a refused call by that view, over the surface of that number."""
+    """Call the tool by that view, over the call surface of that number; return the text it gets."""
     return view.call(key, surface=way).text
 
 
@@ -267,11 +286,11 @@ def _locked_otherwise(bench: Bench) -> list[ToolKey]:
 
 
 def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
-    """Return the callers whose refusals are compared, by name: a view and a surface's number.
+    """Map a caller's name to (its view of the target, the number of its call surface).
 
-    They are the administrator over the first surface (no name), over one more that works, and in
-    the stateless revision where it is spoken, and one agent of every server. A surface works if it
-    reaches a callable tool on the server of `denied`.
+    They are the administrator over the first surface (no name), over one more that works, and
+    in the stateless revision where it is spoken, and one agent of every server. A surface works
+    if it reaches a callable tool on the server of `denied`.
     """
     free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]
     ways = range(len(bench.surface.calls) - 1, 0, -1)

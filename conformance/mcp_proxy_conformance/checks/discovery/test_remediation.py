@@ -29,7 +29,10 @@ BOTH = {CONFIG: "FR-001.reveals-config", "disabled_by_user": "FR-001.reveals-use
 @requirement("FR-005.keys")
 @on(MIXED)
 def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
-    """For every query, the map's keys are the statuses shown; without entries it is empty."""
+    """For every query, the map's keys are the statuses shown; without entries it is empty.
+
+    A missing map counts as empty. Inconclusive if the flag reveals nothing.
+    """
     bench.expect_revealing()
 
     answers = _sweep(bench)
@@ -43,7 +46,11 @@ def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, ABSENT])
 def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> None:
-    """If the cap cuts off entries, only the statuses of the entries shown are keys."""
+    """If the cap cuts off entries, only the statuses of the entries shown are keys.
+
+    The query is a word of config- and user-locked tools; inconclusive without one, or if it
+    lists no locked tool.
+    """
     word = _word_of_both(bench)
     bench.require(
         word, "no query found both config- and user-locked tools while they were callable"
@@ -59,7 +66,10 @@ def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> 
 @requirement("FR-005.keys~absent")
 @on(MIXED)
 def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
-    """An answer with the flag that reveals nothing has no remediation map."""
+    """An answer with the flag that reveals nothing has no remediation map.
+
+    Inconclusive if every query reveals a locked tool, or none does.
+    """
     bench.expect_revealing()
 
     empty = [answer for answer in _sweep(bench) if not answer.disabled]
@@ -73,7 +83,10 @@ def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
-    """No text of the map occurs in an entry of the same answer."""
+    """No text of the map occurs in an entry of the same answer.
+
+    Inconclusive if no answer with locked entries has a text in its map.
+    """
     answers = [answer for answer in _sweep(bench) if answer.disabled]
     bench.require(any(answer.remediation for answer in answers), "no answer had a remediation text")
 
@@ -85,7 +98,10 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_an_answer_has_one_map(bench: Bench) -> None:
-    """No other object of the answer, or around it, has a text of the map under its status."""
+    """No other object of the answer, or around it, has a text of the map under its status.
+
+    Inconclusive if no answer has a text in its map.
+    """
     answers = [answer for answer in _sweep(bench) if answer.remediation]
     bench.require(answers, "no answer had a remediation text")
 
@@ -98,7 +114,10 @@ def test_an_answer_has_one_map(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
-    """No entry has a text that says how to lift its lock, in words of the map or in others."""
+    """No entry has a text that says how to lift its lock, in words of the map or in others.
+
+    Inconclusive if no locked tool is listed.
+    """
     entries = every_entry(bench, bench.armed.refused)
     bench.require(entries, "no answer had a locked entry")
 
@@ -110,7 +129,10 @@ def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
 @requirement("FR-005.once~elsewhere")
 @on(MIXED)
 def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
-    """No text of the map occurs elsewhere in the answer, its locked entries aside."""
+    """No text of the map occurs elsewhere in the answer, its locked entries aside.
+
+    Inconclusive if no answer has a text in its map.
+    """
     answers = [answer for answer in _sweep(bench) if answer.remediation]
     bench.require(answers, "no answer had a remediation text")
 
@@ -122,7 +144,10 @@ def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
-    """Each value of the map, in all answers, is a string that is not blank."""
+    """Each value of the map, in all answers, is a string that is not blank.
+
+    Inconclusive if no answer has a map with a key.
+    """
     texts = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
     bench.require(texts, "no answer had a remediation text")
 
@@ -154,7 +179,10 @@ def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
 @requirement("FR-005.text~pairs")
 @on(MIXED)
 def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
-    """No two statuses share a text."""
+    """No two statuses share a text.
+
+    Names in the texts are masked. Inconclusive if fewer than two statuses have a text.
+    """
     texts = own_texts(bench, bench.armed.refused)
     bench.require(len(texts) > 1, "fewer than 2 statuses had a text")
 
@@ -187,7 +215,8 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
 def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: Bench) -> None:
     """A status that has several texts has none that is the only text of another status.
 
-    Names are masked. Only answers count in which the tools of the status have one lock each.
+    Names are masked. Only answers count in which all tools of the status have one lock each;
+    inconclusive if fewer than two statuses have a text.
     """
     texts = _texts_of_single_locks(bench)
     bench.require(len(texts) > 1, "fewer than 2 statuses had a text")
@@ -205,7 +234,7 @@ def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: B
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
     """By the wider word lists, or by its pin, each text conveys the remedy of its status.
 
-    Inconclusive without a text, or if one can neither be read nor is pinned.
+    Inconclusive if there is no text, or if one can neither be read nor is pinned.
     """
     outcomes = _judged(bench, bench.armed.refused)
     unread = [text for (_, text), outcome in outcomes.items() if outcome == "unrecognised"]
@@ -242,9 +271,9 @@ def _statuses(answer: Answer) -> frozenset[str]:
 
 
 def _word_of_both(bench: Bench) -> str:
-    """Return, of the words that found config- and user-locked tools, the one that found most.
+    """Return the word that found most tools, both config- and user-locked ones among them.
 
-    That is while these were callable. Empty if there is none.
+    It found them while they were callable; each has that one lock now. Empty if there is none.
     """
     pure = {"config": set(bench.locked(config=True)), "user": set(bench.locked(user=True))}
     shown = bench.armed.shown.items()
@@ -267,7 +296,7 @@ def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
 
 
 def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judgement]:
-    """Judge the texts that answers have for these tools, names masked, by (status, text)."""
+    """Judge the texts that answers have for these tools, names masked; key is (status, text)."""
     pins = bench.started.target.pins
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]

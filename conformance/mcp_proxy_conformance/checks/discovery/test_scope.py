@@ -54,8 +54,9 @@ each_agent = pytest.mark.parametrize(
 def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: str) -> None:
     """An answer with the flag contains no name or text of a tool beyond the agent's scope.
 
-    That holds for its whole result, at other endpoints and in the stateless revision, and right
-    after the administrator has asked the same there.
+    The same holds for the whole result, at other endpoints, in the stateless revision, and
+    right after the administrator has asked the same. Inconclusive if the flag reveals no tool
+    beyond the scope to the administrator.
     """
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
@@ -80,7 +81,8 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
 def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
     """No number beside a status, anywhere in the result, exceeds the agent's own locked tools.
 
-    So it is with the flag and without.
+    The same holds with the flag and without it. Inconclusive if the flag reveals no tool beyond
+    the scope to the administrator.
     """
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
@@ -102,7 +104,8 @@ def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, age
 def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
     """A status that only tools beyond the scope have is not a key of the remediation map.
 
-    That is one that the flag reveals for this query to the administrator alone.
+    It is a status that the flag reveals for the same query to the administrator alone.
+    Inconclusive if there is no such query.
     """
     view = scoped(bench, agent)
     caused = {q: statuses_beyond(bench, agent, q) for q in telling_queries(bench, agent)}
@@ -120,7 +123,8 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
 def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
     """A query that reveals nothing to the agent with the flag gets no note without it.
 
-    So it is at other endpoints, too, and right after the administrator asked the same.
+    The same holds at other endpoints, and right after the administrator has asked the same.
+    Inconclusive if no note was seen, or if every query reveals locked tools to the agent.
     """
     view = scoped(bench, agent)
     bench.require(bench.note_alive, "no note was seen")
@@ -145,7 +149,10 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """For a word shared by both servers, the note counts only tools within the agent's scope."""
+    """For a word shared by both servers, the note counts only tools within the agent's scope.
+
+    Not applicable if the answer lists a callable tool; inconclusive if the note has no number.
+    """
     view = scoped(bench, agent)
     telling_queries(bench, agent)
     locked = [key for key, state in bench.states.items() if not state.callable]
@@ -169,7 +176,8 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
 def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     """Withheld tools beyond agent north's server, forge, are not revealed to it under the flag.
 
-    They are pending, changed and quarantined ones; the server forgery begins with forge's name.
+    They are pending, changed and quarantined tools; the name of the server forgery begins with
+    forge's. Inconclusive if the flag reveals none of them to the administrator.
     """
     bench.needs_one_of("approval", "quarantine")
     view = scoped(bench, "north")
@@ -202,7 +210,7 @@ def _revealed_by_name(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
 def _after_the_administrator(view: Bench, query: str, *, include_disabled: Any = ABSENT) -> Answer:
     """Ask as the administrator, then as the agent of the view; return the agent's answer.
 
-    A target that keeps answers must not hand the administrator's to an agent.
+    A target that keeps answers must not give an agent the administrator's.
     """
     view.as_agent(None).discover(query, include_disabled=include_disabled)
     return view.discover(query, include_disabled=include_disabled)

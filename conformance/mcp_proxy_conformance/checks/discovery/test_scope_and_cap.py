@@ -44,7 +44,11 @@ HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
 @requirement("FR-007.before-cap")
 @on(TWINS, needs=("agents",))
 def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
-    """Each agent sees as many of its own locked tools as when the other server is unlocked."""
+    """Each agent sees as many of its own locked tools as when the other server is unlocked.
+
+    Two servers of eight locked tools match one word. Inconclusive if a tool did not match while
+    callable, or an agent sees none of its own.
+    """
     north, south = scoped(bench, "north"), scoped(bench, "south")
     unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
     bench.require(
@@ -73,7 +77,8 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
 def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
     """An agent sees its own quarantined tools, however many of another server are quarantined.
 
-    Fewer count only if they come back with that server's release, and go with its next quarantine.
+    To see fewer is a breach only if the missing ones come back with that server's release, and
+    go with its next quarantine. Inconclusive if the agent sees none of its own.
     """
     keeper = scoped(bench, "keeper")
     own = tuple(key for key in bench.tools if key.server == "yard")
@@ -95,9 +100,9 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
 
 
 def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], alone: int) -> int:
-    """Quarantine ward; return the result of a look, once it is `alone` or time is over.
+    """Quarantine ward; return what `look` returns, once that is `alone` or the settle time is over.
 
-    Inconclusive if a call of `other` is still reached.
+    `other` is a tool of ward; inconclusive if a call of it is still reached.
     """
     bench.operator.lock("quarantine", "ward")
     bench.require(bench.refused(other), "the quarantine of ward had no effect", "no_effect")
@@ -109,7 +114,8 @@ def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], a
 def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
     """A lock beyond the scope changes no count of the agent's servers and no total, and adds none.
 
-    Not applicable if the agent is shown the other server.
+    Not applicable if the agent's listing shows the other server; inconclusive if it has no
+    counts.
     """
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
@@ -139,15 +145,19 @@ def _servers(view: Bench) -> set[str]:
 
 
 def _moved(before: Counts, after: Counts, steady: Iterable[str]) -> dict[str, Any]:
-    """Return the new values of the members that were added, and of steady ones that changed."""
+    """Return the members of `after` that were added, and of `steady` ones those that changed.
+
+    Their values are the new ones, None for a member that is gone.
+    """
     names = {*steady, *(after.keys() - before.keys())}
     return {name: after.get(name) for name in names if after.get(name) != before.get(name)}
 
 
 def _counts(view: Bench) -> Counts:
-    """Return the counts blocks of agent south's servers, and the listing's members beside entries.
+    """Return counts blocks of agent south's servers by name, and the listing's other members.
 
-    Empty if the agent is refused the listing, or is shown no block.
+    Keys of the latter are `member NAME`; the list of servers is left out. Empty if the agent is
+    refused the listing, or is shown no block.
     """
     try:
         listing = view.list()

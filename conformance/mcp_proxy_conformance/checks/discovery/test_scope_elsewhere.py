@@ -43,8 +43,8 @@ each_agent = pytest.mark.parametrize(
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
     """The listing does not name the hidden server and counts none of its locked tools.
 
-    Outside entries no number by status exceeds the agent's own; not applicable if it shows such a
-    server.
+    Outside entries no number by status exceeds the agent's own locked tools. Not applicable if
+    the listing shows servers beyond the scope.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -70,7 +70,11 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
 def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
     bench: Bench, agent: str
 ) -> None:
-    """Entries of servers beyond the agent's scope, if listed at all, have no counts block."""
+    """Entries of servers beyond the agent's scope, if listed at all, have no counts block.
+
+    Not applicable if none is listed; inconclusive if the administrator sees no counts of such a
+    server.
+    """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
@@ -91,7 +95,8 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
 ) -> None:
     """The agent's view of a server that its listing leaves out has no counts and names no tool.
 
-    So it is at other endpoints, too. The administrator's view has counts, as a control.
+    The same holds at other endpoints. Inconclusive unless the administrator's view of such a
+    server has counts.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -124,7 +129,8 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
 def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str) -> None:
     """The refusal of an agent's call names no locked tool of other servers but the one called.
 
-    Tools beyond the scope and names that no tool has, on any server, are called by every surface.
+    Tools beyond the scope, and names that no tool has on any server, are called over every
+    surface. Inconclusive if no lock beyond the scope took effect.
     """
     view = scoped(bench, agent)
     hidden = [k for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
@@ -148,7 +154,8 @@ def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str
 def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str) -> None:
     """One server's name begins with another's; their agents see each its own, on every surface.
 
-    Compared are statuses, notes and, if the listing hides servers, counts.
+    The other server's locked tool is absent from the agent's flagged answers, brings no note
+    and, if the listing hides servers, no counts. Inconclusive if the flag reveals it to nobody.
     """
     view, compared = scoped(bench, agent), Comparison()
     other = {"short": "forgery", "long": "forge"}[agent]
@@ -183,7 +190,8 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
 ) -> None:
     """The refusal of the agent's call gives neither text, status, remedy nor class of the lock.
 
-    One that equals the refusal for an unlocked tool there tells nothing.
+    A refusal that equals the one for an unlocked tool of that server is right. Inconclusive if
+    fewer than two kinds of lock there took effect.
     """
     view = scoped(bench, agent)
     hidden = [k for k in bench.states if k.server in beyond(SCOPE, agent)]
@@ -207,7 +215,7 @@ def _revealed_by_word(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
 def _locked_names(bench: Bench, agent: str, text: str, named: str) -> list[str]:
     """Return words and canaries, of locked tools beyond the agent's scope, that a text contains.
 
-    Those in `named` are left out: the request had them.
+    Those that occur in `named`, what the request contained, are left out.
     """
     hidden = [bench.tools[k] for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
     words = [word for tool in hidden for word in (tool.word, *tool.canaries)]
@@ -228,7 +236,7 @@ def _require_counts_beyond(bench: Bench, agent: str) -> None:
 
 
 def _listing(view: Bench) -> Listing:
-    """Return the agent's listing; a refused one counts as a listing without servers."""
+    """Return the agent's listing; without servers if the agent is refused one."""
     template = view.surface.listing
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:

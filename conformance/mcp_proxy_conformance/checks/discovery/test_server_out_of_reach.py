@@ -61,8 +61,8 @@ WORLD = msgspec.structs.replace(
 def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> None:
     """While a server does not answer, its tools keep their statuses, are unknown, or not listed.
 
-    So in entries and counts, and no rejection says that the server is off; afterwards every tool
-    has its status again. What config denies is never unknown.
+    This holds for entries and counts. No rejection says that the server is off; what config
+    denies is never unknown. Once the server answers again, every tool has its status.
     """
     keys = [key for key in KEYS if key in bench.armed.refused]
     bench.require({DENIED, WIPE} <= {*keys}, "a lock had no effect", "no_effect")
@@ -101,9 +101,9 @@ def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> N
 
 
 def _have_absence_noticed(bench: Bench) -> None:
-    """Call a tool of the absent server, if the target cannot be refreshed, so that it notices.
+    """Call a tool of the absent server so that the target notices, unless it can be refreshed.
 
-    A failed call is ignored.
+    A target that can be has been refreshed already. A failed call is ignored.
     """
     if "refresh" not in bench.started.target.capabilities:
         with suppress(ProtocolFault, Unreachable):
@@ -111,7 +111,7 @@ def _have_absence_noticed(bench: Bench) -> None:
 
 
 def _is_back(bench: Bench) -> bool:
-    """Refresh the server if possible; return whether its unlocked tool is listed and reached."""
+    """Refresh forge if possible; return whether its unlocked tool is listed and reached again."""
     with suppress(AdapterError, Refused, Unsupported):
         bench.operator.refresh("forge")
     return bench.ready(OPEN)
@@ -151,8 +151,8 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str)
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
     """Record in `compared` whether forge's counts have each tool as allowed, or not at all.
 
-    They are from while it is out of reach. Nothing is recorded if there are none, or if a lock of
-    the world is not proven.
+    Each tool counts under a word it may have then, or not at all. Nothing is recorded if there
+    are no counts, or if a lock of the world is not proven.
     """
     if not counts or bench.armed.unproven:
         return
@@ -167,7 +167,7 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
     """Record in `compared` whether a tool has its own place once its server is reached again.
 
-    It has the settle time for that.
+    The target has the settle time for that.
     """
     own = _allowed_by_locks(bench, key)
     place = bench.until(lambda: _place(bench, key), lambda place: place in own)

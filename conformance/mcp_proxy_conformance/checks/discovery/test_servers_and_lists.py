@@ -73,7 +73,8 @@ UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
 def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
     """A tool stays callable beside a locked tool of the same name on another server.
 
-    That is in the flagged answer to their word, within the settle time.
+    The flagged answer to their shared word must list it so within the settle time. Inconclusive
+    if the lock has no effect, or the word did not find the tool while it was callable.
     """
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(
@@ -88,7 +89,11 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
 @requirement("FR-001.reveals-config")
 @on(NAMESAKES)
 def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> None:
-    """A locked tool is revealed beside a callable tool of the same name on another server."""
+    """A locked tool is revealed beside a callable tool of the same name on another server.
+
+    Inconclusive if the lock has no effect, or the word did not find the tool while it was
+    callable.
+    """
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(
         bench.relevant(LOCKED, "mobel"), "the query did not find the tool while it was callable"
@@ -104,7 +109,8 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
 def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> None:
     """Locked tools of one name on three servers are as many entries, each with its own status.
 
-    They are asked for by word and by name.
+    They are asked for by word and by name. Inconclusive if a lock has no effect, or the word
+    did not find a tool while it was callable.
     """
     bench.require(set(TRIPLET) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [str(key) for key in TRIPLET if not bench.relevant(key, "mobel")]
@@ -127,7 +133,8 @@ def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> N
 def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> None:
     """A quarantined and a changed tool are revealed beside a config-locked one of the same name.
 
-    They are asked for by that name, and each must have its own status.
+    They are asked for by that name, and each must have its own status. Inconclusive if fewer
+    than two of them are refused.
     """
     bench.needs_one_of("approval", "quarantine")
     locked = [key for key in bench.armed.refused if key.tool == DROP]
@@ -147,7 +154,10 @@ def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> No
 @requirement("SC-005.absent")
 @on(NAMESAKES)
 def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> None:
-    """A server has no counts block if only a tool of the same name elsewhere is locked."""
+    """A server has no counts block if only a tool of the same name elsewhere is locked.
+
+    Inconclusive if the lock has no effect, or no counts block was seen.
+    """
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -161,7 +171,8 @@ def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> 
 def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) -> None:
     """Every tool of a server whose allow list is empty is revealed as locked.
 
-    Not applicable if the target does not refuse calls of both.
+    Its two tools are taken off the list; not applicable if the target still serves a call of
+    one.
     """
     locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
     if not set(locked) <= set(bench.armed.refused):
@@ -176,7 +187,10 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
 @requirement("FR-001.reveals-config")
 @on(SCOPE)
 def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """The flag reveals config-locked tools of servers over stdio, for their own words."""
+    """The flag reveals config-locked tools of servers over stdio, for their own words.
+
+    Inconclusive if none of them was found while callable.
+    """
     listed = _listed_over_stdio(bench, bench.locked(config=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -185,7 +199,10 @@ def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) 
 @requirement("FR-001.reveals-user")
 @on(SCOPE)
 def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """The flag reveals user-locked tools of servers over stdio, for their own words."""
+    """The flag reveals user-locked tools of servers over stdio, for their own words.
+
+    Inconclusive if none of them was found while callable.
+    """
     listed = _listed_over_stdio(bench, bench.locked(user=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -194,7 +211,10 @@ def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) ->
 @requirement("FR-004.config-skips-quarantine")
 @on(LISTED, needs=("allow_list", "approval"))
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
-    """A new tool outside its server's allow list is not pending; a new tool elsewhere is."""
+    """A new tool outside its server's allow list is not pending; a new tool elsewhere is.
+
+    The latter is the control: inconclusive unless the flag lists it as `pending_approval`.
+    """
     bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect")
     waits = bench.settled(lambda: _status_by_name(bench, PENDING), "pending_approval")
     bench.require(waits == "pending_approval", "no pending tool was revealed")
@@ -208,10 +228,10 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
 
 
 def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
-    """Map each of the tools that is on a stdio server to whether it is listed as locked.
+    """Map those of `locked` that are on a stdio server to whether the flag lists them as locked.
 
-    Only tools that their own word found while they were callable; inconclusive if there are none,
-    not applicable if no server is over stdio.
+    Only tools that their own word found while they were callable count; inconclusive if there
+    are none, not applicable if no server is over stdio.
     """
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
     if not any(server.transport == "stdio" for server in bench.world.servers):
@@ -232,7 +252,10 @@ def _answer_by_word(bench: Bench, key: ToolKey) -> Answer:
 
 
 def _is_listed(bench: Bench, key: ToolKey) -> bool:
-    """Whether the tool is listed as locked for its own word; inconclusive if names are unknown."""
+    """Whether the flag lists the tool as locked for its own word.
+
+    Inconclusive if it does not, but an entry has a name that is none of this world's tools.
+    """
     listed = _answer_by_word(bench, key).statuses().keys()
     named = key in listed or listed <= bench.tools.keys()
     bench.require(

@@ -35,7 +35,8 @@ WHILE_S = 1.0
 def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> None:
     """Calls with the flag leave no file or table that default calls do not leave, even at exit.
 
-    What is gone within the settle time, or a second target leaves without the flag, does not count.
+    What is gone within the settle time, or what a second target leaves without the flag, does
+    not count. Inconclusive unless the folder changes when a tool is locked.
     """
     _control_write(bench)
     before = _left_behind(bench, ABSENT)
@@ -56,8 +57,8 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
     """Calls with the flag change nothing in existing files and tables that default calls leave.
 
-    Nor do they change what is written when the operator acts afterwards. Logs of all calls do not
-    count.
+    Nor do they change what is written when the operator acts afterwards. Logs of all calls are
+    left to another check.
     """
     comparison = kept_by_the_flag(bench)
 
@@ -78,7 +79,8 @@ def test_a_log_of_all_calls_does_not_tell_those_with_the_flag(bench: Bench) -> N
 def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
     """Each call with the flag adds one to the counter, whatever it reveals; no other call does.
 
-    A call with the flag false does not, either.
+    Eight calls are made, with the flag true, false or absent; one with the flag reveals
+    nothing.
     """
     read = bench.operator.adapter.counter
     flags = (ABSENT, True, False, True, True, ABSENT)
@@ -95,7 +97,10 @@ def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter",))
 def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
-    """Opt-in calls count at every endpoint, in every revision, by administrator and agents."""
+    """Opt-in calls count at every endpoint, in every revision, by administrator and agents.
+
+    Calls with the flag false or absent add nothing there.
+    """
     forms = {"without the flag": {}, "with the flag false": {FLAG: False}, OPT_IN: {FLAG: True}}
 
     growth = {
@@ -112,7 +117,7 @@ def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
 def test_a_restart_forgets_the_count(bench: Bench) -> None:
     """After a restart, the counter is 0, whatever the operator did since the last opt-in.
 
-    It must have grown with that.
+    Inconclusive unless the counter was above 0 after a call with the flag.
     """
     bench.require(
         _counted(bench, flag=True) > 0, "the counter did not grow with a call that has the flag"
@@ -144,8 +149,8 @@ def _control_write(bench: Bench) -> None:
 def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
     """Make fifty calls with this form of the flag; return what the state folder contains then.
 
-    `ended`: the program is restarted first, if it can be, since it may write as it ends.
-    Inconclusive on an error, or if the flag reveals nothing.
+    With `ended` the program is restarted before that, if it can be, since it may write as it
+    ends. Inconclusive on an error, or if the flag true reveals nothing.
     """
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
@@ -157,9 +162,9 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
 
 
 def _still_there(bench: Bench, names: set[str]) -> set[str]:
-    """Watch the state folder; return those of the names that were there each time.
+    """Watch the state folder; return those of `names` that were there at every look.
 
-    It takes the settle time, at least one second, and ends at once when all of them are gone.
+    It takes the settle time, at least one second, and ends at once when none is left.
     """
     left = set(names)
 
@@ -177,9 +182,10 @@ def _in_words(query: str, flag: Any) -> str:
 
 
 def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
-    """Return how to open a conversation with the target, by caller and place that offers discovery.
+    """Map (caller, place) to a function that opens a conversation with the target there.
 
-    A program over stdio is left out, since it has a count of its own.
+    Places are those that offer discovery to the caller, an administrator or an agent. A program
+    over stdio is left out, since it has a count of its own.
     """
     callers = {"the administrator": bench}
     callers |= {f"agent {name}": scoped(bench, name) for name in bench.world.agents}
@@ -192,9 +198,9 @@ def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
 
 
 def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
-    """Make one call with this flag in that conversation; return by how much the counter has grown.
+    """Make one call in that conversation; return by how much the counter has grown with it.
 
-    Inconclusive on an error.
+    `flag` has the flag as an argument of the call, or is empty. Inconclusive on an error.
     """
     names = bench.surface
     before = bench.operator.adapter.counter()

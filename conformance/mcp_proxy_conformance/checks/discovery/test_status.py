@@ -42,7 +42,8 @@ WORDS = frozenset({*STATUSES, CALLABLE})
 def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     """On a stage with every lock kind, no query returns a status outside the six.
 
-    Other endpoints and agents of every server are asked, too.
+    Other endpoints and agents of every server are asked, too. Inconclusive if the flag reveals
+    nothing.
     """
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     bench.expect_revealing()
@@ -60,8 +61,8 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
 def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, server: str) -> None:
     """Each combination of locks has a status that the fixed order of reasons allows.
 
-    Inconclusive if a lock of the server is unproven, not applicable if all tools may be and are
-    unlisted.
+    Inconclusive if a lock of the server is unproven, or if none of its tools is listed although
+    one must be. Not applicable if none is listed and their locks allow that.
     """
     states = {key: state for key, state in bench.states.items() if key.server == server}
     proven = [key for key, state in states.items() if state.callable or key in bench.armed.refused]
@@ -87,8 +88,8 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
 def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool has a status that its lock allows, config before the user's.
 
-    Answers to its own query and from other views count; that a tool under one lock is absent does
-    not.
+    Answers to its own query and from other views are read. A tool under a single lock that is
+    not listed is left to FR-001.
     """
     bench.expect_revealing()
 
@@ -108,7 +109,10 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
 @requirement("FR-004.once")
 @on(COMBOS)
 def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
-    """No answer to a tool's own query lists a tool twice, as callable, as locked, or as both."""
+    """No answer to a tool's own query lists a tool twice, as callable, as locked, or as both.
+
+    Inconclusive if the flag reveals nothing.
+    """
     answers = {own_query(bench, key): own_answer(bench, key) for key in bench.states}
     bench.require(
         any(answer.disabled for answer in answers.values()), "the flag revealed no locked tool"
@@ -128,7 +132,8 @@ def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
 def test_a_shared_word_lists_each_of_its_tools_once(bench: Bench) -> None:
     """An answer with callable and locked entries lists no tool twice.
 
-    Words that found two tools or more are asked for.
+    Words that found two tools or more are asked for, at limit 100. Inconclusive if no answer
+    has entries of both kinds.
     """
     queries = [word for word, shown in bench.armed.shown.items() if len(shown) > 1]
     answers = [bench.asked(query, include_disabled=True, limit=100) for query in queries]
@@ -150,7 +155,8 @@ def test_a_shared_word_lists_each_of_its_tools_once(bench: Bench) -> None:
 def test_a_tool_with_several_locks_is_counted_once(bench: Bench) -> None:
     """The reasons of a server's counts add up to no more than its locked tools.
 
-    One of them is locked by config and by the user.
+    One of them is locked by config and by the user; inconclusive if its call was not refused,
+    or the server has no block.
     """
     states = bench.states
     twice = [key for key in bench.armed.refused if states[key].config and states[key].user]
@@ -171,7 +177,7 @@ def test_a_tool_with_several_locks_is_counted_once(bench: Bench) -> None:
 def test_a_config_denied_tool_never_waits_for_approval(bench: Bench) -> None:
     """A config-denied tool is never listed as pending or quarantined, even if it also is.
 
-    A pending tool that is so listed is the control.
+    A tool that only waits for approval is the control: inconclusive unless it is listed so.
     """
     states = bench.states
     denied = [k for k in bench.armed.refused if states[k].config and is_withheld(states[k])]
@@ -189,7 +195,10 @@ def test_a_config_denied_tool_never_waits_for_approval(bench: Bench) -> None:
 @requirement("FR-004.deterministic")
 @on(MIXED)
 def test_equal_calls_tell_equal_statuses(bench: Bench) -> None:
-    """Twenty queries in a row for a tool return the same status, for each combination of locks."""
+    """Twenty queries in a row for a tool return the same status, for each combination of locks.
+
+    Inconclusive if the flag reveals nothing.
+    """
     kinds = {str(bench.states[key]): key for key in sorted(bench.armed.refused)}
     bench.require(bench.flag_alive and len(kinds) > 1, "the flag revealed no locked tool")
 
@@ -204,7 +213,7 @@ def test_equal_calls_tell_equal_statuses(bench: Bench) -> None:
 def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
     """Eight threads with mixed flags and agents get the same status for each tool.
 
-    Up to six locked tools are asked for.
+    Up to six locked tools are asked for; inconclusive if no answer lists a locked tool.
     """
     eyes = [bench]
     if "agents" in bench.started.target.capabilities:
@@ -221,14 +230,14 @@ def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
 
 
 def _unproven(bench: Bench) -> str:
-    """Return the locks whose effect was not seen, with the reasons, in words."""
+    """Return as text the locks whose effect was not seen, each with the reason."""
     return ", ".join(f"{key} ({why.reason})" for key, why in bench.armed.unproven.items())
 
 
 def _judged_places(state: ToolState) -> frozenset[str]:
-    """Return the places of the tool that are judged here.
+    """Return the places of a tool in that state that are judged here.
 
-    Absence of a tool under a single lock is left to FR-001.
+    That a tool under a single lock is absent is left to FR-001.
     """
     return WORDS if state in REVEALS else WORDS | {NOWHERE}
 

@@ -79,7 +79,8 @@ Tallies = dict[str, dict[str, Any] | None]
 def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
     """Within the settle time, locks and unlocks move tools to and from the locked entries.
 
-    Locks are the user's and config's and, if declared, quarantine and a server switched off.
+    Locks are the user's and config's and, if declared, a quarantine and a server switched off.
+    Inconclusive if calls do not show a lock or its unlock, or the flag reveals nothing.
     """
     kinds: dict[LockKind, tuple[ToolKey, ToolState]] = {
         USER: (DROP, ToolState(user=True)),
@@ -109,7 +110,10 @@ def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
 @requirement("FR-004.follows-state")
 @on(YARD, needs=("approval", "refresh"))
 def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
-    """A changed tool, once refused, is not listed as callable; once approved, not as locked."""
+    """A changed tool, once refused, is not listed as callable; once approved, not as locked.
+
+    Inconclusive if calls are not refused after the change, or not reached after the approval.
+    """
     bench.operator.unlock("approval", "yard", [SEND.tool])
     bench.require(bench.reached(SEND), "the tool could not be called after its first approval")
 
@@ -130,7 +134,8 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
     """A tool that is locked, unlocked and locked again the same way is not listed as callable.
 
-    So it is for locks by the user and by config, once the settle time is over.
+    Locks are the user's and config's, each looked at once the settle time is over. Inconclusive
+    if calls do not show a lock or its unlock, or if both times the tool is absent.
     """
     statuses = {}
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
@@ -154,7 +159,10 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
 @requirement("FR-004.follows-state")
 @on(LOCKED, needs=("restart",))
 def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
-    """A lock, of config or the user, that is lifted after a restart is no longer listed."""
+    """A lock, of config or the user, that is lifted after a restart is no longer listed.
+
+    Inconclusive if a lock has no effect before the restart, or calls do not show its unlock.
+    """
     locks: dict[LockKind, ToolKey] = {CONFIG: DROP, USER: WIPE}
     bench.require(
         set(locks.values()) <= set(bench.armed.refused), "a lock had no effect", "no_effect"
@@ -183,9 +191,9 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
 def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: Bench) -> None:
     """A locked tool is not listed or counted while its server lacks it, and is locked once back.
 
-    The control is a callable tool of each server that goes and comes back with it: where that one
-    stays listed, nothing is judged of the time between. A user lock may end with its tool. An
-    approved tool that goes is not listed as locked either.
+    On each server a callable tool goes and comes back as the control: where it stays listed,
+    nothing is judged of the time between. A user lock may end with its tool. An approved tool
+    that goes is not listed either.
     """
     states = {DROP: ToolState(config=True), WIPE: ToolState(user=True), PICK: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
@@ -225,7 +233,8 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
 def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:
     """Once calls reach an unlocked tool, discovery lists it as callable, without a refresh.
 
-    The locks are the user's and config's, in turn.
+    The locks are the user's and config's, in turn; inconclusive if calls do not show the lock
+    or its unlock.
     """
     stale: dict[tuple[str, str], object] = {}
     for kind in (USER, CONFIG):
@@ -242,7 +251,11 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
 @requirement("FR-004.deterministic~restart")
 @on(LOCKED, needs=("restart",))
 def test_a_status_outlives_a_restart(bench: Bench) -> None:
-    """Tools whose calls are still refused after a restart have the same places as before."""
+    """Tools whose calls are still refused after a restart have the same places as before.
+
+    Inconclusive if the flag revealed no locked tool before, or a callable one is not reached
+    afterwards.
+    """
     before = {key: places(bench, key) for key in bench.armed.refused}
     bench.require(
         any(not shown <= UNLOCKED for shown in before.values()), "the flag revealed no locked tool"
@@ -257,9 +270,10 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
 
 
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
-    """Lock the tool and unlock it; return its places in flagged answers after each.
+    """Lock the tool and unlock it; return its places in flagged answers: locked, then unlocked.
 
-    Inconclusive if calls do not show the lock, or the unlock.
+    `state` has the lock of that kind alone. Inconclusive if calls do not show the lock, or the
+    unlock.
     """
     tools = [key.tool] if kind in (USER, CONFIG) else []
     bench.operator.lock(kind, key.server, tools)
@@ -274,8 +288,8 @@ def _stale(
 ) -> dict[tuple[str, str], frozenset[str]]:
     """Return places that the tool should have left, by (tool, moment); empty if it left them.
 
-    That is callable once locked, or a status once unlocked. `moments` name the two for reports;
-    `cycle` has the places after each.
+    That is callable once locked, or a status once unlocked. `cycle` has the tool's places
+    locked and unlocked, `moments` the words for both in reports.
     """
     locked, unlocked = cycle
     stale = zip(moments, (locked & {"callable"}, unlocked - UNLOCKED), strict=True)
@@ -289,15 +303,19 @@ def _refresh(bench: Bench) -> None:
 
 
 def _tallies(entries: Mapping[str, ServerEntry]) -> Tallies:
-    """Return the tally of counts of forge and barn, where listed; None for one without a block."""
+    """Return the tallies of forge and barn by name; None for one without a counts block.
+
+    One that is not listed is left out.
+    """
     shown = {name: entries[name] for name in OFFERED if name in entries}
     return {name: tally(entry) if entry.has_counts else None for name, entry in shown.items()}
 
 
 def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tallies:
-    """Return the tally due to each server that offers so many tools, None without a locked one.
+    """Return the tally due to each server by name; None for one without a locked tool.
 
-    Each locked tool has one lock, whose status is its word.
+    `offered` is the number of tools by server. Each locked tool has one lock, whose status is
+    its word.
     """
     due: Tallies = {}
     for name, number in offered.items():
@@ -308,7 +326,7 @@ def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tal
 
 
 def _is_counted(bench: Bench, locked: Mapping[ToolKey, ToolState]) -> bool:
-    """Whether the listing counts these locked tools, as long as all tools are there."""
+    """Whether the listing, while all tools are there, counts these as locked in the settle time."""
     due = _due(locked, OFFERED)
     return bench.settled(lambda: _tallies(bench.list().servers), due) == due
 
@@ -319,10 +337,10 @@ def _compare_counts(
     locked: Mapping[ToolKey, ToolState],
     offered: Mapping[str, int],
 ) -> None:
-    """Record in `compared` whether counts of listing and views of servers fit the tools offered.
+    """Record in `compared` whether the counts of forge and barn fit these locks and tools.
 
-    Views are compared only if they are declared and the listing is right. `offered` is the number
-    of tools by server.
+    `offered` is the number of tools by server. Views of single servers are compared only if
+    they are declared and the listing is right.
     """
     due = _due(locked, offered)
     listed = bench.settled(lambda: _tallies(bench.list().servers), due)
@@ -341,7 +359,7 @@ def _compare_counts(
 def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
     """Record in `compared` whether tools that their server no longer lists are absent.
 
-    They have the settle time for that.
+    The target has the settle time for that.
     """
     for key in gone:
         for place in sorted(_settled_places(bench, key, {"absent"})):
@@ -350,10 +368,10 @@ def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -
 
 
 def _compare_note(bench: Bench, compared: Comparison) -> None:
-    """Record in `compared` whether a note's number is that of the locked entries.
+    """Record in `compared` whether the note for two locked tools, one now gone, counts the other.
 
-    One of the two tools asked for is gone. Nothing is recorded if a callable tool is listed, or the
-    note has no number.
+    Its number must be that of the locked entries. Nothing is recorded if a callable tool is
+    listed, or the note has no number.
     """
     answer, flagged = bench.discover(BOTH), bench.discover(BOTH, include_disabled=True)
     numbers = numbers_in(answer.note or "")
@@ -365,10 +383,10 @@ def _compare_note(bench: Bench, compared: Comparison) -> None:
 
 
 def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:
-    """Compare calls and places of a locked tool that is listed again; return whether it is refused.
+    """Judge calls and places of a locked tool that is listed again; return if it is refused.
 
-    Differences become findings of `compared`. It may have one entry at most. A tool that the user
-    disabled may be callable again if no answer lists it as locked.
+    Differences become findings of `compared`. Each answer has one entry of it at most. A tool
+    that the user disabled may be callable again if no answer lists it as locked.
     """
     is_refused = bench.refused(key)
     now = _settled_places(bench, key, allowed_statuses(state) if is_refused else UNLOCKED)
@@ -390,7 +408,7 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
 def _settled_places(
     bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]
 ) -> frozenset[str]:
-    """Return the tool's places once all are wanted ones, or the last within the settle time."""
+    """Return the tool's places once all are in `wanted`, or the last ones in the settle time."""
     return bench.until(lambda: places(bench, key), lambda now: now <= wanted)
 
 
@@ -406,9 +424,9 @@ def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def _change_until_refused(bench: Bench, key: ToolKey) -> bool:
-    """Change the tool upstream, and refresh until calls are refused; return whether they are.
+    """Change the tool's text upstream, and refresh until calls are refused; return if they are.
 
-    It is refreshed at most five times.
+    Its server is refreshed at most five times.
     """
     text = f"{bench.tools[key].description} anew"
     bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))

@@ -25,7 +25,10 @@ WANTED = ["tool", "status", "remediation"]
 def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The same query, with the flag that the note names, returns tool, status and remedy."""
+    """The same query, with the flag that the note names, returns tool, status and remedy.
+
+    Inconclusive if no note for the stage's queries names the flag.
+    """
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:
         owed(bench, queries)
@@ -46,7 +49,10 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 @requirement("SC-002.two-steps")
 @on(ALONE)
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
-    """If a rejection points to discovery, one flagged call returns tool, status and remedy."""
+    """If a rejection points to discovery, one flagged call returns tool, status and remedy.
+
+    Inconclusive if no rejection names the flag or the discovery tool.
+    """
     pointers = (FLAG, bench.surface.discovery_tool)
     led = [
         k
@@ -72,7 +78,11 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
 def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     bench: Bench, queries: tuple[str, ...], limit: Any
 ) -> None:
-    """The note names the flag for every kind of lock and number of matches, at any limit."""
+    """The note names the flag for every kind of lock and number of matches, at any limit.
+
+    Only answers without a callable tool are judged, to queries that reveal a match;
+    inconclusive if there are none.
+    """
     answers = owed(bench, queries, limit)
 
     sent = {} if limit is ABSENT else {"limit": limit}
@@ -91,9 +101,9 @@ def _concerns_a_lock(bench: Bench, query: str) -> bool:
 
 
 def _tools_to_ask_for(bench: Bench) -> list[ToolKey]:
-    """Return locked tools to ask for: some by config and by the user, and all that are withheld.
+    """Return locked tools to ask for: some by config and by the user, and all withheld ones.
 
-    Only those that their query found while they were callable.
+    Tools that their query did not find while they were callable are left out.
     """
     others = [k for k in bench.armed.refused if is_withheld(bench.states[k])]
     candidates = (*bench.armed.samples(), *others)
@@ -106,9 +116,10 @@ def _query_for(bench: Bench, key: ToolKey) -> str:
 
 
 def _parts_present(answer: Answer, *keys: ToolKey) -> list[str]:
-    """Return those of WANTED that the answer has for these tools; if full, it may omit tools.
+    """Return those of WANTED that the answer has for these tools, in its order.
 
-    Without a tool of them shown, status and remediation count as present.
+    "tool" needs all of them, unless the section is full; status and remediation are judged on
+    those that are shown.
     """
     statuses = answer.statuses()
     full = len(answer.disabled) >= LOCKED_CAP

@@ -26,7 +26,10 @@ Place = str | tuple[str, str]
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("quarantine",))
 def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
-    """A quarantined tool's entry has no description and no schema, in any answer."""
+    """A quarantined tool's entry has no description and no schema, in any answer.
+
+    A blank one counts as none. Inconclusive if the flag reveals no such tool.
+    """
     entries = every_entry(bench, bench.locked(quarantined=True))
     bench.require(entries, "the flag revealed no quarantined tool")
 
@@ -36,7 +39,10 @@ def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Benc
 @requirement("FR-003.withheld")
 @on(COMBOS, needs=("quarantine",))
 def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench) -> None:
-    """An entry told as quarantined has no description and no schema, whatever else locks it."""
+    """An entry told as quarantined has no description and no schema, whatever else locks it.
+
+    A blank one counts as none. Inconclusive if the flag lists no tool as `server_quarantined`.
+    """
     quarantined = [key for key in bench.armed.refused if bench.states[key].quarantined]
     listed = every_entry(bench, quarantined)
     entries = [(key, entry) for key, entry in listed if entry.status == "server_quarantined"]
@@ -50,7 +56,7 @@ def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench
 def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
     """A pending or changed tool's entry contains no word of the new description or schema.
 
-    The words are its planted canaries.
+    The words are its planted canaries. Inconclusive if the flag reveals no such tool.
     """
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     entries = every_entry(bench, waiting)
@@ -68,7 +74,8 @@ def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: 
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
     """No answer contains text of a withheld tool, with or without the flag.
 
-    What the query has does not count; a leak must show again after the settle time.
+    What the query contains does not count, and a leak must show again after the settle time.
+    Inconclusive if the flag reveals no withheld tool.
     """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
@@ -82,7 +89,8 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
 def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
     """Words of withheld texts reveal their tool only if a word that stands nowhere does, too.
 
-    The words are planted canaries, asked for at limit 100.
+    The words are planted canaries, asked for with the flag at limit 100. Inconclusive if the
+    flag reveals no withheld tool by its name.
     """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
@@ -100,7 +108,11 @@ def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
 @requirement("FR-003.canary")
 @on(COMBOS)
 def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) -> None:
-    """Further locks on withheld tools do not make answers contain their text."""
+    """Further locks on withheld tools do not make answers contain their text.
+
+    They are asked for by name with the flag; a leak must show again after the settle time.
+    Inconclusive if the flag reveals none.
+    """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {key.tool for key in _withheld(bench)}
@@ -111,7 +123,10 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @requirement("FR-003.canary~listing")
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """The listing contains no canary of a withheld tool."""
+    """The listing contains no canary of a withheld tool.
+
+    Inconclusive if no call of a withheld tool was refused.
+    """
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
@@ -123,7 +138,10 @@ def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> Non
 @requirement("FR-003.canary~rejection")
 @on(MIXED)
 def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
-    """Answers to calls of withheld tools contain none of their canaries."""
+    """Answers to calls of withheld tools contain none of their canaries.
+
+    Inconclusive if no call of a withheld tool was refused.
+    """
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
@@ -136,7 +154,10 @@ def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
 @requirement("FR-003.canary~tools-list")
 @on(MIXED)
 def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No declared endpoint's tools/list contains text of a withheld tool."""
+    """No declared endpoint's tools/list contains text of a withheld tool.
+
+    Text is a planted canary. Inconclusive if no call of a withheld tool was refused.
+    """
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
@@ -158,7 +179,7 @@ def _planted(bench: Bench) -> dict[str, ToolKey]:
 
 
 def _expect_withheld(bench: Bench) -> None:
-    """Raise Inconclusive unless the flag reveals a withheld tool that has a canary."""
+    """Raise Inconclusive unless the flag reveals a withheld tool with a canary to its own query."""
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
     bench.require(revealed, f"the flag revealed none of {len(planted)} withheld tools")
@@ -188,7 +209,7 @@ def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """Group (place, value) pairs by place, each distinct value once, in their order."""
+    """Group (place, value) pairs: the distinct values of each place, in the order they come."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -197,7 +218,7 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[tuple[str, str]]:
-    """Return (tool, canary) for each canary of these tools that the value contains."""
+    """Return (tool, canary) for each canary of these tools that occurs in `value`, of any type."""
     text = "\n".join(strings(value)) + str(value)
     return [(str(key), word) for key in keys for word in bench.tools[key].canaries if word in text]
 

@@ -39,7 +39,11 @@ CHANGES = (
 @requirement("FR-003.withheld")
 @on(PLAIN, needs=("quarantine",))
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
-    """After its server is quarantined, a user-locked tool's entry no longer has a description."""
+    """After its server is quarantined, a user-locked tool's entry no longer has a description.
+
+    The target has the settle time. Not applicable if the entry had none before; inconclusive if
+    the quarantine has no effect.
+    """
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
     before = bench.until(lambda: _description(bench, DROP), bool)
     if not before:
@@ -61,7 +65,8 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench) -> None:
     """The text of a tool first met in quarantine is in no answer once its server is off.
 
-    It is asked for by word and name, with the flag true and false.
+    It is asked for by word and name, with the flag true and false. Not applicable if the flag
+    did not reveal it while quarantined.
     """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")
@@ -90,7 +95,7 @@ def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench)
 def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench) -> None:
     """A changed tool does not show its approved description, whether that or its schema changed.
 
-    Not applicable if the target refuses no changed tool.
+    Not applicable if the target refuses no changed tool, inconclusive if the flag lists none.
     """
     before = {step.change: bench.armed.entries.get(ToolKey("forge", step.change or ""))
               for step in CHANGES}  # fmt: skip

@@ -23,7 +23,8 @@ TARNIX = key("attic:tarnix_push")
 def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench) -> None:
     """Before, during and after another server's lock, the entry has the same bytes.
 
-    A difference counts if it occurs in three trials, and never without a lock.
+    A difference counts if it occurs in all three trials, and never without a lock. Inconclusive
+    if calls do not show the lock or its unlock, or no counts block is seen.
     """
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
@@ -37,7 +38,8 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
 def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> None:
     """After a lock on the server itself is lifted, its entry has the same bytes as before.
 
-    A difference counts if it occurs at the same member in two trials.
+    A difference counts if it occurs at the same member in two trials. Inconclusive if calls do
+    not show the lock or its unlock, or no counts block is seen.
     """
     first = _not_restored(bench, "attic", TARNIX)
     again = _not_restored(bench, "attic", TARNIX) if first else ()
@@ -49,11 +51,10 @@ def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> Non
 
 
 def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Return the bytes of the server's entry that a lock on a tool elsewhere changes.
+    """Return the bytes in the entry of server `name` that a lock on a tool elsewhere changes.
 
-    Each of three times, the entry is compared with itself and with the same calls without a lock.
-    A difference counts only if it occurs each time, and if nothing moves there without a lock:
-    servers have clocks and sweeps of their own.
+    Each of three times the lock is laid and lifted, and the same calls are made without it. A
+    difference counts only if it occurs each time, and if nothing moves there without a lock.
     """
     lasting: tuple[ByteDifference, ...] = ()
     for time in range(TIMES):
@@ -67,9 +68,9 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDiffer
 
 
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Return how the entry before a lock and after its unlock differs from the one without a lock.
+    """Return how a lock and its unlock on the server change the entry's bytes, before and after it.
 
-    The same calls are made in both cases.
+    They are compared with those of the same calls without a lock; empty if none differs.
     """
     usual = _entries_around_lock(bench, name, locked, lock=False)
     return differences(usual, _entries_around_lock(bench, name, locked, lock=True)[::2], bench.cut)

@@ -19,7 +19,10 @@ COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")
 @requirement("FR-010.block")
 @on(ANSWER)
 def test_live_counts_are_integers(bench: LiveBench) -> None:
-    """In every counts block, `callable` and every reason are integers."""
+    """In every counts block, `callable` and every reason are integers.
+
+    Inconclusive if no block of the listings counts a locked tool.
+    """
     odd = {}
     for name, block in _blocks(bench):
         if wrong := {w: n for w, n in block.items() if w in KEYS and not integral(n)}:
@@ -31,7 +34,10 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 @requirement("FR-010.block")
 @on(ANSWERS)
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
-    """A server with a callable tool, and a tool locked throughout, has counts in some listing."""
+    """A server with a callable tool, and a tool locked throughout, has counts in some listing.
+
+    A callable tool is one in an answer without the flag. Inconclusive if no server has both.
+    """
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
     bench.require(
@@ -47,7 +53,10 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(ANSWER)
 def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
-    """No block shows a reason with the value 0."""
+    """No block shows a reason with the value 0.
+
+    Inconclusive if no block of the listings counts a locked tool.
+    """
     zeros = {}
     for name, block in _blocks(bench):
         if words := [word for word in REASONS if word in block and not block[word]]:
@@ -59,7 +68,11 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 @requirement("FR-010.no-names")
 @on(ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
-    """No text of a block, and no key with a colon, is the name of one of its server's tools."""
+    """No text of a block, and no key with a colon, is the name of one of its server's tools.
+
+    Known names are those in the survey's answers. Inconclusive if no block of the listings
+    counts a locked tool.
+    """
     known: dict[str, set[str]] = {}
     for look in bench.survey.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
@@ -80,7 +93,8 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
     """The entry of a server without locked tools has no counts, not even null or empty ones.
 
-    A block that counts none but callable tools shows such a server.
+    A block that counts only callable tools shows such a server. Inconclusive if no block counts
+    a locked tool.
     """
     list(_blocks(bench))
 
@@ -101,7 +115,8 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
     """Inspecting a server shows the same block as the listings before and after.
 
-    Only servers that both of these list alike are judged.
+    Only servers that the two listings show alike are judged; inconclusive if there are none.
+    Not applicable if no inspect tool is named.
     """
     listings = bench.listings()
     if bench.surface.inspect is None:
@@ -123,7 +138,10 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
 
 
 def _shown(entry: ServerEntry) -> dict[str, Any]:
-    """Return {"counts": the tally, or what is sent instead}; empty if there is no such member."""
+    """Return {"counts": the entry's tally}, or {"counts": what is sent} if that is no object.
+
+    Empty if the entry has no counts member.
+    """
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
 
@@ -150,7 +168,8 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
 def _locked_throughout(bench: LiveBench) -> set[str]:
     """Return the servers with a tool that every flagged answer to its name lists under a lock.
 
-    The lock is one of COUNTED; such a tool was locked before and after the first listing.
+    The lock is one of COUNTED. The answers are from before and after the first listing, so the
+    tool was locked meanwhile.
     """
     servers = set()
     for key, looks, answers in bench.alone():

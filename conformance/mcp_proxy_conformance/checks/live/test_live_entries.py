@@ -17,7 +17,10 @@ CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_qu
 @requirement("FR-006.cap")
 @on(ANSWER)
 def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -> None:
-    """An answer lists at most as many locked tools as the smaller of its limit and ten."""
+    """An answer lists at most as many locked tools as the smaller of its limit and ten.
+
+    Inconclusive if no answer lists one.
+    """
     counts = {look.label: len(answer.disabled) for look, answer in bench.revealing()}
     caps = {look.label: cap(look.limit) for look, _ in bench.revealing()}
 
@@ -31,7 +34,7 @@ def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -
 def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
     """Name, server and status are strings, and so is any description; there is no schema.
 
-    The first three are not empty.
+    The first three are not empty. Inconclusive if no answer lists a locked tool.
     """
     odd: dict[str, dict[str, object]] = {}
     for look, entry in bench.entries():
@@ -49,7 +52,10 @@ def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) ->
 @requirement("FR-004.enum")
 @on(ANSWER)
 def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
-    """Every locked entry has one of the six statuses."""
+    """Every locked entry has one of the six statuses.
+
+    Inconclusive if no answer lists a locked tool.
+    """
     statuses = {(look.label, entry.name): entry.status for look, entry in bench.entries()}
 
     odd = {label: {name: word} for (label, name), word in statuses.items() if word not in STATUSES}
@@ -60,7 +66,10 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 @requirement("FR-004.once")
 @on(ANSWERS)
 def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
-    """No flagged answer lists a tool twice, as locked or as both callable and locked."""
+    """No flagged answer lists a tool twice, as locked or as both callable and locked.
+
+    Inconclusive if no answer lists a locked tool.
+    """
     doubled = {}
     for look, answer in bench.revealing():
         locked = [bench.key(entry) for entry in answer.disabled]
@@ -77,7 +86,8 @@ def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
 def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) -> None:
     """A quarantined entry has an absent or empty description and no schema.
 
-    Not applicable if none was seen.
+    Not applicable if no entry has the status `server_quarantined`, inconclusive if no locked
+    entry was seen.
     """
     withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
     if not withheld:
@@ -97,7 +107,10 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
 @requirement("FR-005.keys")
 @on(ANSWER)
 def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
-    """The map's keys are the statuses shown; without locked entries it is absent or empty."""
+    """The map's keys are the statuses shown; without locked entries it is absent or empty.
+
+    All flagged answers are judged; inconclusive if none of them lists a locked tool.
+    """
     bench.revealing()
     keys, statuses = {}, {}
     for look, answer in bench.flagged():
@@ -111,7 +124,10 @@ def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
 @requirement("FR-005.once")
 @on(ANSWER)
 def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
-    """No locked entry contains a text of the remediation map."""
+    """No locked entry contains a text of the remediation map.
+
+    Inconclusive if no answer lists a locked tool.
+    """
     repeating = {}
     for look, answer in bench.revealing():
         texts = list((answer.remediation or {}).values())
@@ -124,7 +140,10 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
 @requirement("FR-005.once")
 @on(ANSWER)
 def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
-    """No other object of an answer has a text of the map under its status."""
+    """No other object of an answer has a text of the map under its status.
+
+    Inconclusive if no answer lists a locked tool.
+    """
     member = bench.surface.members.remediation
     others = {look.label: other_maps(answer, member) for look, answer in bench.revealing()}
 
@@ -134,7 +153,10 @@ def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
 @requirement("FR-005.text")
 @on(ANSWER)
 def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
-    """Every value of the remediation map is a string that is not blank."""
+    """Every value of the remediation map is a string that is not blank.
+
+    An absent map passes. Inconclusive if no answer lists a locked tool.
+    """
     blank = {}
     for look, answer in bench.revealing():
         remediation = answer.remediation or {}
@@ -150,7 +172,7 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
 def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
     """The texts for config and user locks differ after names are masked.
 
-    Not applicable unless both were seen.
+    Not applicable unless answers had a text for each of the two.
     """
     texts = _texts(bench)
     if not (texts.get(CONFIG) and texts.get(USER)):
@@ -170,7 +192,8 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
     """The text for a config lock asks for no act of the user, and is not that of a user lock.
 
-    Nor of a pending approval; inconclusive if it cannot be read.
+    It is not that of a pending approval either. Not applicable if no config-locked tool was
+    seen, inconclusive if the text cannot be read.
     """
     texts = _texts(bench)
     if not texts.get(CONFIG):
@@ -191,7 +214,7 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
 
 
 def _texts(bench: LiveBench) -> dict[str, dict[str, None]]:
-    """Return the texts of the remediation maps by status, the names of the answer's tools masked.
+    """Return the texts of remediation maps by status, with the names of the answer's tools masked.
 
     The inner keys are the texts; their values are None.
     """

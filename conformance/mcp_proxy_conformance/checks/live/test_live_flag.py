@@ -34,7 +34,7 @@ def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
 def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
     """The schema accepts the flag true, false and absent, and does not turn it on by default.
 
-    Inconclusive if it refuses all three.
+    Arguments are a query and the flag. Inconclusive if the schema refuses all three.
     """
     schema = bench.tool.get("inputSchema") or {}
     forms: dict[str, dict[str, Any]] = {
@@ -57,8 +57,8 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
     """A query that is answered without the flag gets a list of tools and no error with it.
 
-    An unreadable answer counts only if all answers with the flag are unreadable: an answer may
-    be lost on its way.
+    An unreadable answer counts only if all answers with the flag are unreadable, since one may
+    be lost on its way. Inconclusive if no query was answered without the flag.
     """
     tools, usual = bench.surface.members.tools, 0
     refused: dict[str, object] = {}
@@ -87,7 +87,8 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
 def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
     """A tool listed as locked before and after a default answer is not callable in that answer.
 
-    Nor does that answer list any locked entry.
+    That answer lists no locked entry either. Inconclusive if no tool was listed as locked each
+    time.
     """
     judged, listed = 0, {}
     for entries, between in bench.bracketed():
@@ -107,7 +108,10 @@ def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
 @requirement("FR-002.no-section")
 @on(ANSWER)
 def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
-    """The members for locked tools and remediation are absent without the flag."""
+    """The members for locked tools and remediation are absent without the flag.
+
+    Inconclusive if no answer with the flag lists a locked tool.
+    """
     bench.revealing()
     names = (bench.surface.members.disabled, bench.surface.members.remediation)
 
@@ -122,6 +126,7 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
     """The flag false and absent get the same bytes, apart from those that always vary.
 
     A difference counts if both answers with the flag false have it at the same member.
+    Inconclusive if no query gets equal answers to equal requests, or finds a callable tool.
     """
     equal, unequal, usual = 0, {}, {}
     for looks in bench.survey.rounds.values():
@@ -151,7 +156,8 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
 def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> None:
     """With the flag, callable tools have the same names in the same order as without it.
 
-    Only queries whose repeated answers agree are judged.
+    Only queries whose repeated answers agree are judged; inconclusive if none of them finds a
+    callable tool.
     """
     judged, changed, unchanged = 0, {}, {}
     for look, usual, _, flagged in bench.rounds():
@@ -174,7 +180,8 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
     """A default answer has no name or description of a tool locked before and after it.
 
-    Short ones, and what a query for nothing gets too, do not count.
+    Short texts, and those that a query for nothing gets as well, do not count. Inconclusive if
+    no tool was listed as locked each time.
     """
     leaked = leaks(bench, noted=False)
 
@@ -186,6 +193,9 @@ def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
 
 
 def _callables(bench: LiveBench, answers: Iterable[Answer]) -> list[list[str]]:
-    """Return the distinct lists of callable tools in these answers; one if all answers agree."""
+    """Return the distinct lists of callable tools in these answers, in order.
+
+    There is one list if all answers agree.
+    """
     listings = [[str(key) for key in bench.callables(answer)] for answer in answers]
     return [listing for at, listing in enumerate(listings) if listing not in listings[:at]]

@@ -31,7 +31,11 @@ ALIKE = 0.85
 @requirement("FR-001.reveals-config")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that --expect says config denies is listed as locked when queried by name."""
+    """A tool that --expect says config denies is listed as locked when queried by name.
+
+    Its status may be another. Inconclusive where something else explains its absence, such as a
+    full section.
+    """
     missing = _missing(bench, CONFIG)
 
     assert missing == dict.fromkeys(missing, CONFIG)
@@ -40,7 +44,11 @@ def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-001.reveals-user")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that --expect says the user disabled is listed as locked when queried by name."""
+    """A tool that --expect says the user disabled is listed as locked when queried by name.
+
+    Its status may be another. Inconclusive where something else explains its absence, such as a
+    full section.
+    """
     missing = _missing(bench, USER)
 
     assert missing == dict.fromkeys(missing, USER)
@@ -49,7 +57,11 @@ def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-001.reveals-pending")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
-    """A tool that --expect says awaits approval is listed as locked when queried by name."""
+    """A tool that --expect says awaits approval is listed as locked when queried by name.
+
+    Its status may be another. Inconclusive where something else explains its absence, such as a
+    full section.
+    """
     missing = _missing(bench, PENDING)
 
     assert missing == dict.fromkeys(missing, PENDING)
@@ -60,7 +72,7 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
     """A tool of --expect has the status given there, or one that a further lock explains.
 
-    The latter is inconclusive, and so is it if none has its status.
+    Inconclusive if a tool has only such another status, or if no tool has the one given.
     """
     wrong: dict[str, str] = {}
     due: dict[str, str] = {}
@@ -86,8 +98,8 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
     """A narrower credential sees only locked tools that the main one sees, on its own servers.
 
-    At least one locked tool must be hidden from it. Answers with ten locked tools to the main one
-    are not judged.
+    Inconclusive unless a locked tool is hidden from it. Answers that list ten locked tools to
+    the main one are not judged.
     """
     more, judged = {}, 0
     servers = {name for listing in bench.survey.listings for name in listing.servers}
@@ -114,7 +126,11 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 @requirement("FR-011.never-reaches")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
-    """The answer to a call that --call names is an error, a pointer to discovery or a reason."""
+    """The answer to a call that --call names is an error, a pointer to discovery or a reason.
+
+    Judged are calls of config- and user-locked tools. Not applicable if --call names none,
+    inconclusive if no call was made.
+    """
     judged = _rejections_owing_pointer(bench)
 
     done = {
@@ -131,7 +147,10 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
 @requirement("FR-008.pointer")
 @on(ANSWER, needs=("call",))
 def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
-    """The rejection of a config- or user-locked tool names the flag or the discovery tool."""
+    """The rejection of a config- or user-locked tool names the flag or the discovery tool.
+
+    Not applicable if --call names none, inconclusive if no call was made.
+    """
     judged = _rejections_owing_pointer(bench)
 
     poor = {
@@ -148,7 +167,8 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
     """The rejection does not ask the user to toggle, enable or approve the tool.
 
-    Inconclusive if it cannot be read.
+    Not applicable if --call names no config-denied tool, inconclusive if the rejection cannot
+    be read.
     """
     texts = {
         str(key): mask(rejection.text, [str(key), key.tool, key.server])
@@ -165,9 +185,9 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
 
 
 def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
-    """Return the servers that the credential of that name may see, as far as its listing tells.
+    """Return those of `servers` that the credential of this name may see, by its own listing.
 
-    All of `servers` if it lists none, or is shown callable tools of others as well.
+    All of them if it has no listing, or is shown callable tools of servers not listed.
     """
     listed = bench.survey.scopes.get(name, frozenset())
     answers = [
@@ -213,9 +233,10 @@ def _statuses_by_name(bench: LiveBench, key: ToolKey) -> set[str]:
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
-    """Map those tools that `--expect` has with this status, but no answer to their name, to ABSENT.
+    """Map tools that --expect has with this status, but no answer to their name lists, to ABSENT.
 
-    Inconclusive where something else explains it: a full section, a misspelt name, an open lock.
+    Not applicable if --expect has none. Inconclusive where something else explains it: a full
+    section, a misspelt name, a tool listed as callable.
     """
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:

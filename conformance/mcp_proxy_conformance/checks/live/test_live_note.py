@@ -23,7 +23,11 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 @requirement("FR-009.note")
 @on(ANSWERS)
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
-    """Some plain answer to a locked tool's name has a note with a number that names the flag."""
+    """Some plain answer to a locked tool's name has a note with a number that names the flag.
+
+    Judged are tools that are listed as locked throughout, with no callable tool in the plain
+    answers; inconclusive if there are none.
+    """
     lacking = {}
     for look, notes, _ in _due(bench):
         poor = [note for note in notes if not numbers_in(note or "")]
@@ -38,7 +42,7 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
     """The number equals the entries with the flag, or is no smaller if these may be capped.
 
-    They may be where no answer lists more.
+    They may be capped where no answer lists more. Inconclusive if no note has a number.
     """
     most = max(len(answer.disabled) for _, answer in bench.revealing())
     wrong, judged = {}, 0
@@ -61,7 +65,10 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
 @requirement("FR-009.no-entries")
 @on(ANSWERS)
 def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
-    """An answer with a note contains no name or description of a locked tool, except as an echo."""
+    """An answer with a note contains no name or description of a locked tool, except as an echo.
+
+    Inconclusive if no note was due, or none was seen.
+    """
     list(_due(bench))
     leaked = leaks(bench, noted=True)
 
@@ -75,7 +82,8 @@ def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
 def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
     """No note appears beside callable tools, or if the flag reveals nothing before and after.
 
-    The latter counts if all four plain answers to a query have one.
+    The latter counts if all four plain answers to a query have a note. Inconclusive if no note
+    was due at all.
     """
     list(_due(bench))
     undue = {}
@@ -93,7 +101,10 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 @requirement("FR-009.one-line")
 @on(ANSWER)
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
-    """The note of an answer without the flag contains no line break."""
+    """The note of an answer without the flag contains no line break.
+
+    Inconclusive if no note was due, or none was seen.
+    """
     list(_due(bench))
     notes = {look.label: note for look, answer in bench.usual() if (note := bench.note(answer))}
     bench.require(notes, "no note was seen")
@@ -104,11 +115,11 @@ def test_a_live_note_is_one_line(bench: LiveBench) -> None:
 
 
 def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[Answer]]]:
-    """Yield for each tool asked for by name a plain look, the plain notes, the flagged answers.
+    """Yield (a plain call, the plain answers' notes, three flagged answers) per tool owing a note.
 
-    Only tools that owe a note: no plain answer lists a callable tool, each flagged one lists it as
-    locked. After the last: not applicable if every plain answer of the survey has a callable tool,
-    inconclusive if none owed one.
+    The tool was asked for by name, no plain answer lists a callable tool, and each flagged one
+    lists it as locked. After the last: not applicable if every plain answer of the survey has a
+    callable tool, inconclusive if none owed a note.
     """
     bench.revealing()
     owed = 0
@@ -127,9 +138,9 @@ def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[
 
 
 def _numbers(sections: list[Answer]) -> tuple[set[int], int]:
-    """Return the numbers that a note may state, by these flagged answers, and the least allowed.
+    """Return the numbers that a note may have by these flagged answers, and the least allowed one.
 
-    They are the numbers of all entries, and of entries with an indexed status.
+    They are the number of all entries, and that of entries with an indexed status.
     """
     indexed = [sum(e.status in INDEXED for e in answer.disabled) for answer in sections]
     return {*(len(answer.disabled) for answer in sections), *indexed}, min(indexed)

@@ -8,37 +8,55 @@ from mcp_proxy_conformance.run.subjects.loader import LoadBench, each_load
 
 @each_load("timeout")
 def test_a_server_that_does_not_answer_in_time_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """Silent and slow servers are transient and tried again, within the maximum."""
+    """Silent and slow servers are transient and tried again, within the maximum.
+
+    Each case's load is compared with the outcomes and attempts that the case allows.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("cut")
 def test_a_connection_that_is_cut_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """A reset, an early close and an incomplete body are transient and tried again."""
+    """A reset, an early close and an incomplete body are transient and tried again.
+
+    Each case's load is compared with the outcomes and attempts that the case allows.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("error")
 def test_an_error_of_the_server_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """A 5xx status is transient and tried again."""
+    """A 5xx status is transient and tried again.
+
+    Each case's load is compared with the outcomes and attempts that the case allows.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("authorization")
 def test_an_authorization_that_timed_out_is_no_denial(bench: LoadBench, case: LoadCase) -> None:
-    """A 403 that mentions a timeout is transient; a 403 that does not is a denial."""
+    """A 403 that mentions a timeout is transient; a 403 that does not is a denial.
+
+    Texts are the timeout signatures that the loader declares; not applicable without any.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("permanent")
 def test_what_will_not_heal_is_permanent_and_tried_once(bench: LoadBench, case: LoadCase) -> None:
-    """An unknown name, closed port, wrong path or malformed connection is permanent, tried once."""
+    """An unknown name, closed port, wrong path or malformed connection is permanent, tried once.
+
+    Each case's load is compared with the outcomes and attempts that the case allows.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("denied")
 def test_a_denial_is_told_as_one_and_never_tried_again(bench: LoadBench, case: LoadCase) -> None:
-    """A 401 or 403 without the signature of a timeout is denied and tried once."""
+    """A 401 or 403 without the signature of a timeout is denied and tried once.
+
+    Each case's load is compared with the outcomes and attempts that the case allows.
+    """
     bench.judged(case).conclude()
 
 
@@ -50,13 +68,19 @@ def test_what_the_text_does_not_name_is_told_alike_twice(bench: LoadBench, case:
 
 @each_load("failed")
 def test_a_server_that_fails_is_not_available(bench: LoadBench, case: LoadCase) -> None:
-    """Whatever the failure, named by the mapping or not, the server is not available."""
+    """Whatever the failure, named by the mapping or not, the server is not available.
+
+    Which class of failure it is reported as is not judged here.
+    """
     bench.judged(case).conclude()
 
 
 @each_load("page")
 def test_a_list_that_breaks_off_is_a_failure(bench: LoadBench, case: LoadCase) -> None:
-    """A server whose second page of tools fails, where it is asked for, is not available."""
+    """A server whose second page of tools fails, where it is asked for, is not available.
+
+    Not applicable if the loader reads only first pages.
+    """
     bench.judged(case).conclude()
 
 
@@ -92,7 +116,10 @@ def test_the_order_of_the_servers_changes_no_outcome(bench: LoadBench, case: Loa
 
 @each_load("end")
 def test_every_load_comes_to_an_end(bench: LoadBench, case: LoadCase) -> None:
-    """Whatever a server does, the load ends in bounded time."""
+    """Whatever a server does, the load ends in bounded time.
+
+    A load that gets no answer from the loader within that time is a breach.
+    """
     bench.judged(case).conclude()
 
 

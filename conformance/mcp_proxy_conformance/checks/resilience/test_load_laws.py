@@ -16,7 +16,10 @@ from mcp_proxy_conformance.run.subjects.loader import GENERATED, LoadBench, each
 )  # fmt: skip
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
-    """Whatever a server does in each attempt, its status is one that the source allows."""
+    """Whatever a server does in each attempt, its status is one that the source allows.
+
+    Inconclusive if no generated load shows it, as for each law.
+    """
     bench.law("status").conclude()
 
 
@@ -33,7 +36,10 @@ def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> No
 @requirement("I4.bounded", "I1.isolated", "O1.one-each")
 @on(GENERATED)
 def test_any_generated_load_is_answered(bench: LoadBench) -> None:
-    """No load hangs or breaks off, whatever its servers do in each attempt."""
+    """No load hangs or breaks off, whatever its servers do in each attempt.
+
+    The servers and what each does are generated.
+    """
     bench.law("ends").conclude()
 
 

@@ -27,7 +27,10 @@ LEAST_S = 0.001
 
 
 def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
-    """Return a load case of these servers, without controls, in which each is to be available."""
+    """Return a load case of these servers, each of which is expected to be available.
+
+    `name` is its id and title; it has no control servers.
+    """
     ids = [server.server_id for server in servers]
     return LoadCase(
         id=name,
@@ -41,7 +44,10 @@ def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
 
 
 def a_server(name: str, *script: Behaviour) -> LoadServer:
-    """Return a server with one tool, that behaves as scripted; healthy without a script."""
+    """Return a server of that id with one tool; it behaves as scripted, one behaviour an attempt.
+
+    The last one repeats; without a script it is healthy.
+    """
     return LoadServer(server_id=name, tools=(f"{name}_tool",), script=script or (HEALTHY,))
 
 
@@ -66,7 +72,11 @@ TIMED = (WELL, SLOW, ORDERED, LOST)
 @requirement("R5.grows")
 @on(LOADS, needs=("retries",))
 def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
-    """For each server, the last pause between four attempts is longer than the first."""
+    """For each server, the last pause between four attempts is longer than the first.
+
+    Six servers fail each of the four attempts. Inconclusive if one is tried fewer than three
+    times.
+    """
     pauses = _pauses(bench.load(RETRIED))
 
     constant = {
@@ -83,7 +93,7 @@ def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
 def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
     """Servers that fail at the same time are not tried again at the same time.
 
-    The longest and the shortest of their last pauses differ by more than a millisecond.
+    Of their last pauses, the longest exceeds the shortest by more than a millisecond.
     Inconclusive if a server is tried fewer than three times.
     """
     lasts = [own[-1] for own in _pauses(bench.load(RETRIED)).values()]
@@ -118,7 +128,10 @@ def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
 @requirement("I2.concurrent")
 @on(LOADS)
 def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
-    """Six slow servers take less than half the time that they would take one by one."""
+    """Six slow servers take less than half the time that they would take one by one.
+
+    Each delays its answers by 0.4 s. Inconclusive unless all are reported as available.
+    """
     load = bench.load(SLOW, beside=TIMED)
     _expect_available(load)
 
@@ -132,7 +145,10 @@ def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
 @requirement("I3.order~outcomes")
 @on(LOADS)
 def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
-    """Outcomes come in the order in which the servers were passed, the slowest first."""
+    """Outcomes come in the order in which the servers were passed, the slowest first.
+
+    Inconclusive unless all are reported as available.
+    """
     load = bench.load(ORDERED, beside=TIMED)
     _expect_available(load)
 
@@ -145,7 +161,11 @@ def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
 @requirement("P1.unknown-name~once")
 @on(LOADS, needs=("attempts",))
 def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
-    """For an unresolvable name, the loader reports one attempt or none; nobody can count them."""
+    """For an unresolvable name, the loader reports one attempt or none; nobody can count them.
+
+    Not applicable if this machine cannot play such a name, inconclusive if its server is
+    loaded.
+    """
     load = bench.load(LOST, beside=TIMED)
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
@@ -175,10 +195,10 @@ def _pauses(load: Load) -> dict[str, list[float]]:
 
 
 def _claimed_of_failed(load: Load, server_id: str) -> object:
-    """Return the attempts that the loader reports for a server; None if it reports no outcome.
+    """Return the attempts that the loader reports for a server that must fail; None if none.
 
-    0 and 1 are returned as the allowed words. Inconclusive if the server was loaded: it is one that
-    must fail.
+    0 and 1 are returned as `NONE_OR_ONE`, the allowed words. Inconclusive if the server is
+    reported as available.
     """
     outcome = load.loaded.outcome(server_id)
     if outcome is not None and outcome.status == "available":

@@ -19,12 +19,16 @@ ANSWER_S = 5.0
 def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> None:
     """Each body is refused in JSON or ignored, and the next request is answered.
 
-    No answer is a server error or a stack trace.
+    No answer is a server error or a stack trace. Inconclusive if an ordinary query does not
+    find its tool beforehand.
     """
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
 
     def reply(body: bytes) -> str:
-        """Post the body as a new client; return the fault of the answer, empty if it has none."""
+        """Post the body as a new client; return the fault of the answer, empty if there is none.
+
+        An answer may take five seconds.
+        """
         client = bench.started.client()
         return readable(client.post(body, timeout=ANSWER_S, until=lambda event: bool(event.data)))
 

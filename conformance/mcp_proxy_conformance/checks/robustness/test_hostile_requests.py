@@ -23,7 +23,11 @@ OTHERS: tuple[Any, ...] = (7, None, True, [], {})
 @requirement("ROB.query")
 @on(HOSTILE)
 def test_any_text_can_be_a_query(bench: Bench) -> None:
-    """Any query is answered cleanly, with and without the flag, and the next query works."""
+    """Any query is answered cleanly, with and without the flag, and the next query works.
+
+    Not clean are no answer, an unreadable one and a stack trace. Inconclusive if an ordinary
+    query does not find its tool beforehand.
+    """
     _expect_ordinary(bench)
 
     asks = {
@@ -40,7 +44,10 @@ def test_any_text_can_be_a_query(bench: Bench) -> None:
 @requirement("ROB.flag")
 @on(HOSTILE)
 def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
-    """A flag of any type is answered or refused cleanly, and the next query works."""
+    """A flag of any type is answered or refused cleanly, and the next query works.
+
+    Inconclusive if an ordinary query does not find its tool beforehand.
+    """
     _expect_ordinary(bench)
 
     asks = {
@@ -57,7 +64,8 @@ def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
 def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
     """Missing, wrongly typed and unknown arguments are answered or refused cleanly.
 
-    After each the next query works.
+    After each the next ordinary query works. Inconclusive if that does not find its tool
+    beforehand.
     """
     _expect_ordinary(bench)
     surface = bench.surface
@@ -89,7 +97,8 @@ def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
 def test_a_call_of_what_is_not_there_breaks_nothing(bench: Bench) -> None:
     """Calls with strange tool or server names are answered cleanly; the next real call works.
 
-    None of them reaches a locked tool.
+    None of them reaches a locked tool. Inconclusive if the real call does not arrive
+    beforehand.
     """
     bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
 

@@ -33,7 +33,8 @@ LONG = 1000
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     """Beside strange tools, ordinary ones are still found, called and listed as locked.
 
-    What goes wrong in a second world without strange tools, too, is not charged to them.
+    Inconclusive if ordinary tools are lost in a second world without strange ones as well, or
+    if an ordinary call or lock does not work.
     """
     bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
@@ -53,7 +54,10 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
 
 
 def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
-    """Return each tool's status for the ordinary word, and whether the neighbour can be called."""
+    """Return these tools' statuses for the ordinary word, and whether the neighbour can be called.
+
+    Keys are `status of TOOL` and `call of TOOL`.
+    """
     answer = bench.discover(WORD, include_disabled=True)
     observed: dict[str, str | bool] = {f"status of {key}": answer.status(key) for key in keys}
     return observed | {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
@@ -64,7 +68,7 @@ def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
 def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Bench) -> None:
     """A locked tool whose name contains a colon is listed with it and its server, and refused.
 
-    Not applicable without config locks, or if nothing is listed as locked for its word.
+    Not applicable if no tool is locked by config, or if no entry for its word is of this tool.
     """
     if LOCKED_STRANGE in bench.armed.skipped:
         raise NotApplicable("no tool is denied by config")
@@ -84,7 +88,10 @@ def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Benc
 
 
 def _names_in_full(entry: Entry) -> bool:
-    """Whether an entry has the strange tool's server and whole name, signs between words aside."""
+    """Whether an entry has the strange tool's server, and a name that ends with its whole name.
+
+    Signs between words do not count.
+    """
     name, whole = (re.sub(r"[\W_]", "", text) for text in (entry.name, LOCKED_STRANGE.tool))
     return entry.members.get("server") == LOCKED_STRANGE.server and name.endswith(whole)
 
@@ -92,7 +99,10 @@ def _names_in_full(entry: Entry) -> bool:
 @requirement("ROB.tools~themselves")
 @on(HOSTILE)
 def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
-    """A query finds each strange tool, and a call of it reaches its upstream."""
+    """A query finds each strange tool, and a call of it reaches its upstream.
+
+    Each is asked for by its own word.
+    """
     worded = {ToolKey(NEIGHBOUR.server, tool.name): tool.word for tool in STRANGE}
 
     observed, allowed = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
@@ -110,7 +120,8 @@ def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
 def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
     """Markup, control characters and rare letters in descriptions are returned unchanged.
 
-    Only callable entries with a description of under 1000 characters count.
+    Only callable entries with a description of under 1,000 characters count; inconclusive if
+    there are none.
     """
     strange = {ToolKey(NEIGHBOUR.server, tool.name): tool for tool in STRANGE}
 
