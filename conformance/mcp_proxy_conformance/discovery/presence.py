@@ -92,7 +92,7 @@ def no_mention(name: str) -> str:
 
 
 def requires_flag(tool: dict[str, Any]) -> bool:
-    """Whether a tool's schema requires the flag."""
+    """Whether the input schema of a tool's entry in tools/list requires the flag."""
     return FLAG in required_arguments(tool)
 
 

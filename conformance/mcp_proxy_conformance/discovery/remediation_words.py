@@ -152,7 +152,7 @@ def is_english(text: str) -> bool:
 
 
 def has(phrases: Phrases, text: str) -> bool:
-    """Whether any of the phrases occurs in the text as whole words."""
+    """Whether any of the phrases occurs in the text as whole words; upper and lower case differ."""
     return re.search(rf"\b(?:{'|'.join(map(re.escape, phrases))})\b", text) is not None
 
 

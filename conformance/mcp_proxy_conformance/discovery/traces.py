@@ -92,7 +92,7 @@ class Trial:
 
 
 def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
-    """Make default calls, then calls with the flag in this form; return what the latter left.
+    """Make default calls, then calls with this form of the flag; return what the later ones left.
 
     The state folder is read after each round and compared with the reading before; a tool is
     locked first, and the target restarted after either kind. `operated`: the operator acts

@@ -123,7 +123,11 @@ class Stoppers:
 
 
 def _words(kind: Kind) -> str:
-    """Return a kind in words: its behaviour, its code, and the request that it answers."""
+    """Return a kind as text: its behaviour, its code, and the request that it answers.
+
+    What else a kind has, where and by what an answer is cut off, is left out; so is a missing
+    code.
+    """
     word, on, _where, _by, code = kind
     return " ".join(str(part) for part in (word, code, "on", on) if part is not None)
 

@@ -293,7 +293,7 @@ def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
 
 
 def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
-    """Group findings by the clause that most results break, then the rest likewise.
+    """Group findings by the clause that most results break, then those left over in the same way.
 
     All that a group's findings break belongs to it. Ties are broken by the profile's order.
     """

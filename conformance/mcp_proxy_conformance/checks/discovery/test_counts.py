@@ -321,7 +321,8 @@ def _as_sent(entry: ServerEntry) -> dict[str, Any]:
 def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
     """Map (view, server) to the number of tools that a quarantined server counts as callable.
 
-    It is 0 without a block; inconclusive if no server of the world has one.
+    It is 0 for a server without a block. Inconclusive if no quarantine is proven, or no server
+    of the world has a block.
     """
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")

@@ -84,8 +84,8 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
 def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
     """A second tool is counted while the user locks it, and not after its unlock.
 
-    The whole tally of its three tools is compared. Inconclusive without a block, or if calls do
-    not show a lock.
+    The whole tally of a server of three tools is compared. Inconclusive without a block, or if
+    calls do not show a lock or its unlock.
     """
     tallies = _at_each_lock(bench, _counted)
 
@@ -97,7 +97,7 @@ def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
     """The view has the counts of its three tools before, during and after a second lock.
 
-    Inconclusive if the listing does not have these counts at that moment.
+    Inconclusive if the listing does not have these counts at the same moment.
     """
     tallies = _at_each_lock(bench, _inspected)
 

@@ -176,11 +176,11 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 
 
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
-    """Find names, words and canaries of locked tools in default answers, by request; empty if none.
+    """Find names, words and canaries of locked tools in default answers; empty if there are none.
 
-    Also found are names joined to their server. A query's own word is no leak, since it came
-    from the request. Inconclusive if the flag reveals nothing, or if fewer than ten tools are
-    locked.
+    Keys are (request, kind of place); the kind is "" or, for names joined to their server,
+    words for that. A query's own word is no leak. Inconclusive if the flag reveals nothing, or
+    if fewer than ten tools are locked.
     """
     bench.expect_revealing()
     locked = [bench.tools[key] for key in bench.armed.refused]

@@ -61,7 +61,7 @@ def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) ->
 
 
 def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:
-    """Wait until the settle time is over, and return the statuses then, as `_statuses` does."""
+    """Wait until the settle time is over; return each tool's status then, by (tool, stage)."""
     bench.settle()
     return _statuses(bench)
 

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.run.subjects.loader import GENERATED, LoadBench, each
 def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
     """Whatever a server does in each attempt, its status is one that the source allows.
 
-    Inconclusive if no generated load shows it, as for each law.
+    Inconclusive if the loader loads none of the generated servers.
     """
     bench.law("status").conclude()
 

@@ -277,7 +277,7 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
 
 
 def _both(server: LoadServer, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
-    """Return a server's status words in the first load and in the other; `missing` without one."""
+    """Return a server's status words (in the first load, in the other); `missing` without one."""
     outcomes = (load.loaded.outcome(server.server_id) for load in (first_load, other))
     first, second = (declared.word(outcome) for outcome in outcomes)
     return first, second
