@@ -124,7 +124,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Prepare the run and probe the target; if nothing can be judged, run no test.
 
-    But if some of the tests are a user's own, run all: those that need the target fail.
+    If some of the tests are a user's own, all are run, and those that need the target fail. None
+    has pytest run the tests, as without a run.
     """
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
@@ -150,8 +151,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 def bench(request: pytest.FixtureRequest) -> Any:
     """Start a check's target, prove its locks, and return the check's access to it (or to loads).
 
-    The check is skipped if the target lacks a capability or option that it needs. If the run was
-    stopped, the first check fails with the reason, and those after it are skipped.
+    Skip a check that needs what the target lacks; if the run was stopped, fail the first check with
+    the reason and skip those after it. UsageError without a target, or for a check without a world.
     """
     if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
         request.getfixturevalue("golden")
@@ -296,10 +297,10 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Set the suite's own alarm for a check, instead of pytest-timeout's.
+    """Set the suite's own alarm for a check, instead of pytest-timeout's, and return True.
 
-    None, if there is no run or signal, leaves it; no alarm is set if the run's own limit comes
-    first.
+    No alarm is set if the run's own limit comes first. Without a run, or unless the timeout's
+    method is `signal`, return None, which leaves the timer to pytest-timeout.
     """
     run = item.config.stash.get(RUN, None)
     if run is None or settings.method != "signal":
@@ -354,7 +355,11 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Complete the run's state, write the report, end every target, and set pytest's exit code."""
+    """Complete the run's state, write the report and end every target; nothing without a run.
+
+    Exit code 0 becomes 1 if the run was stopped before it judged a check, or a known failure is
+    stale. UsageError if the report cannot be written.
+    """
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return

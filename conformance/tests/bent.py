@@ -19,7 +19,7 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 
 
 def bent(fault: str) -> Target:
-    """Return the reference as a target with the mutant of that id.
+    """Return the reference as a target with the mutant of that id; ValueError for an unknown one.
 
     It declares no capability but config and user.
     """

@@ -83,16 +83,19 @@ def run(*words: str) -> str:
 
 
 def port(name: str, inner: str) -> str:
-    """Return the host's address, `127.0.0.1:PORT`, to which the box's port 8080 is mapped.
+    """Return the host's address, `127.0.0.1:PORT`, to which port 8080 of the box is mapped.
 
-    No other port is known.
+    `name` is the box's number; `inner` must be `8080/tcp`.
     """
     assert inner == "8080/tcp"
     return f"127.0.0.1:{(BOXES / f'{name}.port').read_text(encoding='utf-8')}"
 
 
 def rm(force: str, name: str) -> str:
-    """Kill a box and the relay of its port, with their process groups; return its name."""
+    """Kill a box and the relay of its port, with their process groups; return its name.
+
+    `force` must be `--force`; `name` is the box's number.
+    """
     assert force == "--force"
     for pid in json.loads((BOXES / f"{name}.json").read_bytes()):
         os.killpg(pid, signal.SIGKILL)
@@ -100,9 +103,9 @@ def rm(force: str, name: str) -> str:
 
 
 async def relay(bind: str, address: str, port_file: str = "") -> None:
-    """Relay each connection to `bind` to another address and back, for ever.
+    """Relay each connection to `bind` to `address` and back, for ever; both are HOST:PORT.
 
-    The port that was bound is written to a file if one is named.
+    The port that was bound is written to the file `port_file` if one is named.
     """
     host, _, number = address.partition(":")
 

@@ -29,9 +29,9 @@ def handed() -> list[str]:
 
 
 def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return an available server's outcome whose tools and error are the text.
+    """Return an available server's outcome whose error is the text.
 
-    One tool is cut at 40.
+    Its tools are the text and the text's first 40 characters.
     """
     return {
         "server_id": server["server_id"],
@@ -43,10 +43,10 @@ def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the members of the answer to a request, with the text where `how` says.
+    """Return the members of the answer to the request `query`, with the text where `how` says.
 
-    In the ways of loaders, `strange` and `loads`, hello declares every capability. A way not known
-    is the name of the member.
+    `strange` and `loads` are answers of loaders, whose hello declares every capability; `url` puts
+    it into a URL and a header; any other way is the name of the one member that has it.
     """
     if query["op"] == "hello" and how in ("strange", "loads"):
         every = ["attempts", "classifies", "retries", "stdio", "warnings"]

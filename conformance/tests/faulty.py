@@ -16,9 +16,9 @@ from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
-    """Return how to launch the reference with these mutants, by this file.
+    """Return a Launch of the reference with the mutants of these ids, by this file.
 
-    It replaces `REFERENCE`.
+    It is to be used in the place of `REFERENCE`.
     """
     return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
 

@@ -97,7 +97,10 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
 
 
 def on_kinds(kinds: Collection[str], quick: Container[str]) -> pytest.MarkDecorator:
-    """Return the parameter `kind` of a test: the quick kinds, and PART of the others as proof."""
+    """Return a decorator that gives a test the quick ones of these kinds, and PART of the others.
+
+    They come as the test's parameter `kind`; the others are marked `proof`.
+    """
     others = [kind for kind in kinds if kind not in quick][PART.number - 1 :: PART.of]
     proof = [pytest.param(kind, marks=pytest.mark.proof) for kind in others]
     return pytest.mark.parametrize("kind", [*(kind for kind in kinds if kind in quick), *proof])
@@ -110,9 +113,10 @@ def runs_asked_for(
     folder: Path,
     at_once: int,
 ) -> dict[str, T]:
-    """Run `run` on each known kind that some test of the session needs, `at_once` at a time.
+    """Call `run` for each known kind that a test of the session has as its parameter `kind`.
 
-    Returns the results by kind; each run gets its own folder below `folder`.
+    It gets the kind and a folder of its own below `folder`; `at_once` calls run at a time. Return
+    what it returned, by kind.
     """
     items = request.session.items
     kinds = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}

@@ -61,7 +61,10 @@ class Asked:
         return json.dumps(response).encode()
 
     async def begin(self, media: str = "text/event-stream", *more: str) -> None:
-        """Send the head of a chunked 200, by default an event stream; the chunks are to follow."""
+        """Send the head of a chunked 200, by default an event stream; the chunks are to follow.
+
+        `more` are further header lines.
+        """
         head = ["HTTP/1.1 200 OK", f"Content-Type: {media}", "Transfer-Encoding: chunked", *more]
         await self.send("\r\n".join([*head, "", ""]).encode())
 
@@ -81,9 +84,10 @@ Way = Callable[[Asked], Awaitable[None]]
 
 @dataclass
 class Hostile:
-    """A target that is well-behaved except where `ways` says otherwise, by method or for `any`.
+    """A target that is well-behaved but for its `ways`, by method, for `any`, or for `connect`.
 
-    Its URL has the scheme `scheme`; it speaks TLS itself if `tls` is set.
+    `tools` replaces the tools that it lists. Its URL has the scheme `scheme`; it speaks TLS itself
+    if `tls` is set. `seen` has path and headers of each request, `port` its port once it is served.
     """
 
     ways: Mapping[str, Way]

@@ -212,6 +212,7 @@ def everywhere(text: str) -> Mapping[str, Way]:
     tool = listed(description=DESCRIPTION + text, title=text)
 
     def discovery(_: Asked) -> Json:
+        """Return a discovery answer, as a tool's result, that has the text in every string."""
         answer = {"query": text, "tools": [entry(f"forge:{text}", description=text, server=text)]}
         disabled = [locked(f"forge:{text}", description=text, server=text, status=text)]
         return texted(answer | {"disabled": disabled, "remediation": {text: text}, "notice": text})

@@ -34,7 +34,7 @@ def main(
 
 
 def own_headers(lines: Sequence[str]) -> dict[str, str]:
-    """Return the headers that lines of the form 'NAME: VALUE' hold; UsageError for other lines."""
+    """Return headers by lower-case name from lines 'NAME: VALUE'; UsageError for another line."""
     headers = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -45,14 +45,17 @@ def own_headers(lines: Sequence[str]) -> dict[str, str]:
 
 
 def serve(front: Front, port: int) -> None:
-    """Serve at the port until a signal, with warnings on standard error."""
+    """Serve on 127.0.0.1 at the port (0: a free one) until SIGTERM or SIGINT; end all sessions.
+
+    Warnings go to standard error. A port that cannot be bound ends the process, not with 0.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     asyncio.run(_serve(front, port))
 
 
 async def _serve(front: Front, port: int) -> None:
-    """Serve until a signal; the URL and the process id are printed first, as one line of JSON."""
+    """Serve until SIGTERM or SIGINT; print the URL and the process id first, as a line of JSON."""
     settings = uvicorn.Config(
         front, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off",
         log_config=None, access_log=False, proxy_headers=False, server_header=False,

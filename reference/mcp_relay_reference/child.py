@@ -48,9 +48,10 @@ class Child:
         return self._reader.done()
 
     async def send(self, sent: Message) -> Stream | None:
-        """Write a message; return the stream of a request's answer, None for another message.
+        """Write a message to the process; return the stream of a request's answer, else None.
 
-        The stream ends with None, after the answer. A lost process is answered for by an error.
+        The stream has what comes for the request, its answer, then None. If the process has ended,
+        the answer is an error of the relay.
         """
         stream = None
         if sent.is_request:
@@ -71,7 +72,10 @@ class Child:
         return stream
 
     def listen(self) -> Stream:
-        """Return the stream of what the server says of its own accord; an earlier one ends."""
+        """Return the stream of what the server says of its own accord; an earlier one ends.
+
+        Messages that have waited for a stream come first.
+        """
         self.unlisten(self._listening)
         self._listening = Stream()
         while self._waiting:
@@ -79,13 +83,16 @@ class Child:
         return self._listening
 
     def unlisten(self, stream: Stream | None) -> None:
-        """End a listening stream, if it is the current one."""
+        """End a listening stream by None, if it is the current one; ignore another one, or None."""
         if stream is not None and stream is self._listening:
             stream.put_nowait(None)
             self._listening = None
 
     async def close(self) -> None:
-        """End the process and all that it started: by its closed input, SIGTERM, then SIGKILL."""
+        """Close the process's input and wait until it ends; after 2 s send SIGTERM, then SIGKILL.
+
+        Signals go to all that it started. Requests in progress are answered with an error.
+        """
         assert self._process.stdin is not None
         self._process.stdin.close()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -99,7 +106,10 @@ class Child:
         self._lose()
 
     async def _read(self) -> None:
-        """Route each line of the process until it ends; what is no message is logged."""
+        """Route each line of the process until it ends; a line that is not a message is logged.
+
+        A line of more than 16 MiB ends the reading, too. Then requests in progress get an error.
+        """
         assert self._process.stdout is not None
         with contextlib.suppress(ValueError):  # a line beyond the limit
             async for line in self._process.stdout:
@@ -110,7 +120,11 @@ class Child:
         self._lose()
 
     def _route(self, came: Message) -> None:
-        """Put a message of the server on the stream of its request, or on the listening one."""
+        """Put a message of the server on the stream of its request, or on the listening one.
+
+        Without the latter it goes to the latest request, or waits. Answers and progress that belong
+        to no request in progress are dropped.
+        """
         if came.method is None and came.id in self._streams:
             assert came.id is not None
             _, stream = self._streams.pop(came.id)

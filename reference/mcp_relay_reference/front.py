@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -49,7 +49,11 @@ class Front:
         self._remote_ids: dict[str, str] = {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Relay one HTTP request of ASGI; a refusal of the relay is a JSON-RPC error."""
+        """Relay one HTTP request of ASGI; an error of the relay itself is answered in JSON-RPC.
+
+        Its status is 400 for a body that is not a message, 502 for an upstream out of reach, else
+        that of the refusal.
+        """
         own_id = None
         try:
             request = await _whole(scope, receive)
@@ -67,7 +71,7 @@ class Front:
             await _reply(send, 502, message.failure(own_id, message.LOST, str(error)))
 
     async def close(self) -> None:
-        """End every session."""
+        """End every session with its process, and the connections to an upstream over HTTP."""
         await asyncio.gather(*(child.close() for child in self._children.values()))
         if isinstance(self._upstream, Remote):
             await self._upstream.close()
@@ -75,7 +79,12 @@ class Front:
     async def _by_http(
         self, upstream: Remote, request: Request, receive: Receive, send: Send
     ) -> None:
-        """Send a request on and its answer back; session ids of the upstream stay here."""
+        """Send a request on to an upstream over HTTP, and its answer back as it comes.
+
+        A client gets a session id of the relay's own in the place of the upstream's. Refused for an
+        unknown one, Unreachable without an answer; if the client goes or the upstream breaks off,
+        it ends.
+        """
         own = request.headers.get(SESSION)
         if own is not None and own not in self._remote_ids:
             raise Refused(404, "There is no such session.")
@@ -97,7 +106,12 @@ class Front:
     async def _by_child(
         self, request: Request, sent: Message | None, receive: Receive, send: Send
     ) -> None:
-        """Hand a message to the process of its session, and stream what comes back for it."""
+        """Hand a message to the process of its session, and send back what comes for it.
+
+        `sent` is the message of a POST: `initialize` starts a process. GET listens, DELETE ends the
+        session. Refused for an unknown session or a GET without events, Unreachable without a
+        process.
+        """
         if sent is not None and sent.method == "initialize":
             name, child = await self._open()
         else:
@@ -126,7 +140,10 @@ class Front:
                 await _reply(send, 200, await _last(answers), {SESSION: name})
 
     async def _open(self) -> tuple[str, Child]:
-        """Start the upstream's program for a new session; return its id and the process."""
+        """Start the upstream's program for a new session; return its id and the process.
+
+        Raises Unreachable if it cannot be started.
+        """
         assert not isinstance(self._upstream, Remote)
         try:
             child = await Child.start(self._upstream)
@@ -146,7 +163,10 @@ class Front:
 
 
 async def _whole(scope: Mapping[str, Any], receive: Receive) -> Request:
-    """Read a whole request; Refused for another path, method, origin or form, or if too long."""
+    """Read a whole HTTP request; Refused unless it is a POST, GET or DELETE of /mcp.
+
+    Refused are also an origin off this machine, a body over 16 MiB, and a client that goes early.
+    """
     headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).hostname not in LOOPBACK:
@@ -168,11 +188,14 @@ async def _whole(scope: Mapping[str, Any], receive: Receive) -> Request:
 
 
 async def _events(send: Send, receive: Receive, stream: Stream, headers: Mapping[str, str]) -> None:
-    """Send each message of a stream as an event until it ends or the client is gone."""
+    """Send each message of a stream as an event, until the stream ends or the client is gone.
+
+    `headers` are further headers of the response.
+    """
     await _begin(send, 200, {"content-type": EVENTS, "cache-control": "no-cache", **headers})
 
     async def relay() -> None:
-        """Send events, and a comment from time to time, which keeps the connection open."""
+        """Send events, and after 15 s without one a comment, which keeps the connection open."""
         while True:
             try:
                 came = await asyncio.wait_for(stream.get(), KEPT_S)
@@ -188,15 +211,21 @@ async def _events(send: Send, receive: Receive, stream: Stream, headers: Mapping
 
 
 async def _last(stream: Stream) -> bytes:
-    """Return the answer at the end of a request's stream; a client of JSON gets nothing before."""
+    """Wait for the end of a request's stream; return the bytes of its last message, the answer.
+
+    Messages before it are dropped; b"" if there is none.
+    """
     line = b""
     while (came := await stream.get()) is not None:
         line = came.line
     return line
 
 
-async def _until(gone: asyncio.Task[None], work: Any) -> None:
-    """Do the work until it is done or the client is gone."""
+async def _until(gone: asyncio.Task[None], work: Coroutine[Any, Any, None]) -> None:
+    """Await the work until it is done or the client is gone; then cancel what is left of both.
+
+    An error of the work is raised.
+    """
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait([gone, task], return_when=asyncio.FIRST_COMPLETED)
@@ -215,25 +244,25 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def _pass_on(send: Send, body: AsyncIterator[bytes]) -> None:
-    """Send the parts of a body as they come."""
+    """Send the parts of a body as they come, then its end."""
     async for part in body:
         await _more(send, part)
     await _more(send, b"", last=True)
 
 
 async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
-    """Send the head of an answer."""
+    """Send the status and the headers of an answer; its body is to follow."""
     head = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": head})
 
 
 async def _more(send: Send, part: bytes, *, last: bool = False) -> None:
-    """Send a part of the body."""
+    """Send a part of an answer's body; with `last` the answer ends."""
     await send({"type": "http.response.body", "body": part, "more_body": not last})
 
 
 async def _reply(send: Send, status: int, body: bytes, headers: Mapping[str, str] = {}) -> None:
-    """Send a whole answer, as JSON if it has a body."""
+    """Send a whole answer with its length, as JSON if it has a body."""
     kind = {"content-type": "application/json"} if body else {}
     await _begin(send, status, {**kind, "content-length": str(len(body)), **headers})
     await _more(send, body, last=True)

@@ -8,11 +8,11 @@ PARSE, INVALID, LOST = -32700, -32600, -32001
 
 
 class BadMessage(ValueError):
-    """The bytes are no JSON-RPC message."""
+    """The bytes are not one JSON object."""
 
 
 class Message(NamedTuple):
-    """One message: its bytes, on a line of their own, and what routes it.
+    """One message: its bytes, with blanks for line ends, and what routes it.
 
     `id` and `token` (of its progress) are JSON texts, so that 1 and "1" differ; None without one.
     """
@@ -56,7 +56,10 @@ def read(data: bytes) -> Message:
 
 
 def failure(own_id: str | None, code: int, text: str) -> bytes:
-    """Return an error of the relay itself, as the answer to the request with that id."""
+    """Return the relay's own JSON-RPC error, as the answer to a request.
+
+    `own_id` is the request's id as JSON text; None becomes null.
+    """
     answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
     return json.dumps(answer).replace('"id": null', f'"id": {own_id or "null"}', 1).encode()
 

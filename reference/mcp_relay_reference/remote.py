@@ -41,9 +41,10 @@ class Remote:
     async def exchange(
         self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
     ) -> AsyncIterator[Reply]:
-        """Send a client's request, under the upstream's own session id; give the answer.
+        """Send a client's request on, once; yield the answer, whose body is still to be read.
 
-        It is never sent again, and no redirect is followed.
+        `session` is the upstream's own id of the session, if any. Of `headers` only SENT_ON and
+        PARAMETERS go on; no redirect is followed.
 
         Raises:
             Unreachable: There is no answer, or it is 401, 403 or a redirect.

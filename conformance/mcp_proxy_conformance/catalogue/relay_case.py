@@ -84,7 +84,10 @@ def read_own(path: Path) -> RelayCase:
 
 
 def members_of(case: RelayCase) -> dict[str, Any]:
-    """Return the members of a case as its file has them, without those at their default."""
+    """Return the members of a case as Python data, without those at their default.
+
+    Arguments that its file has as a string come back as the value of the JSON in it.
+    """
     members: dict[str, Any] = {}
     for field in msgspec.structs.fields(case):
         value = getattr(case, field.name)

@@ -30,11 +30,11 @@ class UnknownClause(LookupError):
 
 
 class UnknownProfile(LookupError):
-    """No profile has this id."""
+    """No profile has this id or version, or one profile is named in two versions."""
 
 
 class MixedLevels(ValueError):
-    """One check cites clauses that convict and clauses that only report."""
+    """A check cites required and advisory clauses together, or no clause at all."""
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -41,7 +41,10 @@ class NotInstalled(AdapterError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What is installed where: a package, by a requirement of its installer, in a folder `kind`."""
+    """A package that pip or npm installs into a folder of its own below `kind`, in the cache.
+
+    `requirement` is what the installer is given, such as the package with a version.
+    """
 
     kind: Literal["loaders", "relays"]
     package: str
@@ -54,7 +57,10 @@ class Environment:
         return _python(_place(self))
 
     def program(self, name: str) -> tuple[str, ...]:
-        """Return the first words of a command line of a program that the package brings along."""
+        """Return the first words of a command line that runs the package's program of that name.
+
+        Neither the environment nor the program needs to exist yet.
+        """
         if self.installer == "npm":
             file = f"{name}.cmd" if os.name == "nt" else name
             return (str(_place(self) / "node_modules" / ".bin" / file),)
@@ -69,7 +75,7 @@ def cache_folder() -> Path:
 
 
 def install(environment: Environment) -> Path:
-    """Return the environment's folder, which is made if missing, which may take minutes.
+    """Return the environment's folder; if it is missing, make it first, which may take minutes.
 
     Raises:
         NotInstalled: It could not be made.
@@ -131,7 +137,10 @@ def _make(folder: Path, environment: Environment) -> None:
 
 
 def _move(made: Path, place: Path) -> None:
-    """Move the folder into its place; if another process was first, leave it."""
+    """Rename the folder `made` to `place`; if another process has made one there, leave both.
+
+    Raises OSError if it cannot be renamed for another reason.
+    """
     try:
         made.rename(place)
     except OSError:

@@ -418,9 +418,9 @@ class OperatorAdapter:
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:
-        """Wait until the program can take an action.
+        """Wait until the program can take an action; the first time, approve servers.
 
-        The first time, approve untrusted servers' tools. Only for a program that wants it; an
+        Both only for a program whose launch wants it: tools of untrusted servers are approved. An
         approval that fails is ignored.
         """
         early = self._quiet_until - time.monotonic()

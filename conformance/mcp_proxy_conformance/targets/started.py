@@ -143,9 +143,9 @@ class Started:
             raise
 
     def _start(self) -> Access:
-        """Start the upstream servers of the world, then the target with their addresses.
+        """Start the world's upstream servers and then the target; return the target's access.
 
-        Return its access.
+        Raises AdapterError, as the adapter does or if an upstream cannot listen.
         """
         self.upstreams.start()
         places = {}
@@ -202,8 +202,8 @@ class Started:
     ) -> Conversation:
         """Return this thread's conversation with the target, opened at its first use.
 
-        Over HTTP it is `client`; over stdio it is the administrator's, whatever the agent. Raises
-        Unsupported for a target without stdio.
+        Over HTTP it is what `client` returns; over stdio it is the administrator's, whatever the
+        agent. Raises Unsupported for a target without stdio.
         """
         if way != "stdio":
             return self.client(agent, endpoint, way)

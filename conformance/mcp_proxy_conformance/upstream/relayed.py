@@ -173,7 +173,11 @@ class RelayedServer:
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen for HTTP and for stdio sessions, at the earlier ports if it was open before."""
+        """Listen for HTTP on `host` and for stdio sessions on loopback; called on the hub's loop.
+
+        A server that was closed listens at the same ports again. `advertised_host` is the host in
+        its URL; its messages are recorded in the transcript.
+        """
         self._transcript, self._host = transcript, advertised_host
         await self._http.open(host, self._http.port)
         await self._lines.open("127.0.0.1", self._lines.port)

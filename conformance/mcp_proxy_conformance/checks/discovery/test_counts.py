@@ -196,8 +196,8 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
 def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -> None:
     """A switched-off server counts none of its tools as callable, locked otherwise or not.
 
-    It holds in every view that lists the server; no block is right, too. Inconclusive if no
-    server is proven to be off, or no block was seen.
+    It holds in every view that lists the server; an entry without a block is right. Inconclusive if
+    no server is proven to be off, or no block was seen.
     """
     servers = _servers_off(bench)
     bench.require(bench.block_alive, "no counts block was seen")

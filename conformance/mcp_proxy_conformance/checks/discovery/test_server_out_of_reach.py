@@ -149,10 +149,10 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str)
 
 
 def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) -> None:
-    """Record in `compared` whether forge's counts have each tool as allowed, or not at all.
+    """Record in `compared` whether forge's counts have each tool once at most, as its locks allow.
 
-    Each tool counts under a word it may have then, or not at all. Nothing is recorded if there
-    are no counts, or if a lock of the world is not proven.
+    Allowed is each status that the tool may have while forge is out of reach. Nothing is recorded
+    if `counts` is empty, or if a lock of the world is not proven.
     """
     if not counts or bench.armed.unproven:
         return

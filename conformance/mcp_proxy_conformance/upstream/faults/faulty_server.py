@@ -38,9 +38,9 @@ def prefix(path: str) -> str:
 
 
 def _places(call: Call) -> tuple[str, ...]:
-    """Return the words for a call that a behaviour can be bound to, but for `initialize`.
+    """Return the values of a behaviour's `on` that concern a call: `any` and the call's method.
 
-    They are `any`, its method, and `later page` for a list of tools with a cursor.
+    A list of tools with a cursor has `later page` as well.
     """
     later = (do.LATER_PAGE,) if call.method == "tools/list" and call.paged else ()
     return ("any", call.method, *later)

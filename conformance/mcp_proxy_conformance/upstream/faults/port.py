@@ -31,9 +31,9 @@ class Port:
         self._waiting: list[socket.socket] = []
 
     async def open(self) -> None:
-        """Bind a loopback port, and listen unless not listening is the fault.
+        """Bind a loopback port and set it at its servers; listen unless not listening is the fault.
 
-        Its servers are told the port. A full queue is filled too.
+        For the fault of a full queue, connections that fill it are opened too. Raises OSError.
         """
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
