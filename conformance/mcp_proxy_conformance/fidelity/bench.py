@@ -146,7 +146,7 @@ class RelayBench:
         elif case.at == ("kind",) or through.kind in (direct.kind, "none"):
             missing = observed is ABSENT and through.kind != "none"
             if missing and (case.optional or self.lacks_structure(case)):
-                raise NotApplicable(f"{case.id}: nothing of it arrives, which other clauses judge")
+                raise NotApplicable(f"{case.id}: nothing of it arrives, which is not judged here")
             shown = _shown(through) if through.kind == "none" else observed
             self._compare(comparison, case, (allowed, shown), place, of)
         elif direct.kind == "result":

@@ -24,26 +24,29 @@ for line in sys.stdin.buffer:
     child.stdin.flush()
 """
 """A relay over stdio that copies lines both ways."""
-EMPTY = """
+LISTING = """
 import json, sys
+tools = json.loads(sys.argv[1])
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
         continue
-    result = {"tools": []}
+    result = {"tools": tools}
     if asked["method"] == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "empty", "version": "1"}}
+                  "serverInfo": {"name": "own", "version": "1"}}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-"""A relay over stdio that asks its upstream for nothing, and lists nothing."""
+"""A relay over stdio that asks its upstream for nothing, and lists the tools it is given."""
+
+OWN = {"name": "relay_status", "inputSchema": {"type": "object"}}
 
 
-def judged(script: str, check: str, folder: Path) -> dict[str, str]:
-    """Judge a relay, a Python script, by one check; map each clause to its verdict."""
+def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]:
+    """Judge a relay, a script and its arguments, by one check; map clauses to verdicts."""
     (folder / "relay.py").write_text(script, encoding="utf-8")
     words = ["run", "relay", "--out", "out", "-n", "1", "--check", check, "--"]
-    command = [sys.executable, "relay.py", "{upstream}"]
+    command = [sys.executable, "relay.py", *given, "{upstream}"]
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
         cwd=folder, capture_output=True, check=False, text=True, timeout=100,
@@ -67,9 +70,12 @@ def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
         ("test_a_walk_along_the_cursors_ends", "RLY.tools.paging.ends"),
     ],
 )
-def test_an_empty_list_shows_nothing_of_its_tools(tmp_path: Path, check: str, clause: str) -> None:
-    """Where no tool is listed, none is seen to be listed once, and no walk to end."""
-    assert judged(EMPTY, check, tmp_path).get(clause) != "pass"
+@pytest.mark.parametrize("tools", [[], [OWN]], ids=["no tool", "a tool of its own"])
+def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
+    tmp_path: Path, check: str, clause: str, tools: list[object]
+) -> None:
+    """Where no tool of the upstream is listed, none is seen to be listed once, no walk to end."""
+    assert judged(LISTING, check, tmp_path, json.dumps(tools)).get(clause) != "pass"
 
 
 @pytest.mark.parametrize(

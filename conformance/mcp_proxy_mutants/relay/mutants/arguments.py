@@ -39,6 +39,11 @@ def _raw_surrogates(message: Json) -> bytes:
     return json.dumps(plain(message), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
+def _raw_line_ends(message: Json) -> bytes:
+    """Return a message with line ends in texts as bytes, and not escaped."""
+    return write(message).replace(rb"\n", b"\n")
+
+
 def _as_double(value: Json) -> Json:
     """Return an integer as the nearest double has it."""
     if isinstance(value, Number) and value.is_integer:
@@ -122,6 +127,12 @@ MUTANTS = (
         "All characters are written as bytes, lone surrogates too.",
         "RLY.up.wellformed",
         make=lambda: _bytes(_raw_surrogates),
+    ),
+    relay_mutant(
+        "relay-writes-line-ends",
+        "Line ends in texts are written as bytes, and not escaped.",
+        "RLY.up.wellformed",
+        make=lambda: _bytes(_raw_line_ends),
     ),
     relay_mutant(
         "relay-sends-batches",

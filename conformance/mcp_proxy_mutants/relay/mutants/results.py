@@ -122,6 +122,12 @@ def _standard(code: Json) -> Json:
     return code if standard else Number("-32603")
 
 
+def _is_empty(error: dict[str, Json]) -> bool:
+    """Whether the data of an error are what Python takes for false, or 0."""
+    data = error.get("data")
+    return not data or data == Number("0")
+
+
 MUTANTS = (
     relay_mutant(
         "relay-answers-ids-as-texts",
@@ -293,6 +299,14 @@ MUTANTS = (
         down=returned(lambda result: without(result, "isError")),
     ),
     relay_mutant(
+        "relay-forgives-silent-tools",
+        "Results without content do not say isError.",
+        "RLY.down.error-kind.tool-error",
+        down=returned(
+            lambda result: result if result.get("content") else without(result, "isError")
+        ),
+    ),
+    relay_mutant(
         "relay-raises-tool-errors",
         "A tool's error becomes one of JSON-RPC.",
         "RLY.down.error-kind.tool-error",
@@ -329,6 +343,12 @@ MUTANTS = (
         "Errors have no data.",
         "RLY.down.error-kind.data",
         down=failed(lambda error: without(error, "data")),
+    ),
+    relay_mutant(
+        "relay-drops-empty-data",
+        "Data of errors that are 0, false or empty are lost.",
+        "RLY.down.error-kind.data",
+        down=failed(lambda error: without(error, "data") if _is_empty(error) else error),
     ),
     relay_mutant(
         "relay-has-one-message",

@@ -184,6 +184,12 @@ VARIANTS = (
         down=_named_sources,
     ),
     relay_variant(
+        "relay-leaves-null-data-out",
+        "Data of errors that are null do not arrive.",
+        "relay-null-data",
+        down=failed(lambda error: without(error, "data") if error.get("data") is None else error),
+    ),
+    relay_variant(
         "relay-drops-optional-members",
         "Titles, icons and `_meta` of tools are lost.",
         "relay-optional-members",
