@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
+_Shown = TypeVar("_Shown")
 TIMES, PAUSE_S = 5, 0.1
 STRUCTURED_SINCE = "2025-06-18"
 """The first revision with structured content."""
@@ -79,6 +81,12 @@ class RelayBench:
     def both(self, act: Callable[[Side], Any]) -> tuple[Any, Any]:
         """Return what an act shows on the direct way, and through the relay."""
         return act(self.direct), act(self.through)
+
+    def at_once(self, act: Callable[[Side], _Shown]) -> tuple[_Shown, _Shown]:
+        """Return what an act shows on both ways, at one time; all its clients are its own."""
+        with ThreadPoolExecutor(2) as crew:
+            direct, through = crew.map(act, (self.direct, self.through))
+        return direct, through
 
     def judged(self, case: RelayCase, of: Mapping[Kind, str] | None = None) -> Comparison:
         """Play a case on both ways, and return the comparison; a breach is not raised.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from mcp_proxy_conformance.fidelity import way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.started_relay import (
     IN_ENVIRONMENT,
@@ -20,7 +21,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
-UP = "RLY.cred.up.token"
+UP, LOG = "RLY.cred.up.token", "RLY.cred.up.log"
 CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
 OTHERS: Mapping[str, str] = {
     "Cookie": "canary/in+a-cookie-90ef3d",
@@ -109,6 +110,24 @@ def given_out(bench: RelayBench) -> Comparison:
         comparison.one_of(
             f"answers to a client that show {name} of the upstream", places[:5], [[]], breaks=[UP]
         )
+    return comparison
+
+
+def logged(bench: RelayBench) -> Comparison:
+    """Have the upstream log, and search the messages that a client gets of it.
+
+    NotApplicable if none arrives.
+    """
+    comparison = Comparison()
+    way_back.needs_messages(bench)
+    received = way_back.logged(bench, bench.through)
+    if not received:
+        raise NotApplicable("no log message arrives")
+    texts = [each.raw.decode(errors="replace") for each in received]
+    for name, secret in HELD.items():
+        shown = sum(_shows(secret, text) for text in texts)
+        comparison.one_of(f"log messages that show {name} of the upstream", shown, [0],
+                          breaks=[LOG])  # fmt: skip
     return comparison
 
 

@@ -197,7 +197,9 @@ class OverStdio:
         """Do nothing: the one stream has everything."""
 
     def close(self) -> None:
-        """End the program, and what it has started."""
+        """End the program, and what it has started; a second call does nothing."""
+        if self._is_closing:
+            return
         self._is_closing = True
         if self._reader is not None:
             self._reader.join()
@@ -264,6 +266,10 @@ class ListeningClient:
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification."""
         self._carrier.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}), method)
+
+    def listen(self) -> None:
+        """Listen on another stream too, where the transport has several."""
+        self._carrier.listen()
 
     def close(self) -> None:
         """End the session."""

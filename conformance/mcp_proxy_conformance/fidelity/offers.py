@@ -205,7 +205,12 @@ def featured(tools: Sequence[bytes]) -> Relayed:
         pages=paged(tools),
         answers={
             **{case: Answer(result=text, before=before) for case, before in told.items()},
+            **{
+                f"late {case}": Answer(result=text, before=before, delay_s=LATE_S)
+                for case, before in told.items()
+            },
             "slow": Answer(result=text, delay_s=SLOW_S),
+            "late": Answer(result=text, delay_s=2 * LATE_S),
         },
         others=_others(),
         listens=True,
@@ -222,8 +227,8 @@ def featured(tools: Sequence[bytes]) -> Relayed:
     )
 
 
-SLOW_S = 1.5
-"""Seconds that a call takes which is to be cancelled meanwhile."""
+SLOW_S, LATE_S = 1.5, 0.25
+"""Seconds that a call takes which is to be cancelled meanwhile, or in which others begin."""
 
 
 def _others() -> Mapping[str, Answer]:

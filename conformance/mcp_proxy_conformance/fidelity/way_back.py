@@ -39,6 +39,7 @@ CANCELLED, PING = "RLY.back.cancel.reaches", "RLY.features.ping"
 ASKS, PROMISED = "RLY.back.request.declared", "RLY.back.request.promised"
 ANSWERED = "RLY.back.request.answered"
 UPDATED, UNASKED = "RLY.back.resource-updated", "RLY.back.over-forward.legacy"
+REFERENCE, UNKNOWN = "RLY.apart.cancel.reference", "none of them"
 PROGRESSED, MESSAGE = "notifications/progress", "notifications/message"
 RESOURCE_UPDATED, CANCELLATION = "notifications/resources/updated", "notifications/cancelled"
 ARRIVES_S, SETTLES_S = 1.0, 0.1
@@ -100,9 +101,9 @@ def called(
 
 def progress(bench: RelayBench) -> Comparison:
     """Call with tokens of both types and without one, and compare the progress that arrives."""
-    _needs_messages(bench)
+    needs_messages(bench)
     comparison = Comparison()
-    own, shown = bench.both(partial(_progress, bench))
+    own, shown = bench.at_once(partial(_progress, bench))
     expected = [0 if token is None else len(PROGRESS) for token in TOKENS]
     if [len(_progress_of(each)) for each in own] != expected:
         raise Inconclusive("the direct way does not show the progress of a call")
@@ -120,7 +121,7 @@ def logs(bench: RelayBench) -> Comparison:
     """
     _needs_logging(bench)
     comparison = Comparison()
-    own, shown = bench.both(partial(_logged, bench, least=None))
+    own, shown = bench.at_once(partial(logged, bench))
     if [each.params.get("level") for each in own] != [*LEVELS]:
         raise Inconclusive("the direct way does not show every log message")
     if not shown:
@@ -149,7 +150,7 @@ def levels(bench: RelayBench) -> Comparison:
         wanted = [*LEVELS[LEVELS.index(least) :]]
         own, shown = [
             [each.params.get("level") for each in messages]
-            for messages in bench.both(partial(_logged, bench, least=least))
+            for messages in bench.at_once(partial(logged, bench, least=least))
         ]
         if own != wanted:
             raise Inconclusive("the direct way does not show the effect of a level")
@@ -164,8 +165,8 @@ def levels(bench: RelayBench) -> Comparison:
 def questions(bench: RelayBench) -> Comparison:
     """Have the upstream ask for each thing, and compare question and answer at the other ends."""
     comparison = Comparison()
-    _needs_messages(bench)
-    for own, shown in zip(*bench.both(partial(_questions, bench)), strict=True):
+    needs_messages(bench)
+    for own, shown in zip(*bench.at_once(partial(_questions, bench)), strict=True):
         if not own.asked or not own.answers:
             raise Inconclusive(f"the direct way does not show {own.method}")
         if not shown.is_declared:
@@ -185,7 +186,7 @@ def questions(bench: RelayBench) -> Comparison:
 def undeclared(bench: RelayBench) -> Comparison:
     """Connect clients that declare nothing or one thing; only for that may they be asked."""
     comparison = Comparison()
-    _needs_messages(bench)
+    needs_messages(bench)
     questions = 0
     for declared in (None, *NEEDS.values()):
         capabilities = dumps({declared: {}} if declared else {})
@@ -209,7 +210,7 @@ def promised(bench: RelayBench) -> Comparison:
     An error is an answer, unless it says that there is no such method.
     """
     comparison = Comparison()
-    _needs_messages(bench)
+    needs_messages(bench)
     for capabilities in (b"{}", EVERYTHING):
         with closing(connected(bench, bench.through, capabilities)) as client:
             if capabilities is EVERYTHING:
@@ -218,7 +219,7 @@ def promised(bench: RelayBench) -> Comparison:
                 mark = bench.through.server.journal.mark()
                 called(bench.through, client, method)
                 declared = _is_declared(bench.through, mark, capability)
-                answers = [exact_json.python(each) for each in _answers(bench.through, mark)]
+                answers = [exact_json.python(each) for each in answers_at(bench.through, mark)]
                 comparison.truth(
                     f"{capability}, declared for a client that declares {capabilities.decode()}",
                     {"declared": declared, "answers": answers},
@@ -231,16 +232,18 @@ def promised(bench: RelayBench) -> Comparison:
 def upstream_ping(bench: RelayBench) -> Comparison:
     """Have the upstream ping while a call is in progress; an empty result has to arrive."""
     comparison = Comparison()
-    _needs_messages(bench)
+    needs_messages(bench)
 
     def pinged(side: Side) -> Sequence[Any]:
         """Return the results that arrive."""
         mark = side.server.journal.mark()
         with closing(connected(bench, side)) as client:
             called(side, client, "ping")
-        return [exact_json.plain(exact_json.at(each, ("result",))) for each in _answers(side, mark)]
+        return [
+            exact_json.plain(exact_json.at(each, ("result",))) for each in answers_at(side, mark)
+        ]
 
-    own, shown = bench.both(pinged)
+    own, shown = bench.at_once(pinged)
     if own != [{}]:
         raise Inconclusive("the direct way does not show a ping")
     comparison.one_of("answers to a ping of the upstream", shown, [[{}]], breaks=[PING])
@@ -249,12 +252,20 @@ def upstream_ping(bench: RelayBench) -> Comparison:
 
 def cancellation(bench: RelayBench) -> Comparison:
     """Cancel one of two running calls; the upstream is told of that one, by its id there."""
-    _needs_messages(bench)
     comparison = Comparison()
-    own, shown = bench.both(partial(_cancelled, bench))
-    if own != ["b"]:
-        raise Inconclusive("the direct way does not show a cancellation")
+    shown = _cancelled_calls(bench)
     comparison.one_of("calls cancelled at the upstream", shown, [["b"]], breaks=[CANCELLED])
+    return comparison
+
+
+def cancelled_requests(bench: RelayBench) -> Comparison:
+    """Cancel one of two running calls; a cancellation that arrives is of one that runs there."""
+    comparison = Comparison()
+    shown = _cancelled_calls(bench)
+    if not shown:
+        raise NotApplicable("no cancellation reaches the upstream, which another clause judges")
+    unknown = shown.count(UNKNOWN)
+    comparison.one_of("cancellations of other requests", unknown, [0], breaks=[REFERENCE])
     return comparison
 
 
@@ -262,7 +273,7 @@ def updates(bench: RelayBench) -> Comparison:
     """Two clients subscribe to one resource each; both are updated, and each hears of its own."""
     _needs_updates(bench)
     comparison = Comparison()
-    own, shown = bench.both(partial(_updated, bench))
+    own, shown = bench.at_once(partial(_updated, bench))
     if [{*heard} for heard in own] != [{NOTE}, {LATER}]:
         raise Inconclusive("the direct way does not show the updates")
     for uri, heard in zip((NOTE, LATER), shown, strict=True):
@@ -277,14 +288,14 @@ def updates(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _needs_messages(bench: RelayBench) -> None:
+def needs_messages(bench: RelayBench) -> None:
     """Raise Inconclusive unless the tool that sends messages is listed."""
     bench.needs_tool(TELLING)
 
 
 def _needs_logging(bench: RelayBench) -> None:
     """Raise NotApplicable unless the relay declares logging."""
-    _needs_messages(bench)
+    needs_messages(bench)
     with closing(connected(bench, bench.through)) as client:
         if "logging" not in client.declared:
             raise NotApplicable("logging is not declared", cause="not_declared")
@@ -306,13 +317,13 @@ def _progress(bench: RelayBench, side: Side) -> Sequence[Sequence[Received]]:
             mark = client.mark()
             called(side, client, "progress", token, whole=True)
             expected = 0 if token is None else len(PROGRESS)
-            _arrive(client, PROGRESSED, expected, mark)
+            arrive(client, PROGRESSED, expected, mark)
             found.append(client.received(since=mark))
     return found
 
 
-def _arrive(client: ListeningClient, method: str, expected: int, mark: int = 0) -> None:
-    """Wait a little until that many notifications of a method have arrived."""
+def arrive(client: ListeningClient, method: str, expected: int = 1, mark: int = 0) -> None:
+    """Wait a little until that many messages of a method have arrived."""
     eventually(lambda: len(client.received(method, mark)) >= expected, ARRIVES_S / 2)
 
 
@@ -385,7 +396,7 @@ def _value(each: Received, name: str) -> Any:
     return exact_json.at(each.exact, (name,))
 
 
-def _logged(bench: RelayBench, side: Side, *, least: str | None) -> Sequence[Received]:
+def logged(bench: RelayBench, side: Side, least: str | None = None) -> Sequence[Received]:
     """Have the upstream log on every level, after a level was set, if any; return what arrives.
 
     Nothing, if the level is refused.
@@ -394,7 +405,7 @@ def _logged(bench: RelayBench, side: Side, *, least: str | None) -> Sequence[Rec
         if least and "result" not in client.request("logging/setLevel", {"level": least}):
             return []
         called(side, client, "logs")
-        _arrive(client, MESSAGE, len(LEVELS[LEVELS.index(least) :] if least else LEVELS))
+        arrive(client, MESSAGE, len(LEVELS[LEVELS.index(least) :] if least else LEVELS))
         return client.received(MESSAGE)
 
 
@@ -409,7 +420,7 @@ def _questions(bench: RelayBench, side: Side) -> Sequence[Question]:
             found.append(
                 Question(
                     method=method, member=member, asked=client.received(method, before),
-                    answers=_answers(side, mark),
+                    answers=answers_at(side, mark),
                     is_declared=_is_declared(side, mark, NEEDS[method]),
                 )
             )  # fmt: skip
@@ -422,7 +433,7 @@ def _is_declared(side: Side, mark: int, capability: str) -> bool:
     return bool(calls) and capability in side.server.talk.declared.get(calls[-1].session, {})
 
 
-def _answers(side: Side, mark: int) -> Sequence[Any]:
+def answers_at(side: Side, mark: int) -> Sequence[Any]:
     """Return the result or error of each answer that arrived at the server of a way, exactly."""
     found = []
     for arrival in side.server.journal.since(mark):
@@ -438,6 +449,15 @@ def _is_service(answer: Mapping[str, Any]) -> bool:
     """Whether an answer is more than that there is no such method."""
     error = answer.get("error")
     return "result" in answer or (isinstance(error, dict) and error.get("code") != METHOD_NOT_FOUND)
+
+
+def _cancelled_calls(bench: RelayBench) -> list[str]:
+    """Cancel a call on both ways; return which calls the relay cancels at the upstream."""
+    needs_messages(bench)
+    own, shown = bench.at_once(partial(_cancelled, bench))
+    if own != ["b"]:
+        raise Inconclusive("the direct way does not show a cancellation")
+    return [*shown]
 
 
 def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
@@ -459,7 +479,7 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
         for each in journal.calls(mark)
     }
     return [
-        str(calls.get((each.session, quoted(each.params().get("requestId"))), "none of them"))
+        str(calls.get((each.session, quoted(each.params().get("requestId"))), UNKNOWN))
         for each in journal.since(mark, CANCELLATION)
     ]
 
@@ -485,7 +505,7 @@ def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
                 update = notification(RESOURCE_UPDATED, {"uri": uri})
                 bench.relay.hub.run(server.talk.tell(update, sessions))
         for client in clients:
-            _arrive(client, RESOURCE_UPDATED, 2)
+            arrive(client, RESOURCE_UPDATED, 2)
         return [
             [str(each.params.get("uri")) for each in client.received(RESOURCE_UPDATED)]
             for client in clients

@@ -140,6 +140,7 @@ class RelayedServer:
 
     Attributes:
         journal: Every message that arrived.
+        pages: The pages of its tools by cursor; a caller may change them.
         answers: The answers by case or tool; a caller may add to them.
         refusing: The HTTP response that every request gets instead, if any.
         broken_cursors: Cursors whose page is answered by an internal error.
@@ -152,6 +153,7 @@ class RelayedServer:
         self.given = given
         self.journal = Journal()
         self.talk = Talk()
+        self.pages = dict(given.pages)
         self.answers = dict(given.answers)
         self.refusing: Refusing | None = None
         self.broken_cursors: Collection[str] = ()
@@ -400,7 +402,7 @@ class RelayedServer:
         """Return the result with the page of that cursor; _Refusal if there is none."""
         if cursor in self.broken_cursors:
             raise _Refusal(INTERNAL_ERROR, "This page cannot be read")
-        page = self.given.pages.get(cursor) if isinstance(cursor, str | None) else None
+        page = self.pages.get(cursor) if isinstance(cursor, str | None) else None
         if page is None:
             raise _Refusal(revisions.INVALID_PARAMS, "Unknown cursor")
         following = b"" if page.following is None else b',"nextCursor":' + dumps(page.following)

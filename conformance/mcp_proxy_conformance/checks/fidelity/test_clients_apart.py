@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import clients_apart
+from mcp_proxy_conformance.fidelity import clients_apart, crossings, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import RELAYED
 
 
@@ -36,3 +37,45 @@ def test_progress_tokens_differ_upstream_while_calls_are_active(bench: RelayBenc
 def test_answers_have_the_id_of_their_request(bench: RelayBench) -> None:
     """An answer has its request's id, in type and value, and either a result or an error."""
     clients_apart.envelopes(bench).conclude()
+
+
+@requirement("RLY.apart.progress")
+@on(FEATURES)
+def test_progress_reaches_the_client_whose_call_it_is_about(bench: RelayBench) -> None:
+    """Of three clients that call under one token, the one with progress alone hears of it."""
+    crossings.progress(bench).conclude()
+
+
+@requirement("RLY.apart.requests.elicit")
+@on(FEATURES)
+def test_an_elicitation_is_put_to_the_client_that_caused_it(bench: RelayBench) -> None:
+    """Of three clients that call at once, the one whose call elicits is asked, and answers."""
+    crossings.elicitations(bench).conclude()
+
+
+@requirement("RLY.apart.requests.other")
+@on(FEATURES)
+def test_sampling_and_roots_are_asked_of_the_client_that_caused_it(bench: RelayBench) -> None:
+    """Of three clients that call at once, the one whose call asks is asked, and answers."""
+    crossings.other_requests(bench).conclude()
+
+
+@requirement("RLY.apart.cancel.reference")
+@on(FEATURES)
+def test_a_cancellation_names_a_running_request(bench: RelayBench) -> None:
+    """A cancellation that the upstream gets names a request that runs on that connection."""
+    way_back.cancelled_requests(bench).conclude()
+
+
+@requirement("RLY.apart.cancel.other")
+@on(FEATURES)
+def test_a_client_that_cancels_or_goes_ends_no_other_call(bench: RelayBench) -> None:
+    """Of three clients that call under one id, one cancels and one goes; the last is answered."""
+    crossings.cancelled_beside(bench).conclude()
+
+
+@requirement("RLY.apart.session.broadcast")
+@on(FEATURES)
+def test_a_message_goes_out_on_one_stream(bench: RelayBench) -> None:
+    """A client with several streams gets each log message, and each change, on one of them."""
+    crossings.doubled(bench).conclude()

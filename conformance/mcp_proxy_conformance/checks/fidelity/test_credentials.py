@@ -6,6 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import credentials
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import RELAYED
 
 
@@ -21,3 +22,10 @@ def test_credentials_of_a_client_do_not_reach_the_upstream(bench: RelayBench) ->
 def test_credentials_of_the_upstream_do_not_reach_a_client(bench: RelayBench) -> None:
     """No answer, header or error that a client gets shows a credential that the relay holds."""
     credentials.given_out(bench).conclude()
+
+
+@requirement("RLY.cred.up.log")
+@on(FEATURES)
+def test_no_log_message_shows_a_credential(bench: RelayBench) -> None:
+    """Log messages that a client gets show no credential that the relay holds."""
+    credentials.logged(bench).conclude()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import tools
+from mcp_proxy_conformance.fidelity import crossings, tools
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED
 
 
@@ -98,3 +99,17 @@ def test_members_of_tools_are_listed(bench: RelayBench) -> None:
 def test_a_result_fits_the_listed_output_schema(bench: RelayBench) -> None:
     """A tool that is listed with an output schema has results that this schema accepts."""
     tools.conforming_result(bench).conclude()
+
+
+@requirement("RLY.tools.changed.arrives")
+@on(FEATURES)
+def test_a_promised_change_of_the_tools_is_told(bench: RelayBench) -> None:
+    """A relay that promises it tells its client of a change that its upstream tells of."""
+    crossings.change_told(bench).conclude()
+
+
+@requirement("RLY.tools.changed.next-list")
+@on(FEATURES)
+def test_the_list_after_a_change_shows_it(bench: RelayBench) -> None:
+    """The first list after the news of a change has the added tool."""
+    crossings.change_listed(bench).conclude()

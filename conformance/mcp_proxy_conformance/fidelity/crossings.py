@@ -1,0 +1,292 @@
+"""Comparisons of messages that cross: to another client, to a second stream, or upon a change."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, eventually
+from mcp_proxy_conformance.fidelity.offers import LATE_S, TELLING, notification
+from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.fidelity.way_back import (
+    ARRIVES_S,
+    CANCELLATION,
+    EVERYTHING,
+    GIVEN,
+    MESSAGE,
+    PROGRESSED,
+    SETTLES_S,
+    answers_at,
+    arrive,
+    called,
+    connected,
+    needs_messages,
+)
+from mcp_proxy_conformance.upstream.journal import Journal
+from mcp_proxy_conformance.upstream.relayed import RelayedServer
+from mcp_proxy_conformance.upstream.talk import LEVELS
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
+ELICITS, ASKS = "RLY.apart.requests.elicit", "RLY.apart.requests.other"
+DOUBLED = "RLY.apart.session.broadcast"
+ARRIVES, NEXT_LIST = "RLY.tools.changed.arrives", "RLY.tools.changed.next-list"
+LIST_CHANGED = "notifications/tools/list_changed"
+TOKEN, REQUEST_ID, ADDED = "a token", "an id", ("added_1", "added_2")
+CLIENTS = 3
+FOREIGN: Mapping[str, bytes] = {
+    "elicitation/create": b'"result":{"action":"decline","_meta":{"of":"another"}}',
+    "sampling/createMessage": b'"error":{"code":-1,"message":"another client"}',
+    "roots/list": b'"result":{"roots":[{"uri":"file:///of/another"}]}',
+}
+"""How clients answer whose calls make the upstream ask for nothing."""
+
+
+def progress(bench: RelayBench) -> Comparison:
+    """Have three clients call under one token; one call makes progress, and only its client hears.
+
+    NotApplicable if no progress arrives at all.
+    """
+    needs_messages(bench)
+    comparison = Comparison()
+    own, shown = bench.at_once(partial(_apart, bench, method=PROGRESSED, case="progress"))
+    if not own.of_caller or own.of_others:
+        raise Inconclusive("the direct way does not show whose progress it is")
+    if not shown.of_caller and not shown.of_others:
+        raise NotApplicable("no progress arrives, which may be left out")
+    comparison.one_of(
+        "notifications of progress to clients without any", shown.of_others, [0], breaks=[PROGRESS]
+    )
+    return comparison
+
+
+def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparison:
+    """Have three clients call; for one call the upstream asks, and only its client is asked.
+
+    NotApplicable if nobody is asked.
+    """
+    needs_messages(bench)
+    comparison = Comparison()
+    for method in methods:
+        own, shown = bench.at_once(partial(_apart, bench, method=method, case=method))
+        if own.of_caller != 1 or own.of_others:
+            raise Inconclusive(f"the direct way does not show {method}")
+        if not shown.of_caller and not shown.of_others:
+            continue
+        comparison.one_of(
+            f"{method}: clients asked whose call is another", shown.of_others, [0], breaks=[clause]
+        )
+        comparison.one_of(
+            f"{method}: answers of other clients that are used", shown.foreign, [0], breaks=[clause]
+        )
+    if not comparison.looked:
+        raise NotApplicable("no client is asked for it", cause="not_declared")
+    return comparison
+
+
+def elicitations(bench: RelayBench) -> Comparison:
+    """Look whom an elicitation is put to; see `requests`."""
+    return requests(bench, ELICITS, ["elicitation/create"])
+
+
+def other_requests(bench: RelayBench) -> Comparison:
+    """Look whom requests for completions and roots are put to; see `requests`."""
+    return requests(bench, ASKS, ["sampling/createMessage", "roots/list"])
+
+
+def cancelled_beside(bench: RelayBench) -> Comparison:
+    """Have three clients call under one id; one cancels, one goes, and the last gets its answer."""
+    needs_messages(bench)
+    comparison = Comparison()
+    own, shown = bench.at_once(partial(_beside, bench))
+    if own != "result":
+        raise Inconclusive("the direct way does not answer a call beside a cancelled one")
+    comparison.one_of(
+        "the answer to a call, while one client cancels and one goes", shown, ["result"],
+        breaks=[OTHERS_CALL],
+    )  # fmt: skip
+    return comparison
+
+
+def doubled(bench: RelayBench) -> Comparison:
+    """Open two streams of one client, and let the upstream log, and tell of changed tools.
+
+    NotApplicable over stdio, or if nothing arrives.
+    """
+    needs_messages(bench)
+    if not bench.relay.launched.url:
+        raise NotApplicable("a client over stdio has one stream")
+    comparison = Comparison()
+    server = bench.through.server
+    with closing(connected(bench, bench.through)) as client:
+        client.listen()
+        bench.relay.hub.run(server.talk.tell(notification(LIST_CHANGED)))
+        called(bench.through, client, "logs")
+        arrive(client, MESSAGE, len(LEVELS))
+        arrive(client, LIST_CHANGED)
+        time.sleep(SETTLES_S)
+        arrivals = {
+            (each.method, dumps(dict(each.params)), each.stream)
+            for method in (MESSAGE, LIST_CHANGED)
+            for each in client.received(method)
+        }
+    if not arrivals:
+        raise NotApplicable("no notification arrives")
+    counts = Counter((method, text.decode()) for method, text, _ in arrivals)
+    twice = sorted(f"{method} {text}" for (method, text), count in counts.items() if count > 1)
+    comparison.one_of("messages on several streams", twice[:3], [[]], breaks=[DOUBLED])
+    return comparison
+
+
+def change_told(bench: RelayBench) -> Comparison:
+    """Add tools upstream; the client hears of each. NotApplicable unless that is promised."""
+    comparison = Comparison()
+    for name, is_told, _ in _changes(bench):
+        observed = "told" if is_told else "not told"
+        comparison.one_of(f"the addition of {name}", observed, ["told"], breaks=[ARRIVES])
+    return comparison
+
+
+def change_listed(bench: RelayBench) -> Comparison:
+    """Add tools upstream; the first list after the news of each has it.
+
+    NotApplicable unless the news arrives.
+    """
+    comparison = Comparison()
+    for name, is_told, listed in _changes(bench):
+        if is_told:
+            observed = "listed" if bench.through.name_of(name) in listed else "not listed"
+            comparison.one_of(name, observed, ["listed"], breaks=[NEXT_LIST])
+    if not comparison.looked:
+        raise NotApplicable("no notification arrives, which another clause judges")
+    return comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """Numbers of messages about one client's call, by who gets them, and of foreign answers."""
+
+    of_caller: int
+    of_others: int
+    foreign: int
+
+
+def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
+    """Call as the second of three clients at once, and count who gets messages of a method.
+
+    The calls have equal ids and tokens. The first and the last one bring about nothing.
+    """
+    journal = side.server.journal
+    mark = journal.mark()
+    with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
+        clients = [
+            stack.enter_context(closing(connected(bench, side, EVERYTHING))) for _ in range(CLIENTS)
+        ]
+        for number, client in enumerate(clients):
+            caller = number == 1
+            client.answers |= (
+                {name: given[0] for name, given in GIVEN.items()} if caller else FOREIGN
+            )
+            params = {
+                "name": side.name_of(TELLING),
+                "arguments": {"case": f"late {case}" if caller else "late"},
+                "_meta": {"progressToken": TOKEN},
+            }
+            answer = crew.submit(client.request, "tools/call", params, REQUEST_ID)
+            if caller:
+                due = answer
+            _reach(journal, mark, number + 1)
+        due.result()
+        if not clients[1].received(method):
+            eventually(lambda: any(client.received(method) for client in clients), LATE_S)
+        first, second, third = (len(client.received(method)) for client in clients)
+    foreign = [exact_json.read(b"{" + member + b"}") for member in FOREIGN.values()]
+    used = [answer for answer in answers_at(side, mark) if answer in foreign]
+    return _Heard(of_caller=second, of_others=first + third, foreign=len(used))
+
+
+def _reach(journal: Journal, mark: int, number: int) -> None:
+    """Wait until that many calls have reached a server; Inconclusive if they do not."""
+    if not eventually(lambda: len(journal.calls(mark)) >= number, ARRIVES_S):
+        raise Inconclusive("not every call reaches the upstream")
+
+
+def _beside(bench: RelayBench, side: Side) -> str:
+    """Call as three clients under one id; one cancels, one goes; return how the last is answered.
+
+    The one that cancels has called last, so that its request is the latest of that id.
+    """
+    journal = side.server.journal
+    mark = journal.mark()
+    params = {"name": side.name_of(TELLING), "arguments": {"case": "late"}}
+    with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
+        stays, goes, cancels = (
+            stack.enter_context(closing(connected(bench, side))) for _ in range(CLIENTS)
+        )
+        answer = crew.submit(stays.request, "tools/call", params, REQUEST_ID)
+        for number, client in ((2, goes), (3, cancels)):
+            crew.submit(client.request, "tools/call", params, REQUEST_ID)
+            _reach(journal, mark, number)
+        cancels.notify(CANCELLATION, {"requestId": REQUEST_ID})
+        goes.close()
+        shown = answer.result()
+    return "result" if "result" in shown else "no result"
+
+
+@contextmanager
+def _adding(server: RelayedServer) -> Iterator[Callable[[str], None]]:
+    """Yield what adds a tool to the first page of a server, whose page is as before at the end."""
+    before = server.pages[None]
+
+    def add(name: str) -> None:
+        """Add a tool of that name."""
+        page = server.pages[None]
+        entry = dumps({"name": name, "inputSchema": {"type": "object"}})
+        server.pages[None] = replace(page, entries=(*page.entries, entry))
+
+    try:
+        yield add
+    finally:
+        server.pages[None] = before
+
+
+def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
+    """Add tools upstream, which tells of each; yield name, whether a client hears, what it lists.
+
+    NotApplicable unless the relay declares to tell of changed tools.
+    """
+    needs_messages(bench)
+    server = bench.through.server
+    with closing(connected(bench, bench.through)) as client, _adding(server) as add:
+        tools = client.declared.get("tools")
+        if not (isinstance(tools, dict) and tools.get("listChanged")):
+            raise NotApplicable("tools.listChanged is not declared", cause="not_declared")
+        _listed(client)
+        for name in ADDED:
+            mark = client.mark()
+            add(name)
+            bench.relay.hub.run(server.talk.tell(notification(LIST_CHANGED)))
+            arrive(client, LIST_CHANGED, mark=mark)
+            yield name, bool(client.received(LIST_CHANGED, mark)), _listed(client)
+
+
+def _listed(client: ListeningClient) -> Sequence[str]:
+    """Return the names of the tools of all pages, of twenty at most."""
+    names: list[str] = []
+    params: dict[str, str] = {}
+    for _ in range(20):
+        result = client.request("tools/list", params).get("result", {})
+        names += [str(tool.get("name")) for tool in result.get("tools", [])]
+        if not isinstance(cursor := result.get("nextCursor"), str):
+            break
+        params = {"cursor": cursor}
+    return names
