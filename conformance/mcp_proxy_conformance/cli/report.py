@@ -11,7 +11,16 @@ import click
 
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.printed_report import tell
-from mcp_proxy_conformance.report import badge, github, html, junit, markdown, sarif, side_by_side
+from mcp_proxy_conformance.report import (
+    badge,
+    brief,
+    github,
+    html,
+    junit,
+    markdown,
+    sarif,
+    side_by_side,
+)
 from mcp_proxy_conformance.report.document import Report, plain, written
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
@@ -21,6 +30,7 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     "sarif": sarif.render,
     "markdown": markdown.render,
     "badge": badge.render,
+    "brief": brief.render,
     "html": html.render,
     "github": github.render,
 }

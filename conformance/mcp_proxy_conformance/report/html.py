@@ -53,16 +53,16 @@ def framed(template: str, **values: Any) -> str:
     Its policy allows only these two, by their digests. Raises UndefinedError if the template
     uses a value that is not given.
     """
-    style, script = _part("page.css"), _part("page.js")
+    style, script = part("page.css"), part("page.js")
     return (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             **values,
             style=Markup(style),  # noqa: S704 - it is ours
             script=Markup(script),  # noqa: S704 - it is ours
             policy=(
-                f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
+                f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}';"
                 " base-uri 'none'; form-action 'none'"
             ),
         )
@@ -70,7 +70,7 @@ def framed(template: str, **values: Any) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Return the templates' environment, made once: escaping, and failing on undefined names."""
     made = Environment(
         loader=PackageLoader(PACKAGE, FOLDER),
@@ -96,12 +96,12 @@ def _shown(value: Any) -> Any:
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
     """Return the text of a file beside the templates."""
     return files(PACKAGE).joinpath(FOLDER, name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """Return the SHA-256 source expression by which a Content-Security-Policy allows this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -202,6 +202,11 @@ def render(report: Report) -> str:
 
     Clauses that were left out are only counted.
     """
+    return rendered(report, "page.html.jinja")
+
+
+def rendered(report: Report, template: str, **more: Any) -> str:
+    """Return the page of a report by its template, or by one that extends it and uses `more`."""
     shown = [clause for clause in report.clauses if not is_left_out(clause)]
     entries = _entries(report, {clause.id for clause in shown})
     places = anchors([clause.id for clause in shown])
@@ -213,7 +218,8 @@ def render(report: Report) -> str:
     links = {section.clause.id: section.anchor for section in sections}
     links |= {entry.name: entry.anchor for every in entries.values() for entry in every}
     return framed(
-        "page.html.jinja",
+        template,
+        **more,
         report=report,
         name=named(report),
         profile=profile_of(report),

@@ -123,7 +123,7 @@ def _fault(document: Any) -> str:
     if error is not None:
         return f"{error.json_path[:SHOWN]} breaks the rule {error.validator} of the schema"
     for result in document["results"]:
-        for place in result["messages"]:
+        for place in result.get("messages", ()):
             if place not in document["messages"]:
                 return f"it cites the message {place[:SHOWN]!r}, which it does not contain"
     return ""

@@ -1,0 +1,195 @@
+"""Values of a record: builds of implementations with their reports, in order, and their notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from importlib.metadata import version
+from typing import Literal
+
+from mcp_proxy_conformance.catalogue.requirement import BESIDE, UnknownProfile
+from mcp_proxy_conformance.catalogue.requirement import profile as profile_named
+from mcp_proxy_conformance.report.document import SUITE, Report
+from mcp_proxy_conformance.report.phrases import began, counted, profile_of
+from mcp_proxy_conformance.verdict.outcome import INTERRUPTED
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
+
+NoteKind = Literal[
+    "interrupted", "cut_short", "partial", "deviations", "older_profile", "unknown_profile",
+    "other_suite", "aged",
+]  # fmt: skip
+AGED_DAYS = 365
+"""Days before the newest run of a record after which a run is called old."""
+NOT_ASKED = ("not_asked", "left_out", "untested")
+"""Causes of a clause of which a run says nothing, because nobody asked."""
+_PART = re.compile(r"[0-9]+|[A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader must know before comparing a report with others, as a sentence."""
+
+    kind: NoteKind
+    text: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Build:
+    """One build of an implementation: its report, and the files beside it.
+
+    `reproduce` maps the words of `REPRODUCE.md` (Suite, Target, Platform, Command) to their texts;
+    `target` is the text of the target file, `reply` what its authors say to the report, or "".
+    """
+
+    implementation: str
+    version: str
+    report: Report
+    reproduce: Mapping[str, str]
+    target: str
+    reply: str
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def profile(self) -> str:
+        """The ids of its profiles, without versions: builds with the same ones are compared."""
+        return self.report.profile.id
+
+    @property
+    def address(self) -> str:
+        """The path of its page in the site."""
+        return f"implementations/{self.implementation}/{self.version}.html"
+
+    @property
+    def began(self) -> str:
+        """The day on which its run began, as 2026-11-25; "" if the report does not say."""
+        return began(self.report)[:10]
+
+    @cached_property
+    def asked(self) -> Mapping[str, ClauseVerdict]:
+        """The verdicts on the clauses that its run was asked about, by clause."""
+        return {
+            clause.id: clause for clause in self.report.clauses if clause.cause not in NOT_ASKED
+        }
+
+    def clause(self, clause_id: str) -> ClauseVerdict | None:
+        """Return its verdict on a clause; None if the run was not asked about it."""
+        return self.asked.get(clause_id)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return the number of required clauses with that verdict."""
+        return sum(
+            clause.level == "required" and clause.verdict == verdict
+            for clause in self.report.clauses
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All builds of a record: by implementation, the newest build first."""
+
+    builds: tuple[Build, ...]
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """The names of the implementations, that of the latest run first."""
+        return tuple(dict.fromkeys(build.implementation for build in self.builds))
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The ids of the profiles, in order."""
+        return tuple(sorted({build.profile for build in self.builds}))
+
+    def of(self, implementation: str, profile: str | None = None) -> tuple[Build, ...]:
+        """Return the builds of an implementation, newest first; with a profile, those of it."""
+        return tuple(
+            build
+            for build in self.builds
+            if build.implementation == implementation and profile in (None, build.profile)
+        )
+
+    @property
+    def newest(self) -> tuple[Build, ...]:
+        """The newest build of each implementation in each profile."""
+        pairs = {(build.implementation, build.profile): build for build in reversed(self.builds)}
+        return tuple(build for build in self.builds if build in pairs.values())
+
+
+def record_of(builds: Sequence[Build]) -> Record:
+    """Return the record of builds, in order and with their notes."""
+    last = max((build.began for build in builds), default="")
+    latest = {
+        name: max(build.began for build in builds if build.implementation == name)
+        for name in {build.implementation for build in builds}
+    }
+    noted = [_noted(build, last) for build in builds]
+    noted.sort(key=lambda build: version_key(build.version), reverse=True)
+    noted.sort(key=lambda build: build.implementation)
+    noted.sort(key=lambda build: latest[build.implementation], reverse=True)
+    return Record(tuple(noted))
+
+
+def version_key(name: str) -> tuple[object, ...]:
+    """Return the key by which versions are ordered: numbers as numbers, 1.0-rc.1 before 1.0.
+
+    A part after a hyphen makes a version earlier; what follows a plus sign decides last.
+    """
+    plain, _, built = name.removeprefix("v").partition("+")
+    release, hyphen, before = plain.partition("-")
+    return (_parts(release), not hyphen, _parts(before), _parts(built), name)
+
+
+def _parts(text: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return the numbers and words of a text, words before numbers."""
+    return tuple(
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _PART.findall(text)
+    )
+
+
+def _noted(build: Build, last: str) -> Build:
+    """Return the build with its notes; `last` is the day of the newest run of the record."""
+    report = build.report
+    notes: list[Note] = []
+    if report.exit == INTERRUPTED:
+        notes.append(Note("interrupted", "The run was interrupted: the report is partial."))
+    if report.cut_short:
+        notes.append(Note("cut_short", f"The run was cut short: {report.cut_short}"))
+    if not report.complete and report.exit != INTERRUPTED and not report.cut_short:
+        notes.append(Note("partial", "Only a part of the profile was judged."))
+    if report.waivers:
+        entries = counted(len(report.waivers), "known deviation", "known deviations")
+        notes.append(Note("deviations", f"Its authors list {entries}; waived is not a pass."))
+    notes += _of_profile(report)
+    if report.suite.version != version(SUITE):
+        notes.append(
+            Note(
+                "other_suite",
+                f"Version {report.suite.version} of the suite made it; {version(SUITE)} made this"
+                " site.",
+            )
+        )
+    if build.began and last and _days(build.began, last) > AGED_DAYS:
+        notes.append(Note("aged", f"It is more than {AGED_DAYS} days older than the newest run."))
+    return replace(build, notes=tuple(notes))
+
+
+def _of_profile(report: Report) -> list[Note]:
+    """Return a note if newer versions of the profiles are known, or if these are not."""
+    name = profile_of(report)
+    try:
+        profile_named(name)
+        newest = BESIDE.join(
+            profile_named(part.partition("@")[0]).name for part in name.split(BESIDE)
+        )
+    except UnknownProfile:
+        return [Note("unknown_profile", f"This version of the suite does not have {name}.")]
+    if name != newest:
+        return [Note("older_profile", f"It was judged by {name}; the newest is {newest}.")]
+    return []
+
+
+def _days(first: str, last: str) -> float:
+    """Return the days from one day to another, both as 2026-11-25."""
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)) / timedelta(days=1)

@@ -1,0 +1,73 @@
+"""Positions of implementations on a clause: who passes, who fails, who does not declare it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.report.site.builds import Build, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """The newest builds that were asked about a clause, by what was found of each."""
+
+    clause: str
+    level: str
+    passes: tuple[Build, ...]
+    fails: tuple[Build, ...]
+    undeclared: tuple[Build, ...]
+    unsettled: tuple[Build, ...]
+    elsewhere: tuple[Build, ...]
+
+    @property
+    def split(self) -> tuple[int, int]:
+        """How evenly implementations split: the smaller side, then the number of both."""
+        return min(len(self.passes), len(self.fails)), len(self.passes) + len(self.fails)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether at least one passes and at least one fails."""
+        return self.split[0] > 0
+
+
+def positions(record: Record) -> list[Positions]:
+    """Return the positions on every clause of the record, in the order of the catalogue."""
+    order = {clause_id: number for number, clause_id in enumerate(catalogue().clauses)}
+    levels = {clause.id: clause.level for build in record.builds for clause in build.report.clauses}
+    ids = sorted(levels, key=lambda clause_id: (order.get(clause_id, len(order)), clause_id))
+    return [_positions(clause_id, levels[clause_id], record) for clause_id in ids]
+
+
+def disagreements(every: list[Positions]) -> list[Positions]:
+    """Return the clauses on which implementations split, the most even and largest split first."""
+    split = [each for each in every if each.is_split]
+    return sorted(split, key=lambda each: (-each.split[0], -each.split[1]))
+
+
+def _positions(clause_id: str, level: str, record: Record) -> Positions:
+    """Return the positions of the newest builds on one clause."""
+    found = [
+        (build, clause)
+        for build in record.newest
+        if (clause := build.clause(clause_id)) is not None
+    ]
+    return Positions(
+        clause=clause_id,
+        level=level,
+        passes=tuple(build for build, clause in found if clause.verdict == "pass"),
+        fails=tuple(build for build, clause in found if clause.verdict in ("fail", "waived")),
+        undeclared=tuple(
+            build
+            for build, clause in found
+            if clause.verdict == "not_applicable" and clause.cause == "not_declared"
+        ),
+        unsettled=tuple(
+            build for build, clause in found if clause.verdict in ("inconclusive", "error")
+        ),
+        elsewhere=tuple(
+            build
+            for build, clause in found
+            if clause.verdict == "not_applicable" and clause.cause != "not_declared"
+        ),
+    )
