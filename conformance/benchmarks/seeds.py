@@ -68,7 +68,7 @@ def _changed(name: str, version: str, mutant: str, *options: str, **more: str) -
         kind="command",
         command=("python", "-m", "mcp_proxy_mutants.adapter", mutant),
         options=options,
-        waived=tuple(filter(None, [more.get("waived", "")])),
+        waived=tuple(more.get("waived", "").split()),
         reply=more.get("reply", ""),
     )
 
@@ -94,12 +94,12 @@ def builds() -> list[Build]:
         Build(
             name="second-proxy", version="1.0.0", kind="command", command=script, extra=surface
         ),
-        _changed("drifting", "0.1.0", "lost-reasons-bring-no-note"),
-        _changed("drifting", "0.2.0", "lost-reasons-count-as-the-users"),
+        _changed("drifting", "0.1.0", "pointer-told-once"),
+        _changed("drifting", "0.2.0", "zero-reasons-listed"),
         _changed("drifting", "0.3.0-rc.1", "cap-lets-one-more", "--only", "FR-006"),
         _changed("drifting", "0.3.0", "cap-lets-one-more"),
-        _changed("drifting", "0.4.0", "cap-lets-one-more", waived="FR-006.cap"),
-        _changed("drifting", "0.10.0", "locked-found-by-name"),
+        _changed("drifting", "0.4.0", "cap-lets-one-more", waived="FR-006.cap FR-006.odd-limits"),
+        _changed("drifting", "0.10.0", "note-told-twice"),
         _changed("other-reading", "1.0.0", "rejection-terse"),
         _changed("other-reading", "1.1.0", "counts-with-totals"),
         _changed("other-reading", "1.2.0", "note-under-flag", reply=REPLY),

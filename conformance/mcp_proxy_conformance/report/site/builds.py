@@ -176,10 +176,10 @@ def _noted(build: Build, last: str) -> Build:
 
 
 def _of_profile(report: Report) -> list[Note]:
-    """Return a note if newer versions of the profiles are known, or if these are not."""
+    """Return a note if there are newer versions of its profiles, or the suite has other clauses."""
     name = profile_of(report)
     try:
-        profile_named(name)
+        own = profile_named(name)
         newest = BESIDE.join(
             profile_named(part.partition("@")[0]).name for part in name.split(BESIDE)
         )
@@ -187,6 +187,8 @@ def _of_profile(report: Report) -> list[Note]:
         return [Note("unknown_profile", f"This version of the suite does not have {name}.")]
     if name != newest:
         return [Note("older_profile", f"It was judged by {name}; the newest is {newest}.")]
+    if own.holds != {clause.id for clause in report.clauses}:
+        return [Note("older_profile", f"{name} has other clauses now: it is not frozen yet.")]
     return []
 
 

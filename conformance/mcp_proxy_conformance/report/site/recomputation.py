@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from mcp_proxy_conformance.catalogue.requirement import (
+    BESIDE,
     Profile,
     UnknownClause,
     UnknownProfile,
     catalogue,
+    frozen,
     profile,
 )
-from mcp_proxy_conformance.report.document import SUITE, Report
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import profile_of
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.outcome import (
@@ -34,25 +36,25 @@ ENDED = (DECLARATION, BROKEN, INCOMPLETE, FAULT, INTERRUPTED)
 """Exit codes of runs that ended before their end, of which a report does not hold the reason."""
 
 
-def contradiction(report: Report, suite_version: str) -> str:
+def contradiction(report: Report) -> str:
     """Return how the report contradicts its own results or its profile; "" if it does not.
 
-    `suite_version` is that of the running suite: the clauses of its profiles are compared with
-    reports of that version alone.
+    Its clauses, their levels and the floor are compared with profiles that are frozen alone, since
+    others may have changed since the run.
     """
-    known = _known(report)
-    same = report.suite.name == SUITE and report.suite.version == suite_version
+    known = frozen_profile(report)
     return (
-        _of_list(report, known if same else None)
+        _of_list(report, known)
         or next(filter(None, (_of_clause(clause, report) for clause in report.clauses)), "")
         or _of_outcome(report, known)
     )
 
 
-def _known(report: Report) -> Profile | None:
-    """Return the report's profile as the suite has it; None if it has none of that name."""
+def frozen_profile(report: Report) -> Profile | None:
+    """Return the report's profile as the suite has it; None if it has none, or it may change."""
+    name = profile_of(report)
     try:
-        return profile(profile_of(report))
+        return profile(name) if frozen().issuperset(name.split(BESIDE)) else None
     except UnknownProfile:
         return None
 
@@ -71,6 +73,10 @@ def _of_list(report: Report, known: Profile | None) -> str:
         return f"the clause {lost[0]} of {known.name} is missing"
     if more:
         return f"the clause {more[0]} is not in {known.name}"
+    for clause in report.clauses:
+        level = catalogue().clause(clause.id).level
+        if level != clause.level:
+            return f"{clause.id} is {clause.level}, and {known.name} has it as {level}"
     return "" if report.profile.floor == known.floor else f"its floor is not that of {known.name}"
 
 
@@ -80,12 +86,6 @@ def _of_clause(clause: ClauseVerdict, report: Report) -> str:
     due = worst(verdicts)
     if clause.results != len(verdicts):
         return f"{clause.id} counts {clause.results} results, and {len(verdicts)} mention it"
-    try:
-        level = catalogue().clause(clause.id).level
-    except UnknownClause:
-        level = clause.level
-    if level != clause.level:
-        return f"{clause.id} is {clause.level}, and the suite has it as {level}"
     if clause.verdict == due or (due is None and clause.verdict in UNSEEN):
         return ""
     if clause.verdict == "not_applicable" and clause.cause in BEYOND and due != "fail":
