@@ -143,7 +143,7 @@ def proxy(*words: str) -> None:
 
 
 def _tell(place: Path, number: int) -> None:
-    """Write the port to the file in one step, so that no reader sees half of it."""
+    """Write the port `number` to the file `place` in one step; no reader sees half of it."""
     fresh = place.with_suffix(".new")
     fresh.write_text(str(number), encoding="utf-8")
     fresh.replace(place)

@@ -72,7 +72,7 @@ TOO_MANY = "an answer has more locked entries than its cap allows"
 
 
 def finding(observed: object, allowed: object, path: str = "") -> Json:
-    """Return one finding of a failing check on FR-006.cap as JSON, with path and both sides."""
+    """Return one finding on FR-006.cap as JSON: what was observed and allowed, at a path."""
     return {"path": path, "clauses": ["FR-006.cap"], "allowed": allowed, "observed": observed}
 
 

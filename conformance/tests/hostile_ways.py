@@ -32,9 +32,10 @@ PAST = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> Way:
-    """Return a way that sends a whole HTTP response with a body, fixed or made of the request.
+    """Return a way that sends a whole HTTP response with the body `text`.
 
-    `more` are header lines, `members` its status and media type.
+    A function makes the body of the request. `more` are header lines, `members` its status and
+    media type.
     """
 
     async def way(request: Asked) -> None:

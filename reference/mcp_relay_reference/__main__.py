@@ -55,7 +55,7 @@ def serve(front: Front, port: int) -> None:
 
 
 async def _serve(front: Front, port: int) -> None:
-    """Serve until SIGTERM or SIGINT; print the URL and the process id first, as a line of JSON."""
+    """Serve at the port until SIGTERM or SIGINT; first print URL and process id as JSON."""
     settings = uvicorn.Config(
         front, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off",
         log_config=None, access_log=False, proxy_headers=False, server_header=False,

@@ -56,7 +56,7 @@ def read(data: bytes) -> Message:
 
 
 def failure(own_id: str | None, code: int, text: str) -> bytes:
-    """Return the relay's own JSON-RPC error, as the answer to a request.
+    """Return the relay's own JSON-RPC error, with that code, as the answer to a request.
 
     `own_id` is the request's id as JSON text; None becomes null.
     """

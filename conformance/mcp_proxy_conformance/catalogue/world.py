@@ -172,7 +172,8 @@ def server(
 ) -> tuple[Server, tuple[Step, ...]]:
     """Return (server, steps that lock its tools), as `world` takes them; user locks come first.
 
-    Locks of other kinds than user and config are ignored; `allow` is the operator's list.
+    Locks of other kinds than user and config are ignored; `allow` is the operator's list. Tools of
+    a server that is not `trusted` wait for approval.
     """
     made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
     steps: list[Step] = []

@@ -217,9 +217,9 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _put(members: dict[str, Any], name: str, value: Any) -> None:
-    """Set a member by its dotted name, such as `upstreams.host`, in `members`.
+    """Set the member of that dotted name, such as `upstreams.host`, to `value` in `members`.
 
-    Make a missing table. Nothing is set inside a member that is not a table.
+    A missing table is made. Nothing is set inside a member that is not a table.
     """
     outer, dot, inner = name.partition(".")
     if not dot:

@@ -58,7 +58,10 @@ class Embedded(Process):
         return self._running
 
     def first_line(self, deadline: float) -> str:
-        """Return at once, as a line of JSON, the URL that the reference would print."""
+        """Return at once, as a line of JSON, the URL that the reference would print.
+
+        `deadline` is ignored.
+        """
         del deadline
         return json.dumps({"url": self._url})
 

@@ -149,8 +149,9 @@ def spawned(
 ) -> subprocess.Popen[bytes]:
     """Start a program in a session and group of its own, with pipes for output.
 
-    Without `env` it inherits this process's. If a resource is exhausted, three more attempts are
-    made within 2 s. Raises TargetNotStarted after the last, and at once for another reason.
+    `stdin` is as of Popen. Without `env` it inherits this process's. If a resource is exhausted,
+    three more attempts are made within 2 s. Raises TargetNotStarted after the last, and at once for
+    another reason.
     """
     expect_groups()
     for pause_s in (*PAUSES_S, None):

@@ -132,9 +132,7 @@ _ENDED = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionErro
 
 
 class Listener:
-    """Serves each connection with `serve(reader, writer)`, which returns when it is done.
-
-    The reader refuses a line, or a head, of more than `longest` bytes.
+    """Serves each connection with the coroutine `serve(reader, writer)`, which returns when done.
 
     `asyncio.start_server` would report cancelled handlers as errors, and lose a connection that it
     is accepting while it is closed.
@@ -145,7 +143,7 @@ class Listener:
         serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         longest: int = MOST_HEAD,
     ) -> None:
-        """Listen nowhere yet.
+        """Listen nowhere yet; `serve` is awaited for each connection.
 
         The reader refuses a line, or a head, of more than `longest` bytes.
         """

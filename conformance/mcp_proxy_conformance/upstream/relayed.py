@@ -261,7 +261,8 @@ class RelayedServer:
     ) -> tuple[int, bytes, Headers] | None:
         """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
 
-        It is refused if `refusing` is set, else for its path, HTTP method or session.
+        It is refused if `refusing` is set, else for its path, HTTP method or session, which a
+        handshake (by the decoded `message`) needs not.
         """
         if (order := self.refusing) is not None:
             return order.status, order.body, (("Content-Type", order.media_type),)

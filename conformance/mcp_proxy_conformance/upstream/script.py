@@ -62,7 +62,11 @@ class Script:
     def __init__(
         self, state: ServerState, eras: Eras, *, list_changed: bool, logging: bool = False
     ) -> None:
-        """Answer by the tools of `state` in these revisions, and declare these capabilities."""
+        """Answer by the tools of `state`, in the revisions of `eras`.
+
+        `list_changed` and `logging` are whether notifications of changed tools, and logging, are
+        declared.
+        """
         self._state = state
         self._eras = eras
         self._capabilities: dict[str, Any] = {
@@ -183,7 +187,10 @@ class Script:
 
 
 def _refused(method: str, request_id: Any, refusal: _Refusal, status: int) -> Scripted:
-    """Return the answer with the JSON-RPC error of a refusal, under that HTTP status."""
+    """Return the answer with the JSON-RPC error of a refusal, under that HTTP status.
+
+    `request_id` is None if the request's is unknown.
+    """
     error: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
     if refusal.data is not None:
         error["data"] = refusal.data

@@ -180,6 +180,6 @@ def _default_limit(bench: Bench) -> int | None:
 
 
 def _in_words(place: str, query: str, limit: int) -> str:
-    """Render a flagged request as text, followed by the name of its place unless that is empty."""
+    """Render a flagged request as text, with a limit unless ABSENT and its place unless empty."""
     request = {"query": query} if limit is ABSENT else {"query": query, "limit": limit}
     return " ".join([in_words({**request, "include_disabled": True}), *([place] if place else [])])

@@ -119,6 +119,7 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
 
     A difference counts only if a second target, whose world lacks these tools, does not show it
     after the same locks: an earlier build may have told of its servers, or of few results.
+    Inconclusive if the query does not find its tools, or the flag reveals nothing.
     """
     before = _shape(bench)
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")

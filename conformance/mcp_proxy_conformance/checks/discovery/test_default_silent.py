@@ -41,9 +41,10 @@ def with_flag(word: str, **arguments: Any) -> str:
 
 
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
-    """Return answers to every third word of the world from further views, by request and view.
+    """Return answers, with that flag, to every third word of the world from further views.
 
-    They are at limit 1, at other endpoints, and to agents of every server.
+    They are at limit 1, at other endpoints, and to agents of every server; keys are request and
+    view in words.
     """
     words = bench.world.queries()[::3]
     views: dict[str, tuple[Bench, Any]] = {"limit 1": (bench, 1)}
@@ -201,7 +202,7 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
 
 
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
-    """Return the spellings of the tool with its server in the default answer to its bare name.
+    """Return the spellings of the tool with its server in the answer to its name, with that flag.
 
     Spellings are SERVER and TOOL joined by `:`, `__`, `/` or `.`; none are found in an error.
     """

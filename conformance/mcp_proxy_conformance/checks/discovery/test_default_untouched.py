@@ -134,7 +134,8 @@ def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
 def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
     """The flag false and absent get the same bytes at other endpoints, and without a session.
 
-    Not applicable if there is neither another endpoint nor the stateless revision.
+    Not applicable if there is neither another endpoint nor the stateless revision, inconclusive if
+    fewer than two of three words find a callable tool.
     """
     views = places(bench)
     if not views:

@@ -196,8 +196,8 @@ def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> N
 def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
     """The number in the note of a tool's own name is that of the entries with the flag.
 
-    It may leave irrelevant entries out. Inconclusive if no note has a number; a section of ten
-    is not judged, since there may be more matches than entries.
+    It may leave irrelevant entries out. A section of ten is not judged, since there may be more
+    matches; not applicable if all are such. Inconclusive if no note has a number.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
     bench.require(any(numbers_in(a.note or "") for a in answers.values()), "no note has a number")
@@ -221,8 +221,8 @@ def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     """Of three matches one has two locks, and two one name; the note counts each tool once.
 
-    Inconclusive unless the flag lists all three. Tools that do not match are locked as well,
-    one of them by a quarantine.
+    Tools that do not match are locked as well. Inconclusive unless the flag lists all three and the
+    note has a number, not applicable if the answer lists a callable tool.
     """
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]

@@ -194,7 +194,8 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
 def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
     """With eight threads at once, answers to requests without the flag list no locked tool.
 
-    Half of the requests have it true, the others false or absent.
+    Half of the requests have it true, the others false or absent. Inconclusive if the flag reveals
+    nothing.
     """
     words = [bench.tools[key].word for key in bench.armed.samples()]
     bench.require(words and bench.flag_alive, "the flag revealed no locked tool")
@@ -268,7 +269,8 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
 def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench: Bench) -> None:
     """No endpoint, revision or transport refuses a call for the lack of the flag.
 
-    An error that the call with the flag gets as well does not count.
+    An error that the call with the flag gets as well does not count. Inconclusive if no call of a
+    callable tool reached its upstream before.
     """
     words = [bench.tools[k].word for k in bench.armed.called if bench.states[k].callable]
     bench.require(words, "no call of a callable tool reached its upstream")
@@ -316,7 +318,8 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
 def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
     """Whoever is offered the tool reads of the flag, whether a tool in its scope is locked or not.
 
-    That holds before the first lock, with a lock, and after a request with the flag.
+    That holds before the first lock, with a lock, and after a request with the flag. Inconclusive
+    if the lock has no effect.
     """
     views = {"": bench} | {f" as agent {name}": bench.as_agent(name) for name in bench.world.agents}
     observed: dict[str, bool] = {}

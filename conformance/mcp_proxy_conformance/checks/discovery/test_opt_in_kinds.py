@@ -119,7 +119,8 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
     """If a user lock still refuses calls after a restart, the flag still reveals the tool.
 
-    Nothing else may be revealed to its word. Not applicable if the lock is gone.
+    Nothing else may be revealed to its word. Not applicable if the lock is gone, inconclusive if it
+    had no effect before or no tool can be called afterwards.
     """
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 

@@ -39,8 +39,9 @@ FORGE = world(
 def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) -> None:
     """Over stdio, config locks are revealed on request only, capped, explained and enforced.
 
-    Twelve tools are locked by config. Not applicable if stdio is not served, or if a locked
-    tool is listed and called there: then its configuration does not have the locks.
+    Not applicable if stdio is not served, or serves a configuration without the locks: a locked
+    tool is listed and called. Inconclusive if a lock of the twelve tools has no effect over HTTP,
+    or no callable tool is found over stdio.
     """
     if bench.started.access.stdio is None:
         raise NotApplicable("stdio is not served", cause="not_declared")

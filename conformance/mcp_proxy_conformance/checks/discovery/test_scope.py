@@ -208,7 +208,7 @@ def _revealed_by_name(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
 
 
 def _after_the_administrator(view: Bench, query: str, *, include_disabled: Any = ABSENT) -> Answer:
-    """Ask as the administrator, then as the agent of the view; return the agent's answer.
+    """Ask as the administrator, then as the view's agent, with that flag; return the latter.
 
     A target that keeps answers must not give an agent the administrator's.
     """

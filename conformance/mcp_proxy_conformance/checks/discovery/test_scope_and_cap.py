@@ -77,8 +77,9 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
 def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
     """An agent sees its own quarantined tools, however many of another server are quarantined.
 
-    To see fewer is a breach only if the missing ones come back with that server's release, and
-    go with its next quarantine. Inconclusive if the agent sees none of its own.
+    To see fewer is a breach only if the missing ones come back with that server's release, and go
+    with its next quarantine. Inconclusive if the agent sees none of its own, not applicable if it
+    finds them by their full names only.
     """
     keeper = scoped(bench, "keeper")
     own = tuple(key for key in bench.tools if key.server == "yard")

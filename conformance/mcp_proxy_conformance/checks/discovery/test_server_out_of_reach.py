@@ -61,8 +61,9 @@ WORLD = msgspec.structs.replace(
 def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> None:
     """While a server does not answer, its tools keep their statuses, are unknown, or not listed.
 
-    This holds for entries and counts. No rejection says that the server is off; what config
-    denies is never unknown. Once the server answers again, every tool has its status.
+    Counts follow, no rejection says that the server is off, and what config denies is never
+    unknown; once the server answers again, every tool has its status. Inconclusive if a lock has no
+    effect, not applicable if the flag does not reveal the user-locked tools.
     """
     keys = [key for key in KEYS if key in bench.armed.refused]
     bench.require({DENIED, WIPE} <= {*keys}, "a lock had no effect", "no_effect")

@@ -88,8 +88,8 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
 def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool has a status that its lock allows, config before the user's.
 
-    Answers to its own query and from other views are read. A tool under a single lock that is
-    not listed is left to FR-001.
+    Answers to its own query and from other views are read; a tool under a single lock that is not
+    listed is left to FR-001. Inconclusive if the flag reveals none of them.
     """
     bench.expect_revealing()
 
@@ -243,7 +243,7 @@ def _judged_places(state: ToolState) -> frozenset[str]:
 
 
 def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:
-    """Return (tool, status) for each locked entry of the answer to the query."""
+    """Return (tool, status) for each locked entry of the answer to the query with that flag."""
     answer = eye.discover(query, include_disabled=flag)
     return [(str(key), str(status)) for key, status in answer.statuses().items()]
 

@@ -192,8 +192,8 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     """A locked tool is not listed or counted while its server lacks it, and is locked once back.
 
     On each server a callable tool goes and comes back as the control: where it stays listed,
-    nothing is judged of the time between. A user lock may end with its tool. An approved tool
-    that goes is not listed either.
+    nothing is judged of the time between, and it is inconclusive unless it can be called again. A
+    user lock may end with its tool. Not applicable if the flag does not reveal all locked tools.
     """
     states = {DROP: ToolState(config=True), WIPE: ToolState(user=True), PICK: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")

@@ -65,8 +65,8 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench) -> None:
     """The text of a tool first met in quarantine is in no answer once its server is off.
 
-    It is asked for by word and name, with the flag true and false. Not applicable if the flag
-    did not reveal it while quarantined.
+    It is asked for by word and name, with the flag true and false. Not applicable if the flag did
+    not reveal it while quarantined, inconclusive if the quarantine has no effect.
     """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")

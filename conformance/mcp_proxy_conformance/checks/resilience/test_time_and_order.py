@@ -29,7 +29,8 @@ LEAST_S = 0.001
 def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
     """Return a load case of these servers, each of which is expected to be available.
 
-    `name` is its id and title; it has no control servers.
+    `name` is its id and title; it has no control servers. Each server may be tried `max_attempts`
+    times.
     """
     ids = [server.server_id for server in servers]
     return LoadCase(

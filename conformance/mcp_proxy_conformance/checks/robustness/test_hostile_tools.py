@@ -69,6 +69,7 @@ def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Benc
     """A locked tool whose name contains a colon is listed with it and its server, and refused.
 
     Not applicable if no tool is locked by config, or if no entry for its word is of this tool.
+    Inconclusive if a config lock on another tool has no effect.
     """
     if LOCKED_STRANGE in bench.armed.skipped:
         raise NotApplicable("no tool is denied by config")

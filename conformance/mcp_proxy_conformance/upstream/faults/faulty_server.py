@@ -137,9 +137,10 @@ class FaultyServer:
     def reply(self, request: HttpRequest, connection: int) -> ScriptedReply:
         """Return the scripted reply to a request, after counting and logging the request.
 
-        A path that is not the server's gets 404 and belongs to no attempt; one that redirects lead
-        to is always healthy; GET gets 405, DELETE 200. A request without the right authorization,
-        or with another server's session, gets the refusal that the behaviour wants.
+        `connection` is its connection's number. A path that is not the server's gets 404 and
+        belongs to no attempt; one that redirects lead to is always healthy; GET gets 405, DELETE
+        200. A request without the right authorization, or with another server's session, gets the
+        refusal that the behaviour wants.
         """
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
