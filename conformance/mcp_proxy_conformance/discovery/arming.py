@@ -93,6 +93,8 @@ def sampled(world: World) -> tuple[ToolKey, ...]:
 SHOW_LIMIT = 100
 PATIENT = 2
 """Unreached tools, or ineffective locks, after which further ones are not waited for."""
+NEXT_PAGE_S = 2.0
+"""Seconds in which a target that shows tools of a server asks for the next page of its list."""
 
 
 class Prover:
@@ -106,6 +108,7 @@ class Prover:
         self.sample = sampled(self.world)
         self.armed = Armed(states=initial(self.world))
         self._unreached = self._unenforced = 0
+        self._shown_at: dict[str, float] = {}
 
     def ask(self, query: str) -> Answer:
         """Return the answer to a query, sent without the flag at the largest limit, 100."""
@@ -117,8 +120,8 @@ class Prover:
         If so it is recorded as called. After two tools that were not reached, further ones
         are called once only.
         """
-        within = self._patience() if self._unreached < PATIENT else 0.0
-        wait = Tools(server=key.server, within_s=within)
+        patient = self._unreached < PATIENT and not self.page_left_out(key)
+        wait = Tools(server=key.server, within_s=self._patience() if patient else 0.0)
         reached = awaited(wait, lambda: call(self.started, key).reached, bool)
         if reached:
             self.armed.called.add(key)
@@ -134,6 +137,15 @@ class Prover:
         """
         left = self.started.started_at + self.started.target.ready_s - time.monotonic()
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
+
+    def page_left_out(self, key: ToolKey) -> bool:
+        """Whether the target has shown tools of the tool's server, but not asked for its page.
+
+        Not before 2 s have passed since it showed the first of them.
+        """
+        shown_at = self._shown_at.get(key.server, time.monotonic())
+        unasked = self.started.servers[key.server].unasked_page(key.tool)
+        return bool(unasked) and time.monotonic() - shown_at > NEXT_PAGE_S
 
     def expect_refusal(self, key: ToolKey) -> bool:
         """Call a tool until its upstream does not count it, up to the enforce time.
@@ -177,7 +189,7 @@ class Prover:
         """Record which callable tools each of the world's queries lists, before they are locked.
 
         First wait, up to the ready time in all, until each of `keys` is listed for its own
-        word; one that is not is no error.
+        word or its page is left out; one that is not listed is no error.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
@@ -185,7 +197,9 @@ class Prover:
             answer = awaited(
                 Tools(server=key.server, within_s=max(0.0, deadline - time.monotonic())),
                 lambda word=word: self.ask(word),  # type: ignore[misc]
-                lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
+                lambda answer, key=key: (  # type: ignore[misc]
+                    key in answer.callables() or self.page_left_out(key)
+                ),
             )
             self.note_shown(word, answer)
         words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
@@ -212,6 +226,7 @@ class Prover:
         self.armed.shown[query] = (*listed, *(key for key in before if key not in listed))
         for entry in answer.tools:
             self.armed.entries.setdefault(entry.key, entry)
+            self._shown_at.setdefault(entry.key.server, time.monotonic())
 
 
 AGAIN_S, FOLLOWS_S = 0.3, 3.0
@@ -270,9 +285,19 @@ class Stepper:
     def _take(self, step: Step) -> None:
         """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh.
 
-        An addition or a change is proven only at the next refresh of its server.
+        An addition or a change is proven only at the next refresh of its server. The operator
+        side is not asked about tools on pages that the target left out: it cannot know them.
         """
-        before = dict(self.armed.states)
+        states, world = self.armed.states, self.prover.world
+        left_out = [t for t in step.tools if self.prover.page_left_out(ToolKey(step.server, t))]
+        if left_out:
+            unknown = msgspec.structs.replace(step, tools=tuple(left_out))
+            states.update(after(world, [unknown], states))
+            known = tuple(tool for tool in step.tools if tool not in left_out)
+            if not known:
+                return
+            step = msgspec.structs.replace(step, tools=known)
+        before = dict(states)
         if step.changes_nothing:
             self._use(step)
         elif step.add is not None or step.change is not None:
@@ -287,7 +312,7 @@ class Stepper:
                 self._approve(step)
         elif step.unlock is not None:
             self.started.unlock(step.unlock, step.server, step.tools)
-        self.armed.states.update(after(self.prover.world, [step], before))
+        states.update(after(world, [step], before))
         if step.refresh is not None:
             with during(News(server=step.refresh, within_s=self.started.target.ready_s)):
                 self._confirm_refresh(step.refresh)
@@ -517,20 +542,18 @@ def confirm_all(prover: Prover) -> None:
         if key in armed.called or (state.approval == "pending" and siblings):
             prover.expect_refusal(key)
         else:
-            armed.unproven[key] = Unproven(_never_callable(prover, key), "not_reached")
+            armed.unproven[key] = _never_callable(prover, key)
     prover.started.settled_from = time.monotonic()
 
 
-def _never_callable(prover: Prover, key: ToolKey) -> str:
-    """Return why a tool was never called: its page of tools/list was not asked for, or only that.
-
-    It is a sentence for a report.
-    """
+def _never_callable(prover: Prover, key: ToolKey) -> Unproven:
+    """Return why a tool was never called: the target left out its page of tools/list, or not."""
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"
-        return f"it is on page {page} of tools/list; the target asked for {asked}"
-    return "it was never callable on this target"
+        reason = f"it is on page {page} of tools/list; the target asked for {asked}"
+        return Unproven(reason, "page_unasked")
+    return Unproven("it was never callable on this target", "not_reached")
 
 
 SECOND = 2

@@ -18,8 +18,8 @@ WORST_FIRST: tuple[Verdict, ...] = (
 Cause = Literal[
     "", "not_declared", "not_asked", "not_here", "refused",
     "left_out", "ended", "untested", "no_check", "not_observed",
-    "control", "no_effect", "not_reached", "not_listed", "not_offered", "foreign_schema",
-    "unread_text", "unread_answer", "not_supported", "disagrees",
+    "control", "no_effect", "not_reached", "page_unasked", "not_listed", "not_offered",
+    "foreign_schema", "unread_text", "unread_answer", "not_supported", "disagrees",
     "not_loaded", "too_few_generated", "other_clause", "cut_short", "not_named",
 ]  # fmt: skip
 """Why a clause or a result neither passes nor fails; decisions rest on this, never on a reason."""
@@ -37,6 +37,8 @@ HINTS: Mapping[Cause, str] = {
     "no_effect": "make the adapter set the lock; if that takes longer, give a longer --enforce",
     "not_reached": "make that tool callable on the target, and let the adapter approve the tools"
     " that it is asked to; if either is slow, give a longer --ready",
+    "page_unasked": "make the target request each page of tools/list: a result with nextCursor is"
+    " not the last",
     "other_clause": "first fix what breaks the clause that is named",
     "cut_short": "give a longer --timeout",
     "not_named": "give the option that is named",
