@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.arming import Prover, Stepper
 from mcp_proxy_conformance.discovery.requests import Called
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.upstream import UpstreamServer
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")
@@ -36,6 +37,9 @@ class FakeStarted:
     world: World = WORLD
     target: FakeTarget = field(default_factory=FakeTarget)
     started_at: float = 0.0
+    servers: dict[str, UpstreamServer] = field(
+        default_factory=lambda: {"forge": UpstreamServer("forge")}
+    )
 
     def call(self, tool_key: Any) -> Called:
         """Return the next item of the tool's script as the result of a call; the last one stays."""

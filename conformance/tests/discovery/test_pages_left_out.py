@@ -1,0 +1,44 @@
+"""A proxy that reads the first page of each upstream's tools: not waited for, never accused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_reference.loader import Session
+
+CASES = ("rejection-config-second-page", "counts-second-page", "withheld-not-second-page")
+READY_S = 60.0
+
+
+def test_tools_of_a_page_that_is_never_asked_for_are_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Cases of second pages are inconclusive, far within the ready time; the reason names the page.
+
+    Nothing is an error or a failure, though the target knows no tool to lock.
+    """
+
+    async def first_page(session: Session) -> list[dict[str, Any]]:
+        """Return the tools of the first page alone."""
+        page = await session.request("tools/list", {})
+        tools: list[dict[str, Any]] = page["tools"]
+        return tools
+
+    for module in ("loader", "upstream"):
+        monkeypatch.setattr(f"mcp_proxy_reference.{module}.list_tools", first_page)
+    target = embedded(Changed(id="first-page", text="It reads the first page."), ready_s=READY_S)
+    began = time.monotonic()
+
+    results = tried(trial(target, Selection(checks=CASES)), tmp_path).every
+
+    assert time.monotonic() - began < READY_S / 2
+    assert [result["verdict"] for result in results] == ["inconclusive"] * len(CASES)
+    assert "page_unasked" in {result["cause"] for result in results}
