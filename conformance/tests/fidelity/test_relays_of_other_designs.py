@@ -45,8 +45,12 @@ OWN = {"name": "relay_status", "inputSchema": {"type": "object"}}
 def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]:
     """Judge a relay, a script and its arguments, by one check; map clauses to verdicts."""
     (folder / "relay.py").write_text(script, encoding="utf-8")
+    return verdicts_of([sys.executable, "relay.py", *given, "{upstream}"], check, folder)
+
+
+def verdicts_of(command: list[str], check: str, folder: Path) -> dict[str, str]:
+    """Judge a relay, a command line, by one check; map clauses to verdicts."""
     words = ["run", "relay", "--out", "out", "-n", "1", "--check", check, "--"]
-    command = [sys.executable, "relay.py", *given, "{upstream}"]
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
         cwd=folder, capture_output=True, check=False, text=True, timeout=100,
@@ -61,6 +65,32 @@ def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
     verdicts = judged(COPYING, "test_answers_have_the_id_of_their_request", tmp_path)
 
     assert verdicts["RLY.down.envelope"] == "pass"
+
+
+@pytest.mark.parametrize("serves_http", [False, True], ids=["stdio to stdio", "http to stdio"])
+@pytest.mark.parametrize(
+    ("check", "clause"),
+    [
+        (
+            "test_progress_is_the_upstreams_under_the_clients_token",
+            "RLY.back.progress.token",
+        ),
+        ("test_questions_and_answers_pass_by_value", "RLY.back.request.answered"),
+        ("test_a_cancellation_reaches_its_request", "RLY.back.cancel.reaches"),
+        ("test_an_update_reaches_its_subscriber_alone", "RLY.back.resource-updated"),
+    ],
+)
+def test_the_way_back_is_judged_over_stdio(
+    tmp_path: Path, check: str, clause: str, serves_http: bool
+) -> None:
+    """An upstream over stdio tells and asks, and a relay over stdio passes it on."""
+    words = [sys.executable, "-m", "mcp_relay_reference", "--port", "{port}", "--", "{upstream}"]
+
+    verdicts = (
+        verdicts_of(words, check, tmp_path) if serves_http else judged(COPYING, check, tmp_path)
+    )
+
+    assert verdicts[clause] == "pass"
 
 
 @pytest.mark.parametrize(
