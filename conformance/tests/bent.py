@@ -29,9 +29,9 @@ def bent(fault: str) -> Target:
 
 
 def main(fault: str, document: str, *chosen: str) -> None:
-    """Run the wire trials of the chosen ids in front of the faulty reference, two at a time.
+    """Run the wire trials of these ids in front of the faulty reference, two at a time.
 
-    Writes the selftest's result as JSON to the file `document`.
+    Write the selftest's result as JSON to the file `document`.
     """
     wanted = [trial for trial in wire_trials() if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:

@@ -61,7 +61,7 @@ def cut(secret: str) -> list[str]:
 
 
 def told_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
-    """Return the pieces of canaries that occur, as lists by place; only places with any.
+    """Return {place: pieces of canaries that occur in it}, without places that have none.
 
     Places are the printed texts, each file of the folder, and each rendering of its report.json.
     """

@@ -31,7 +31,7 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """Replace characters of a serialized test report that no worker can send to the main process.
+    """Replace characters of a test's serialized report that xdist cannot send to its main process.
 
     A failure that quotes a hostile target may hold such characters.
     """
@@ -52,7 +52,7 @@ def _signals() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recorded() -> Recorded:
-    """Return a function that records the default answers of a changed reference."""
+    """Return a function that takes a Changed reference and returns a Recording of its answers."""
     return _recorded
 
 
@@ -89,7 +89,7 @@ def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
 
 
 def _recorded(changed: Changed) -> Recording:
-    """Record the default answers of the changed reference, run in this process; then end it."""
+    """Return a Recording of the changed reference's default answers; it runs in this process."""
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch:
         try:

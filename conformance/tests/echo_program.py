@@ -16,9 +16,9 @@ HOW = {"error": "error", "refused": "refused"}
 
 
 def handed() -> list[str]:
-    """Return all forms and excerpts of secrets: of words after HOW and of CANARY_… variables.
+    """Return all forms and excerpts of each secret: words after HOW, and CANARY_… variables.
 
-    Of words those of 8 characters or more count, as do their parts behind `=`.
+    Words of 8 characters or more count, as do their parts behind `=`.
     """
     values = [value for name, value in os.environ.items() if name.startswith("CANARY_")]
     words = [

@@ -28,11 +28,11 @@ from mcp_proxy_reference.facts import Json
 
 
 def counting() -> Callable[[Json, Request], Json]:
-    """Return an `answer` change that adds a counter, the second of the clock, and its own start."""
+    """Return an `answer` change that adds a counter, the time in seconds, and when it was made."""
     numbers, made = count(), time.time_ns()
 
     def answer(document: Json, _request: Request) -> Json:
-        """Return the answer with the next number, the time in seconds, and when this was made."""
+        """Return the document with `served`, `at` and `since`: next number, time, start in ns."""
         return document | {"served": next(numbers), "at": int(time.time()), "since": made}
 
     return answer

@@ -16,9 +16,9 @@ from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
-    """Return a Launch of the reference with the mutants of these ids, by this file.
+    """Return a Launch of the reference with the mutants of these ids, to replace `REFERENCE`.
 
-    It is to be used in the place of `REFERENCE`.
+    It runs this file as a program.
     """
     return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
 

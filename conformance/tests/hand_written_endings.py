@@ -18,7 +18,7 @@ UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"
 
 
 def of(check: str, clauses: list[str], **members: object) -> Json:
-    """Return a failed result of this check on these clauses, without case and messages.
+    """Return a failed result, as JSON, of this check on these clauses, without case and messages.
 
     `members` replace its members.
     """
@@ -28,10 +28,9 @@ def of(check: str, clauses: list[str], **members: object) -> Json:
 
 
 def ended(headline: str, code: int, why: str, *clauses: Json, **members: object) -> Json:
-    """Return a report with that headline, exit code and reason.
+    """Return a report, as JSON, with that headline, exit code and reason.
 
-    Its clauses are those of the clean report, replaced or followed by these; `members` are replaced
-    last.
+    Its clauses are the clean report's, replaced or followed by these; `members` are set last.
     """
     by_id = {row["id"]: row for row in (*CLEAN["clauses"], *clauses)}
     own = {"headline": headline, "exit": code, "why": why, "clauses": list(by_id.values())}

@@ -61,9 +61,9 @@ class Came:
 
 
 def came(folder: Path, *words: str, within_s: float) -> Came:
-    """Run the command as a process in a new folder, with --out in it; return what it did and took.
+    """Run a command, as a process in a new folder with `--out` there, and return what came of it.
 
-    It is killed after `within_s` seconds; its exit code is then -1.
+    `words` begin with the command's two words. After `within_s` seconds it is killed: exit -1.
     """
     folder.mkdir(parents=True)
     measured, out = folder / "measured.json", folder / "out"

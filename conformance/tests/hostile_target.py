@@ -98,10 +98,7 @@ class Hostile:
     port: int = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until it ends, after its way for `connect`, if any.
-
-        Then close it.
-        """
+        """Serve one connection until it ends, then close it; a way for `connect` comes first."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             if (way := self.ways.get("connect")) is not None:
                 await way(Asked("", "", {}, {}, writer))
@@ -135,9 +132,9 @@ class Hostile:
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
-    """Read one HTTP request from the connection; header names are lower-case.
+    """Read one HTTP request from the connection; its header names are in lower case.
 
-    A message that is not an object, or missing, counts as empty.
+    A body that is missing, or is not a JSON object, counts as an empty message.
     """
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     verb, path, _ = head[0].split(" ", 2)

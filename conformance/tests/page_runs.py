@@ -57,8 +57,8 @@ def failing_report(*messages: Json, **members: object) -> Json:
 
 
 def message_of(direction: str, body: str, edge: str = "client") -> Json:
-    """Return one message of a report as JSON, with that body; `direction` is `sent` or `received`.
+    """Return one message of a report, as JSON, with that body and empty words in its note.
 
-    By default it is at the client's edge; the other one is the upstream servers'.
+    `direction` is `sent` or `received`; `edge` is `client` or `upstream`.
     """
     return message(direction, "") | {"body": body, "edge": edge}

@@ -123,9 +123,9 @@ def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Ite
 
 
 def _command(name: str, upstream: UpstreamServer, folder: Path, port: str) -> list[str]:
-    """Return the command that starts the proxy of that name on this port.
+    """Return the command that starts the proxy of that name on this port; KeyError for another.
 
-    KeyError for another name.
+    `folder` holds the installed proxies; the upstream is passed by URL or as a command.
     """
     modules = folder / "node_modules"
     gateway = str(modules / "supergateway" / "dist" / "index.js")
@@ -170,6 +170,6 @@ def _free_port() -> int:
 
 
 def _listens(port: int) -> bool:
-    """Whether a connection to the port of the loopback succeeds."""
+    """Return whether a connection to that port of 127.0.0.1 succeeds."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

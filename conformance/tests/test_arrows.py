@@ -118,7 +118,7 @@ def test_no_arrow_points_upwards() -> None:
 def test_the_page_names_what_is_there() -> None:
     """Every module and folder that .github/ARCHITECTURE.md names exists.
 
-    It is looked for from the top of the repository and in any folder of conformance and reference.
+    It may be below the top of the repository, or in any folder of conformance and reference.
     """
     top = PACKAGE.parents[1]
     page = (top / ".github" / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -151,7 +151,7 @@ IN_FULL = {
 
 @pytest.mark.parametrize("package", IN_FULL)
 def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: str) -> None:
-    """Of our packages the reference imports only itself, and the mutants itself and them."""
+    """The reference imports no other package of ours, the mutants only it and themselves."""
     top = PACKAGE.parents[1]
     folder = next(
         root for root in (top / "reference", top / "conformance") if (root / package).exists()
@@ -168,7 +168,7 @@ def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: s
 
 
 def test_every_module_has_a_room() -> None:
-    """Each module lies in a room, or is listed as outside of one; the list names no others."""
+    """Each module is in a folder of ROOMS or listed in ROOM_OF, which lists no others."""
     standing = {module.partition(".")[0] for module in imports()}
 
     assert {name for name in standing if name not in ROOMS} == ROOM_OF.keys()
@@ -183,12 +183,12 @@ def test_every_module_has_a_room() -> None:
     ],
 )
 def test_a_planted_arrow_is_seen(planted: Imports, arrow: str) -> None:
-    """An import from an earlier room to a later one is returned as the only offence."""
+    """`offences` returns an import from an earlier room to a later one, and nothing else."""
     assert offences(planted) == {arrow}
 
 
 def test_a_planted_circle_is_seen() -> None:
-    """Three modules of one room that import each other in a circle are one offence."""
+    """`offences` returns one import for a cycle of three modules of one room."""
     circle = {"wire.a": {"wire.b"}, "wire.b": {"wire.c"}, "wire.c": {"wire.a"}}
 
     assert len(offences(circle)) == 1

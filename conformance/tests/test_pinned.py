@@ -88,7 +88,7 @@ def _of_commands() -> dict[str, list[str]]:
 
 
 def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield (words that name it, command) of a command and of all below it."""
+    """Yield (full name in words, command) of a command, then of each command below it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -150,9 +150,9 @@ def _nodes(node: Json) -> Iterator[dict[str, Json]]:
 
 
 def differences(pinned: Names, current: Names) -> list[str]:
-    """Return a sentence for each name that is missing, or that is new where none may be added.
+    """Return a sentence for each name that is missing, and for each new one, in order of sections.
 
-    They are sorted by section; names may be added to sections of schemas.
+    To sections of schemas names may be added: those have no sentence.
     """
     sentences = []
     for title in sorted({*pinned, *current}):
@@ -224,7 +224,7 @@ def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
 
 
 def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
-    """If all sections are gone, each pinned name is missing, those of a schema too."""
+    """Against no sections at all, `differences` tells each pinned name as missing."""
     changes = differences(PLANTED, {})
 
     assert [change.partition(" is ")[0] for change in changes] == [
@@ -235,7 +235,7 @@ def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
 
 
 def test_each_name_of_today_is_missed() -> None:
-    """Without its first name, each section of today reports that name and no other."""
+    """If a section of today lacks its first name, `differences` tells that name and no other."""
     now = today()
     for title in (title for title, names in now.items() if names):
         fewer = {**now, title: now[title][1:]}

@@ -25,9 +25,9 @@ READS = frozenset({
 
 
 def is_reason(node: ast.AST) -> bool:
-    """Whether an expression is a member, an item or a variable named `reason` or `why`.
+    """Return whether an expression is an attribute, item or variable named `reason` or `why`.
 
-    So is `str` of one.
+    `str` of one counts, too.
     """
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
@@ -40,10 +40,9 @@ def is_reason(node: ast.AST) -> bool:
 
 
 def readings(tree: ast.AST) -> Iterator[int]:
-    """Yield the numbers of lines that read the words of a reason.
+    """Yield the line numbers at which code reads the words of a reason.
 
-    They do so by a method of texts, a pattern or a comparison, but for identity and for being empty
-    or None.
+    That is by a method of texts, a pattern or a comparison, except with None or an empty text.
     """
     for node in ast.walk(tree):
         match node:
@@ -58,7 +57,7 @@ def readings(tree: ast.AST) -> Iterator[int]:
 
 
 def _is_nothing(node: ast.AST) -> bool:
-    """Whether the expression is the empty text or None."""
+    """Return whether the expression is the constant "" or None."""
     return isinstance(node, ast.Constant) and node.value in ("", None)
 
 

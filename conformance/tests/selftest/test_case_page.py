@@ -36,16 +36,16 @@ after these steps:
 
 
 def _explained(case: str) -> str:
-    """Return the output of `explain` on this case, which must end with exit 0."""
+    """Return the output of `explain CASE`, which must exit with 0."""
     done = CliRunner().invoke(main, ["explain", case])
     assert done.exit_code == 0
     return done.output
 
 
 def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
-    """`explain withheld-changed` prints its request, expectation, one tool and four steps.
+    """`explain withheld-changed` prints the case, and of its stage one tool and four steps.
 
-    The other 25 tools of its stage are left out.
+    The other 25 tools of the stage are left out.
     """
     assert _explained("withheld-changed") == CHANGED
 
@@ -63,7 +63,7 @@ def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
     ],
 )  # fmt: skip
 def test_what_a_case_rests_on_is_told(case: str, line: str) -> None:
-    """The page of this case has this line: on a lock, a scope, a script, or an expectation."""
+    """The page that `explain` prints for this case contains this line or part of one."""
     assert line in _explained(case)
 
 

@@ -38,7 +38,10 @@ def section(clause_id: str) -> str:
 
 @pytest.mark.parametrize("wanted", SEVERAL)
 def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
-    """On the page, whole or for one id, there are links, each with one anchor of its name."""
+    """Each link of the page, whole or for one id, leads to an anchor, and no anchor is there twice.
+
+    There is at least one link.
+    """
     html = RENDERER.render(page(DATA, wanted))
 
     links = set(re.findall('href="#([^"]+)"', html))
@@ -50,9 +53,9 @@ def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
 
 
 def test_every_table_has_one_number_of_columns() -> None:
-    """Each of the page's more than 200 tables has as many cells in each row as in its head.
+    """The page has more than 200 tables; all rows of a table have the same number of cells.
 
-    Each is rendered as a table.
+    A Markdown renderer makes as many tables of it.
     """
     tables = [
         block.rstrip().split("\n") for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
@@ -100,7 +103,7 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
 
 
 def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
-    """The page of a profile has a section for each of its clauses, and for no other."""
+    """The page of a profile has a section on each clause of the profile, and on no other clause."""
     basic = profile("resilience-basic")
 
     text = page(DATA, within=basic)
@@ -110,7 +113,7 @@ def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
 
 
 def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
-    """`explain --all --format markdown` prints the page, or writes the same bytes with --out."""
+    """`explain --all --format markdown` prints the page; with --out it writes the same bytes."""
     out = tmp_path / "catalogue.md"
 
     printed = explain("--all", "--format", "markdown")
@@ -129,9 +132,9 @@ def test_the_table_of_sentences_is_what_the_command_prints() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
-    """Any text, escaped, renders as one cell of a table and makes no further HTML tag.
+    """Any text that `prose` has escaped is one cell of a Markdown table, and makes no HTML tag.
 
-    Backquotes are left out.
+    Backquotes are taken out before.
     """
     escaped = prose(f"A {text} z").replace("`", "")
 
@@ -163,9 +166,9 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(
 
 
 def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:
-    """`explain` of a requirement names each of its clauses, exit 0.
+    """`explain FR-008` names each clause of that requirement, exit 0.
 
-    Of one without clauses it names those that prove it.
+    `explain US1-4`, which has no clauses, names those that prove it.
     """
     code, text = explain("FR-008")
     _, proved = explain("US1-4")

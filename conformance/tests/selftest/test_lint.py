@@ -17,7 +17,10 @@ Bend = Callable[[dict[str, Any]], object]
 
 
 def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
-    """Write a copy of a shipped JSON file, changed by `bend`, under its name; return its path."""
+    """Write a copy of a shipped JSON file to `tmp_path`, changed in place by `bend`.
+
+    Return its path. `name` is its path below the fixtures.
+    """
     document = json.loads((fixtures_dir() / name).read_bytes())
     bend(document)
     path = tmp_path / Path(name).name
@@ -35,7 +38,7 @@ def test_what_is_shipped_has_no_fault() -> None:
 
 
 def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
-    """A sound case by itself in any folder has no finding: the shipped files are known."""
+    """`lint` of a sound case alone in another folder has no finding: it knows the shipped files."""
     path = tmp_path / "own-word.json"
     path.write_text(json.dumps(SOUND), encoding="utf-8")
 
@@ -146,7 +149,7 @@ STATUS = "discovery/remediation/remediation-both.json"
     ],
 )
 def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
-    """A shipped file with one fault exits with 1; that fault is among the findings.
+    """`lint` of a shipped file with one fault exits with 1 and tells that fault.
 
     Each line has the path, a fault and a repair.
     """
@@ -160,7 +163,7 @@ def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path
 
 
 def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
-    """With --json, a finding has the file, the line of the faulty member, and its JSON pointer."""
+    """With `lint --json` a finding has the file, the faulty member's line and its JSON pointer."""
     path = bent(tmp_path, STATUS, lambda c: c.update(area="nothing"))
     line = path.read_text(encoding="utf-8").splitlines().index(' "area": "nothing",') + 1
 
@@ -172,9 +175,9 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
-    """A missing file exits with 2 and one line with the reason.
+    """`lint` of a missing file, or of a folder without .json and .toml files, exits with 2.
 
-    So does a folder without files to lint.
+    The output has the reason, in one line.
     """
     code, output = lint_output(tmp_path / "none.json")
     empty, complaint = lint_output(tmp_path)
@@ -185,7 +188,7 @@ def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
 
 
 def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
-    """A JSON file of no known kind is a finding if it is named; in a folder it is skipped.
+    """`lint` of a JSON file of no known kind exits with 1; in a folder it is skipped, exit 0.
 
     The output then says that it was not checked.
     """

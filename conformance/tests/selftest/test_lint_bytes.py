@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 @st.composite
 def spliced(draw: st.DrawFn) -> bytes:
-    """Draw a shipped file with up to 40 bytes replaced by up to 8 others."""
+    """Draw the bytes of a shipped file, up to 40 of which are replaced by up to 8 others."""
     seed = draw(st.sampled_from(SEEDS))
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))
@@ -35,7 +35,7 @@ def spliced(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def replaced(draw: st.DrawFn) -> bytes:
-    """Draw a shipped case, load case or stage, one member of which is any JSON value."""
+    """Draw the bytes of a shipped case, load case or stage with any JSON value as one member."""
     document = json.loads(draw(st.sampled_from(SEEDS[:3])))
     document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
     return json.dumps(document).encode()
@@ -49,9 +49,9 @@ def replaced(draw: st.DrawFn) -> bytes:
 @example(data=b"a = " + b"[" * 100_000, suffix="toml")
 @example(data=b'{"when": 1e999, "given": {"stage": "\\ud800"}}', suffix="json")
 def test_no_bytes_break_it(data: bytes, suffix: str, tmp_path: Path) -> None:
-    """Linting any bytes, as .json or .toml, raises nothing.
+    """`lint` of any bytes, as .json or .toml, raises nothing.
 
-    Each finding has a line, a fault and a repair, in one line of words.
+    Each finding has a line, a fault and a repair, in one line of text.
     """
     path = tmp_path / f"own-word.{suffix}"
     path.write_bytes(data)

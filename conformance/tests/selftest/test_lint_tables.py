@@ -18,7 +18,10 @@ LISTING = (
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of all fixtures, one for the tests of this file."""
+    """Return a copy of the fixtures folder, shared by the tests of this file.
+
+    Each test restores what it changes.
+    """
     return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
 
 
@@ -125,9 +128,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
-    """A shipped TOML table in which `old` was replaced by `new` has this finding; exit 1.
+    """`lint` of a shipped table with `old` replaced by `new` exits with 1 and this finding.
 
-    The table is restored.
+    The table is restored afterwards.
     """
     path = tree / name
     text = path.read_text(encoding="utf-8")
@@ -142,9 +145,9 @@ def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree:
 
 
 def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None:
-    """A new clause without check and profile has two findings at its line, with their repairs.
+    """A new clause that no check cites and no profile lists has two findings at its own line.
 
-    With `untested` and a reason it has none.
+    With `untested` and a reason it has none, exit 0.
     """
     path = tree / "requirements" / "robustness.toml"
     text = path.read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ def accused(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
-    """Five runs on one endpoint have equal verdicts and reasons, and every clause passes."""
+    """Five runs on one unchanged endpoint have equal verdicts and reasons; every clause passes."""
     runs = [verdicts(tried_live(endpoint_of(started), tmp_path / str(n))) for n in range(5)]
 
     assert runs == [runs[0]] * 5
@@ -52,14 +52,11 @@ def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
 
 @contextmanager
 def moving(started: Started, every_s: float) -> Iterator[None]:
-    """Lock and unlock three tools by turns, every `every_s` seconds, during the block.
-
-    A thread does so.
-    """
+    """Lock and unlock three tools in turn, every `every_s` seconds, during the block."""
     over = threading.Event()
 
     def move() -> None:
-        """Lock the tools, then unlock them, and so on until the block is over."""
+        """Lock the tools, then unlock them, every `every_s` seconds, until the block is over."""
         locked = False
         while not over.wait(every_s):
             locked = not locked
@@ -82,7 +79,7 @@ def moving(started: Started, every_s: float) -> Iterator[None]:
 def test_a_target_whose_locks_come_and_go_is_not_accused(
     started: Started, every_s: float, tmp_path: Path
 ) -> None:
-    """A run on an endpoint whose locks change meanwhile has no failure; its exit is 0 or 4."""
+    """A live run has no failure, and exits with 0 or 4, while the locks of its endpoint change."""
     with moving(started, every_s):
         report = tried_live(endpoint_of(started, rate=150), tmp_path)
 
@@ -91,7 +88,7 @@ def test_a_target_whose_locks_come_and_go_is_not_accused(
 
 @pytest.mark.parametrize("variant", PART, ids=lambda variant: variant.id)
 def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> None:
-    """A run on a conforming proxy that looks different has no failure, and ends with exit 0.
+    """A live run on a conforming variant of the reference has no failure, and exits with 0.
 
     Every eighth variant is tried.
     """
@@ -110,16 +107,16 @@ def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> No
 def test_a_breach_counts_only_when_it_is_seen_again(
     started: Started, until: int, exit_code: int, tmp_path: Path
 ) -> None:
-    """A note that is missing in the first survey only leaves its check inconclusive, exit 4.
+    """A note that is missing only in the first answers leaves its check inconclusive, exit 4.
 
-    Missing in all answers it is a failure with its messages, exit 1.
+    If it is missing in all answers, the check fails with its messages, exit 1.
     """
     (usual,) = (fault for fault in WIRE_FAULTS if fault.id == "note-absent")
     edit = usual.document
     assert edit is not None
 
     def at_first(x: Any, answer: Any) -> Any:
-        """Take the note out of the first `until - 1` answers, and change no later one."""
+        """Return the answer without its note among the first `until - 1`, later None: no change."""
         x.memory["number"] = x.memory.get("number", 0) + 1
         return edit(x, answer) if x.memory["number"] < until else None
 

@@ -35,9 +35,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @contextmanager
 def behind(started: Started, fault: str) -> Iterator[Endpoint]:
-    """Yield the endpoint as seen through a server that rewrites answers as that wire mutant does.
+    """Yield the endpoint behind a server that rewrites its answers as this wire mutant does.
 
-    The servers in between end with the block.
+    `fault` is the mutant's id. The server in between ends with the block.
     """
     before = RewritingAdapter(started.adapter, WIRE[fault], started.target.surface)
     access = before._behind(started.access)
@@ -50,7 +50,7 @@ def behind(started: Started, fault: str) -> Iterator[Endpoint]:
 
 
 def calls(started: Started) -> dict[str, int]:
-    """Return how many calls each upstream server received, by its name."""
+    """Return {upstream server: number of calls that it received}."""
     return {name: server.calls() for name, server in started.servers.items()}
 
 
@@ -58,7 +58,7 @@ def calls(started: Started) -> dict[str, int]:
 def test_a_live_check_kills_its_fault_of_the_wire(
     started: Started, check: str, tmp_path: Path
 ) -> None:
-    """A live check fails on the rewriting mutant that proofs.toml lists for it.
+    """A live check fails on the wire mutant that proofs.toml lists for it, as the only result.
 
     No call reaches an upstream server.
     """
@@ -75,7 +75,7 @@ def test_a_live_check_kills_its_fault_of_the_wire(
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
     """A live check fails on the mutant of the reference that proofs.toml lists for it.
 
-    Of five calls of one locked tool, some reach its upstream, and no other upstream.
+    Of five calls of one locked tool, some reach its upstream server, none another.
     """
     (fault,) = (mutant for mutant in mutants() if mutant.id == PROOFS[check])
     target = embedded(fault, settle_s=0.1)

@@ -17,9 +17,9 @@ WAYS = ("order-backwards", "order-alone")
 
 @pytest.mark.proof
 def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
-    """The selftest's two order trials behave, exit 0: checks run backwards, and run alone.
+    """`selftest` finds that checks run backwards, and alone, have their usual verdicts: exit 0.
 
-    They have the usual verdicts on the reference; one of 80 parts of the checks is run.
+    It tries one of 80 parts of the checks, on the reference, in 110 s at most.
     """
     report = tmp_path / "self.json"
     only = [f"--only={way}" for way in WAYS]
@@ -40,9 +40,9 @@ def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
 
 
 def test_a_check_whose_verdict_depends_on_the_order_is_named() -> None:
-    """Of two runs' verdicts, each check that differs is mapped to its first case that does.
+    """`differing` maps each check with a differing verdict to a sentence on its first such case.
 
-    A verdict that only one run has differs too.
+    A verdict that only one of the two runs has differs, too.
     """
     in_order = {("a", "x"): "pass", ("a", "y"): "pass", ("b", None): "pass"}
 

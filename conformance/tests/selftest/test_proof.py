@@ -23,22 +23,22 @@ JUDGED = frozenset(clause for profile in SHIPPED.profiles for clause in profile.
 
 
 def orphans(lost: list[Check], left: list[Check]) -> set[str]:
-    """Return the clauses that the lost checks cite and no check that is left."""
+    """Return the clauses that some lost check cites, and no check that is left."""
     cited = {clause for check in left for clause in check.clauses}
     return {clause for check in lost for clause in check.clauses} - cited
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_nothing_is_missing(rule: Callable[[Shipped], Iterator[Gap]]) -> None:
-    """Each rule on proofs finds no gap in the shipped catalogue, checks, mutants and variants."""
+    """Each rule on proofs yields no gap for the shipped checks, mutants, variants and profiles."""
     assert list(rule(SHIPPED)) == []
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_file_of_checks_can_be_lost(module: str) -> None:
-    """Without the checks of one file there are gaps.
+    """Without the checks of one file there are gaps, which name what is lost.
 
-    They name each clause that no check cites any more, and each proven check of that file.
+    That is each clause that no other check cites, and each proven check of the file.
     """
     left = [check for check in SHIPPED.checks if check.module != module]
     lost = [check for check in SHIPPED.checks if check.module == module]
@@ -53,7 +53,7 @@ def test_no_file_of_checks_can_be_lost(module: str) -> None:
 
 
 def test_no_single_check_can_be_lost() -> None:
-    """Without any single check, required or advisory, there is a gap."""
+    """Without any one of the checks, required or advisory, some rule yields a gap."""
     silent = []
 
     folders = ("discovery", "robustness", "live", "resilience")
@@ -67,7 +67,7 @@ def test_no_single_check_can_be_lost() -> None:
 
 
 def test_no_proof_can_be_lost_or_invented() -> None:
-    """Three changes of proofs.toml each give one gap first, with the names.
+    """Three changes of the proofs each give a gap, told first, with the names.
 
     A check is unlisted, is listed with a mutant that it cannot kill, or does not exist.
     """
@@ -90,7 +90,7 @@ def test_no_proof_can_be_lost_or_invented() -> None:
 
 
 def test_no_live_proof_can_be_lost_or_invented() -> None:
-    """Three changes of the proofs of live checks each give one gap first, with the names.
+    """Three changes of the proofs of live checks each give a gap, told first, with the names.
 
     A check is unlisted, is listed with an unknown mutant, or does not exist.
     """
@@ -116,7 +116,10 @@ def test_no_live_proof_can_be_lost_or_invented() -> None:
     ids=lambda interpretation: interpretation.id,
 )
 def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
-    """Without an interpretation a gap names its id; of a renamed one a gap names the new id."""
+    """Without an interpretation a gap names it.
+
+    An interpretation under another id is a gap, too.
+    """
     left = [row for row in SHIPPED.interpretations if row is not interpretation]
     renamed = msgspec.structs.replace(interpretation, id="another-name")
 
@@ -128,7 +131,7 @@ def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
 
 
 def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
-    """An interpretation that a profile lists though none of its clauses needs it is a gap."""
+    """A profile that lists an interpretation which none of its clauses needs has a gap."""
     basic = next(
         known_profile
         for known_profile in SHIPPED.profiles

@@ -14,7 +14,10 @@ BY_ID = {control.id: control for control in REMOVALS}
 
 
 def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
-    """Run the removal control of that name, its members changed so; return its cell and reason."""
+    """Run the removal control of that id, with these of its members replaced.
+
+    Return (cell of its row, reason), such as ("behaved", "").
+    """
     control = replace(BY_ID[name], **change)  # type: ignore[arg-type]
     (row,) = rows([Trial(kind="control", changed=control)], folder, full=False)
     return row.cell, row.reason
@@ -22,22 +25,22 @@ def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
 
 @pytest.mark.proof
 def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
-    """On a reference that never gives a note, no clause about the note passes."""
+    """The removal control behaves: no clause about the note passes where no note is ever given."""
     assert tried("without-the-note", tmp_path) == ("behaved", "")
 
 
 @pytest.mark.proof
 def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
-    """On the reference without the capability `agents`, no clause that needs it applies."""
+    """The removal control behaves: without capability `agents`, no clause that needs it applies."""
     assert tried("without-declaring-agents", tmp_path) == ("behaved", "")
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
 def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
-    """Two removal controls, run on the unchanged reference, misbehave.
+    """Two removal controls run on the unchanged reference, where nothing is removed, misbehave.
 
-    The reason names the clauses that pass.
+    The reason begins with the clauses that pass.
     """
     cell, why = tried(name, tmp_path, target=target)
 

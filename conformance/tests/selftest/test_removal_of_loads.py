@@ -27,15 +27,18 @@ Script = dict[str, Any]
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """Return the clauses whose ids have one of these prefixes."""
+    """Return the clauses whose ids begin with one of these prefixes, but none that a law asks."""
     return frozenset(clause.id for clause in CLAUSES if clause.id.startswith(prefixes))
 
 
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
-    """Return a change of a server's script: behaviours of these words or codes become healthy."""
+    """Return a function that makes some behaviours of a server's script healthy.
+
+    They are those of these words (`do`) or HTTP status codes.
+    """
 
     def played(script: Script) -> Script:
-        """Return the server's script with those behaviours replaced by healthy ones."""
+        """Return a copy of the script with those behaviours replaced by healthy ones."""
         steps = [
             {"do": "healthy"} if step["do"] in words or step.get("code") in codes else step
             for step in script["script"]
@@ -70,7 +73,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
 def test_nothing_is_said_to_hold_of_what_no_server_did(
     subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one kind of failure removed from all servers, no clause about it passes."""
+    """With one kind of failure removed from all servers, no clause about that kind passes."""
     played, clauses = REMOVED[subject]
     script = loads._script
     monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
@@ -85,7 +88,7 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
 
 @pytest.mark.parametrize("word", sorted({word for row in CLAUSES for word in row.capability}))
 def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """On the reference's loader without one capability, no clause that needs it applies."""
+    """If a loader does not declare a capability, each clause that needs it is not applicable."""
     assert word in OF_LOADERS
     own = frozenset(row.id for row in CLAUSES if word in row.capability)
     target = embedded_target(AS_IT_IS, [word], patience=PATIENCE)

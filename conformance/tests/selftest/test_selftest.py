@@ -26,9 +26,9 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
 
 def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run the selftest's command with --json; return (ended process, document).
+    """Run `selftest --json` with these arguments; return (ended process, its document).
 
-    The document is None if none was written. TimeoutExpired after 110 s.
+    The document is None if none was written. It raises TimeoutExpired after 110 s.
     """
     done = subprocess.run(
         [*COMMAND, "--json", str(report), *arguments],
@@ -41,19 +41,19 @@ def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess
 
 
 def validate(document: Any) -> None:
-    """Raise unless the document is valid under its schema."""
+    """Raise ValidationError unless the document fits the selftest's schema."""
     schema = json.loads((schemas_dir() / "selftest.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
 
 
 def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Path) -> None:
-    """Of four forked jobs one returns its value; one raises, one exits and one hangs.
+    """Of four forked jobs one returns its value; one raises, one exits with 9 and one hangs.
 
-    Each of these three has its own failure, within 30 s.
+    Each of these three has its own failure, and all end within 30 s.
     """
 
     def work(job: str) -> str:
-        """Raise, exit with 9, or hang as the job says, else return it in capitals."""
+        """Raise, exit with 9 or sleep for 60 s if the job says so, else return it in capitals."""
         if job == "raises":
             raise ValueError("boom")
         if job == "dies":
@@ -75,13 +75,13 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
 
 
 def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
-    """A forked job that exceeds its limit gets SIGTERM, and can act on it before it is killed.
+    """A forked job that exceeds its limit gets SIGTERM, and has time to act on it.
 
     Its outcome is a failure.
     """
 
     def work(job: str) -> None:
-        """Sleep for 60 s; at SIGTERM write a file named after the job and exit."""
+        """Sleep for 60 s; on SIGTERM write a file named after the job, then exit."""
         signal.signal(signal.SIGTERM, lambda *_: sys.exit((tmp_path / job).write_text("asked")))
         time.sleep(60)
 
@@ -92,9 +92,9 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 
 
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
-    """Two mutants are killed and two controls behave: exit 0, and a valid document.
+    """`selftest` on four ids exits with 0: two mutants are killed and two controls behave.
 
-    The first mutant is killed by the check that it is listed with.
+    The first mutant is killed by the check that it is listed with; the document is valid.
     """
     check, proof = next(iter(proofs().items()))
     chosen = (proof, "false-spaced", "echo", "web-page")
@@ -116,7 +116,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
-    """With --full, the only killer of a mutant is listed in `alone`, and no check as spare.
+    """With `selftest --full` the only killer of a mutant is in `alone`, and no check is spare.
 
     A mutant that needs --soak is not tried, and its row says so.
     """
@@ -136,7 +136,7 @@ def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> 
 
 
 def test_a_check_whose_kills_others_share_is_spare() -> None:
-    """With --full, checks that are no mutant's only killer are spare, the others `alone`.
+    """With `full`, a check that is the only killer of some mutant is `alone`, any other `spare`.
 
     Without it both lists are empty.
     """
@@ -158,9 +158,9 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
 
 
 def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
-    """A check that did not kill its listed mutant is unproven, and is tried on that one alone.
+    """A check is unproven if it did not kill the mutant that it is listed with.
 
-    A check that is not listed is tried on several; one that killed its mutant is proven.
+    It is then tried on that mutant alone; a check that is not listed, on several.
     """
     check, proof = next(iter(proofs().items()))
     row = MatrixRow(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))

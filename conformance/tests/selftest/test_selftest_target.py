@@ -29,8 +29,7 @@ def done(*command: str) -> subprocess.CompletedProcess[str]:
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
     """On a target with a fault of its own, a mutant with the same fault is unseeable.
 
-    So is one of an undeclared capability, with that reason. Another mutant is killed by other
-    checks than the fault; exit 0.
+    So is a mutant of an undeclared capability. A third is killed by other checks; exit 0.
     """
     report = tmp_path / "self.json"
     chosen = ("false-spaced", "counts-zeros", "note-of-everyone")
@@ -54,7 +53,7 @@ def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None
 
 @pytest.mark.proof
 def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
-    """With a target file, the target itself is acquitted and a mutant in front of it killed.
+    """`selftest --target-file` acquits the target and kills a mutant in front of it, exit 0.
 
     The document is valid, and has the target's kind and capabilities.
     """
@@ -79,7 +78,7 @@ def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_target_that_does_not_start_proves_nothing() -> None:
-    """On a target that exits at once, the selftest ends with exit 3 and the reason."""
+    """`selftest` on an adapter that ends at once exits with 3 and says why it did not start."""
     dead = ("--", sys.executable, "-c", "")
 
     ended = done(*SELFTEST, "--target", "command", "--only", "false-spaced", *dead)
@@ -90,9 +89,9 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
 
 
 def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
-    """SIGTERM once a target of a selftest runs ends it with exit 130.
+    """`selftest` that gets SIGTERM once its target runs exits with 130.
 
-    No process and no scratch file is left.
+    No process of it and no scratch file is left.
     """
     adapter = (sys.executable, "-m", "mcp_proxy_reference.adapter")
     run = subprocess.Popen(
@@ -126,7 +125,7 @@ def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
     ],
 )
 def test_a_target_is_described_as_for_a_run(given: list[str], word: str) -> None:
-    """A wrong kind, mutant, option or target file ends the selftest with exit 2, and is named."""
+    """`selftest` with a wrong kind, mutant, option or target file exits with 2, and names it."""
     ended = done(*SELFTEST, *given)
 
     assert (ended.returncode, word in ended.stderr) == (2, True)

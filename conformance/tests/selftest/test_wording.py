@@ -31,13 +31,13 @@ PYTHON = [
 
 @pytest.mark.parametrize("sentence", PLAIN)
 def test_words_of_the_target_may_hold_anything(sentence: str) -> None:
-    """A sentence with Python only inside of quotation marks, which a target said, is plain."""
+    """`is_plain` accepts a sentence with Python only in quotation marks, as a target's words."""
     assert is_plain(sentence)
 
 
 @pytest.mark.parametrize("sentence", PYTHON)
 def test_python_in_a_sentence_is_found(sentence: str) -> None:
-    """A sentence with a Python literal, call or repr outside of quotation marks is not plain."""
+    """`is_plain` refuses a Python literal, call or repr outside of quotation marks."""
     assert not is_plain(sentence)
 
 
@@ -46,7 +46,10 @@ VALUES: list[object] = [None, True, [], {}, ["a b", ("c", None)], {"a": [1, {"b"
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_every_required_clause_begins_its_sentence(value: object) -> None:
-    """Whatever value a finding holds, its sentence is plain, and begins with its clause's words."""
+    """Whatever value a finding holds, its sentence is plain and begins with its clause's words.
+
+    These are the clause's `broken`.
+    """
     required = [clause for clause in catalogue().clauses.values() if clause.level == "required"]
     for clause in required:
         sides = ("==", {"forge:drop": value}, {"forge:drop": "something else"})

@@ -15,9 +15,9 @@ from mcp_proxy_conformance.targets.command import AdapterAnswer
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
-    """Each example line of ADAPTER.md fits the schema.
+    """Each example line of ADAPTER.md fits the adapter schema, and its answers decode.
 
-    Its requests are of every operation; each of its nine has an answer that decodes.
+    There are nine requests, which have every operation, and nine answers.
     """
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -44,7 +44,7 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
 
 
 def test_the_page_says_which_operations_each_capability_needs() -> None:
-    """The table of ADAPTER.md has one row for each capability of proxies, and none besides."""
+    """The table of ADAPTER.md has one row for each capability of a proxy, and no other row."""
     page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
     table = page.partition("| capability |")[2].partition("\n\n")[0]
 
@@ -65,7 +65,7 @@ def test_the_page_says_which_operations_each_capability_needs() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """Lines that break the adapter protocol are invalid under its schema."""
+    """A line that breaks the adapter protocol is invalid under its schema."""
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
 
     assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))

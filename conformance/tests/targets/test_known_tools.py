@@ -32,8 +32,8 @@ WORLD = (
     ],
 )
 def test_a_tool_is_known_by_its_name_in_any_form(server: str, name: str, tool: str) -> None:
-    """A listed server and name mean the world's tool whose name fits best.
+    """A listed server and name mean the world's tool whose name fits best, as `server:tool`.
 
-    If none fits, they mean a tool of that server and name.
+    If none fits, they mean a tool of just that server and name.
     """
     assert str(Known(WORLD).key(server, name)) == tool

@@ -24,9 +24,9 @@ BUILTINS = "mcp_proxy_conformance.resilience.builtin."
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a Python without what only POSIX systems have; return the process.
+    """Run the command line in a Python without what only POSIX has; return the ended process.
 
-    `environment` adds variables. TimeoutExpired after 110 s.
+    `environment` adds variables. It raises TimeoutExpired after 110 s.
     """
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],
@@ -42,7 +42,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Yield the reference as a process with locks of four kinds, once for this file's tests."""
+    """Yield the started reference with locks of four kinds, shared by this file's tests."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -50,7 +50,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
-    """Every module can be imported without POSIX, except loaders that need other packages."""
+    """Every module imports without POSIX, but for loaders that need packages of others."""
     done = run(tmp_path, "import everything")
 
     broken = {name: why for name, why in json.loads(done.stdout).items() if BUILTINS not in name}
@@ -74,9 +74,9 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
 def test_what_cannot_work_says_what_does(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
-    """Without POSIX, commands that only print or write work.
+    """Without POSIX, `list`, `explain` and `init` work.
 
-    Those that start programs exit with 2 or 3, say why and name `run endpoint --url`; no traceback.
+    A command that starts programs exits with 2 or 3, and names the reason and `run endpoint --url`.
     """
     done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
 
@@ -88,7 +88,10 @@ def test_what_cannot_work_says_what_does(
 
 @pytest.mark.proof
 def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
-    """`run endpoint` judges a running endpoint: over 20 clauses pass, none fails or errs."""
+    """Without POSIX, `run endpoint` judges the reference: more than 20 clauses pass.
+
+    None fails or is an error; the headline is consistent or incomplete.
+    """
     done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
@@ -99,7 +102,7 @@ def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_an_encoding_without_a_letter_ends_nothing(encoding: str, tmp_path: Path) -> None:
-    """With an output encoding that lacks characters, `explain` still prints, and exits with 0."""
+    """If the output's encoding lacks characters, `explain` still prints, and exits with 0."""
     done = run(tmp_path, "explain", "T1", PYTHONIOENCODING=encoding)
 
     assert (done.returncode, done.stderr) == (0, "")

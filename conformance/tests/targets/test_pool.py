@@ -43,28 +43,31 @@ class Clocked:
     made: list[FakeStarted] = field(default_factory=list)
 
     def make(self, _: World) -> Ready[None]:
-        """Return a target, started at the clock's time, that claims to have taken 5 s."""
+        """Return a new target, started at the clock's time, which says that its start took 5 s."""
         self.made.append(FakeStarted(self.now))
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
-        """Advance the clock and return the target that the pool then gives for the place.
+        """Advance the clock, and return the target that the pool then hands out for the place.
 
-        Pending starts are awaited first.
+        Starts that are pending are awaited first.
         """
         self.known()
         self.now += seconds
         return cast("FakeStarted", self.pool.get(place, WORLD).started)
 
     def known(self) -> dict[str, float]:
-        """Map each place to the time at which its target was started, once no start is pending."""
+        """Return {place: time of its target's start}, after all pending starts."""
         made = self.pool._made
         return {place: future.result().started.started_at for place, future in made.items()}
 
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """Yield a pool of fake targets of 27 s on a clock of its own; close it after the test."""
+    """Yield a pool of fake targets that last 27 s, on a clock that tests advance.
+
+    It is closed after the test.
+    """
     target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
     clocked_pool = Clocked(Pool(target, tmp_path, lambda _: None))
     monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: clocked_pool.now))
@@ -74,7 +77,7 @@ def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked
 
 
 def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
-    """A target of far use is started ahead only once few enough checks come before it."""
+    """A target of a far use is not started ahead until two checks of usual length are over."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, FAR)])
 
     assert list(clocked.known()) == ["near"]
@@ -84,7 +87,7 @@ def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
 
 
 def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
-    """After twenty quick checks, a target of a far use is started too."""
+    """After twenty checks of a twentieth of the usual time, a target ten times as far starts."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, 10 * FAR)])
 
     for _ in range(20):
@@ -94,7 +97,7 @@ def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
 
 
 def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> None:
-    """A target that is nearly too old gets a successor, which the next check is given.
+    """A target that is nearly too old gets a successor, which the next use is given.
 
     The old one is closed.
     """
@@ -108,9 +111,9 @@ def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> N
 
 
 def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> None:
-    """Requests of a spare target do not bring other uses nearer.
+    """Ten uses of a spare target bring no other use nearer.
 
-    A spare that is nearly too old gets a successor too.
+    A spare target that is nearly too old gets a successor, too.
     """
     plan = [Wanted("stage", WORLD), Wanted("stage#second", WORLD, spare=True)]
     clocked.pool.plan([*plan, Wanted("far", WORLD, FAR + 10)])
@@ -123,7 +126,10 @@ def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> No
 
 
 def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) -> None:
-    """After a very long check, target and successor are both too old: a new one is made."""
+    """If target and successor are both too old at the next use, a new target is made for it.
+
+    All older ones are closed.
+    """
     clocked.pool.plan([Wanted("stage", WORLD)])
     clocked.after(0.0, "stage")
     clocked.after(LASTS_S - 1, "stage")
@@ -134,12 +140,12 @@ def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) 
 
 
 def _closed_soon(started: FakeStarted) -> bool:
-    """Whether the target is closed within 5 s, as targets are ended in the background."""
+    """Return whether the target is closed within 5 s; the pool closes in the background."""
     return poll(lambda: started.closed, bool, 5)
 
 
 def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocked: Clocked) -> None:
-    """After two calls of `hurry`, `release` and `close` still work; the open target is closed."""
+    """After `hurry`, twice, `release` and `close` raise nothing, and the open target is closed."""
     clocked.pool.plan([Wanted("near", WORLD)])
     near = clocked.after(0, "near")
     clocked.pool._open.add(cast("Any", near))
@@ -153,10 +159,10 @@ def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocke
 
 
 def test_a_failure_that_is_kept_holds_nothing_that_was_answered() -> None:
-    """`without_frames` returns an error without traceback, context and cause."""
+    """`without_frames` returns the error without its traceback, context and cause."""
 
     def answered() -> None:
-        """Raise AdapterError while another error is handled."""
+        """Raise an AdapterError while a ValueError is handled."""
         try:
             int("from here")
         except ValueError:

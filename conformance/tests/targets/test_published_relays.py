@@ -27,15 +27,15 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of one file needs 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point the user's cache below an empty folder; return where relays go in it."""
+    """Point the user's cache to an empty folder; return where relays will be installed in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "mcp-proxy-conformance" / "relays"
 
 
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, code: int) -> None:
-    """Put a program `npm` first in the path; it makes a program with the requirement in it.
+    """Make an `npm` the only program in PATH; it installs a file with the requirement in it.
 
-    It ends with `code`.
+    It exits with `code`.
     """
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -46,7 +46,10 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, code: int) -> None:
 
 
 def test_each_relay_has_a_name_a_target_file_and_a_pinned_version() -> None:
-    """Names are ordered and found; each has one file, of kind relay, with its exact version."""
+    """Published relays are in order of names, and each is found by its own.
+
+    Each has one target file, of kind relay, with a version of three parts.
+    """
     names = [relay.name for relay in PUBLISHED]
     described = [
         describe(kind="relay", file=relay.file, given={}, environment={}) for relay in PUBLISHED
@@ -68,7 +71,10 @@ def test_an_unknown_relay_is_named_with_those_there_are() -> None:
 def test_a_relay_of_npm_is_installed_once(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first use installs the pinned version, and a second one nothing."""
+    """The first `command()` of a relay of npm installs its pinned version into the cache.
+
+    A second returns the same words and installs nothing.
+    """
     npm(tmp_path, monkeypatch, code=0)
     relay = published_relay("supergateway")
 
@@ -85,7 +91,10 @@ def test_a_relay_of_npm_is_installed_once(
 def test_a_failed_install_by_npm_leaves_nothing(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If npm fails, NotInstalled is one sentence with the requirement, and no folder is left."""
+    """If npm exits with 3, NotInstalled is one line with the requirement and the repair.
+
+    Nothing is left in the cache.
+    """
     npm(tmp_path, monkeypatch, code=3)
 
     with pytest.raises(
@@ -98,7 +107,7 @@ def test_a_failed_install_by_npm_leaves_nothing(
 
 
 def test_a_program_of_pip_runs_by_its_name() -> None:
-    """The words of a program start its entry point with the arguments that follow them."""
+    """The words of `program("pytest")` start pytest in this Python, with arguments after them."""
     environment = Environment(kind="relays", package="pip", requirement="pip", installer="pip")
     words = (sys.executable, *environment.program("pytest")[1:], "--version")
 
@@ -110,7 +119,10 @@ def test_a_program_of_pip_runs_by_its_name() -> None:
 def test_without_npm_it_is_said(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there is no npm, NotInstalled names what to install, and no folder is left."""
+    """Without npm, `install` raises NotInstalled, which says to install Node.
+
+    The cache stays empty.
+    """
     monkeypatch.setenv("PATH", str(tmp_path))
     own = Environment(kind="relays", package="own", requirement="own@1", installer="npm")
 
@@ -128,7 +140,10 @@ def test_without_npm_it_is_said(
     ],
 )
 def test_an_unusable_name_ends_a_run_with_2(words: list[str], line: str) -> None:
-    """An unknown name, or a name beside a command, is one line on standard error, and code 2."""
+    """`run relay --known` exits with 2 for an unknown name, and for a name beside a command.
+
+    Standard error has one line.
+    """
     ended = CliRunner().invoke(main, ["run", "relay", *words])
 
     assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)

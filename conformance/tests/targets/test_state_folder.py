@@ -18,7 +18,10 @@ DEEP = 3000
 
 
 def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> None:
-    """Of a folder nested 3000 deep only the reachable file is found, and all of it is removed."""
+    """Of a folder nested 3000 deep, `things` and `marks` return the one file within reach.
+
+    `remove` removes the folder whole.
+    """
     folder, here = tmp_path / "state", os.open(".", os.O_RDONLY)
     folder.mkdir()
     (folder / "a.db").write_text("x")
@@ -38,7 +41,7 @@ def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> 
 
 
 def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
-    """If the target's folder is a symbolic link, no log is copied from where it leads."""
+    """`keep_logs` copies nothing if the target's folder is a symbolic link."""
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "scratch" / "a1"
     elsewhere.mkdir()
     folder.mkdir(parents=True)
@@ -51,7 +54,7 @@ def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
 
 
 def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
-    """If the scratch folder is a symbolic link, AdapterError is raised; nothing is made there."""
+    """If the scratch folder is a symbolic link, Started raises AdapterError and creates nothing."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
     target = Target(kind="command", make=lambda: CommandAdapter(["true"]))

@@ -50,9 +50,9 @@ def _database(path: Path, *statements: str) -> None:
     ),
 )
 def test_a_text_is_found_as_files_may_spell_it(tmp_path: Path, raw: bytes) -> None:
-    """A text is found in any case, plain, form- or percent-encoded, in nested JSON and UTF-16.
+    """A text is traced in a file in any case, form- or percent-encoded, in nested JSON or UTF-16.
 
-    So it is in hex digits, in base64 at any offset, or compressed by gzip.
+    So it is in hex digits, in base64 at any offset, and compressed by gzip.
     """
     (tmp_path / "kept").write_bytes(raw)
 
@@ -62,7 +62,7 @@ def test_a_text_is_found_as_files_may_spell_it(tmp_path: Path, raw: bytes) -> No
 
 
 def test_another_text_is_not_found(tmp_path: Path) -> None:
-    """A file with the same words in another order, plain and in base64, has no trace."""
+    """The same words in another order, plain or in base64, are no trace of the text."""
     (tmp_path / "kept").write_bytes(b"amber lurid, " + base64.b64encode(b"amber lurid"))
 
     places = stored(tmp_path, TRACES)
@@ -71,9 +71,9 @@ def test_another_text_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_change_of_a_database_is_told_by_its_column(tmp_path: Path) -> None:
-    """A changed cell and a changed header are told as column and header.
+    """`changed` names a changed cell by file, table and column, and a changed header.
 
-    A text that is new there is found as a trace in the column and the file.
+    `traced` names a text that is new there, for the column and for the file.
     """
     path = tmp_path / "proxy.db"
     _database(path, "create table t (a, b)", "insert into t values (1, 'x')")
@@ -86,7 +86,7 @@ def test_a_change_of_a_database_is_told_by_its_column(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_changes_nothing_is_no_change(tmp_path: Path) -> None:
-    """An update that leaves each value as it was gives no changed place."""
+    """After an update that leaves each value as it was, `changed` is empty."""
     path = tmp_path / "proxy.db"
     _database(path, "create table t (a)", "insert into t values (1)")
     before = stored(tmp_path, TRACES)
@@ -96,9 +96,9 @@ def test_a_transaction_that_changes_nothing_is_no_change(tmp_path: Path) -> None
 
 
 def test_what_the_suite_printed_is_no_content_of_the_target(tmp_path: Path) -> None:
-    """Of three log files only the target's own is looked at.
+    """`stored` leaves out the logs in which the suite keeps output: target-N.log, adapter.log.
 
-    The others have output of programs, kept by the suite.
+    The target's own log is read.
     """
     (tmp_path / "target-12.log").write_text(TEXT)
     (tmp_path / "adapter.log").write_text(TEXT)

@@ -39,7 +39,7 @@ sys.stdin.read()
 
 
 def ok(members: str) -> str:
-    """Return an answer to the first request that accepts it, with these members of `ok`."""
+    """Return an adapter's answer to request 1 whose `ok` has these members, given as JSON."""
     return f'{{"id":1,"ok":{{{members}}}}}'
 
 
@@ -53,9 +53,9 @@ def adapters() -> Iterator[list[CommandAdapter]]:
 
 
 def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) -> CommandAdapter:
-    """Return an adapter, listed in `made`, whose program answers each request with the next line.
+    """Return an adapter, added to `made`, whose program answers each request with the next line.
 
-    A line that begins with `!` is Python that the program runs instead.
+    A line that begins with `!` is Python that the program runs instead. `answer_s`: seconds.
     """
     program = [sys.executable, "-c", ADAPTER.format(answers=list(answers))]
     made.append(CommandAdapter(program, answer_s=answer_s))
@@ -63,9 +63,9 @@ def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) ->
 
 
 def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """The suite's seven requests, as received, are valid under the adapter schema.
+    """The seven requests that an adapter's program receives are valid under the adapter schema.
 
-    A server over stdio is sent with its command and its allow list; the counter is returned.
+    A stdio server has its command and allow list; `counter` returns the count answered.
     """
     copy = tmp_path / "lines"
     keep = f"!open({str(copy)!r}, 'a').write(line); print({{}}, flush=True)"
@@ -97,9 +97,9 @@ def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[Command
 
 
 def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """A new URL in an answer gives a new access with the old headers.
+    """An answer with a new URL makes `lock` return a new access, with the old headers.
 
-    An answer without any change gives None.
+    For an answer without changes `unlock` returns None.
     """
     moved = '{"id":2,"ok":{"url":"http://127.0.0.1:10/mcp"}}'
     adapter = saying(adapters, STARTED, moved, '{"id":3,"ok":{}}')
@@ -117,7 +117,7 @@ def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAda
 def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Answers with new headers of one agent leave the other's as they were."""
+    """An answer with new headers of one agent leaves the other agent's as they were."""
     both = world(
         server("forge", tool("zorvik_list")), agents={"junior": ("forge",), "senior": ("forge",)}
     )
@@ -135,9 +135,9 @@ def test_an_agent_left_out_keeps_its_headers(
 def test_refusals_and_unsupported_operations_are_told_apart(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """`refused`, `unsupported` and `error` raise Refused, Unsupported and AdapterError.
+    """The answers `refused`, `unsupported` and `error` raise Refused, Unsupported, AdapterError.
 
-    The adapter is still used afterwards.
+    The adapter answers requests after that.
     """
     adapter = saying(
         adapters,
@@ -197,9 +197,9 @@ def test_a_broken_start_is_told_in_one_sentence(
     complaint: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each unusable answer to `start`, or none, raises TargetNotStarted with the fault.
+    """An unusable answer to `start`, or none, raises TargetNotStarted, which names the fault.
 
-    The message has less than 1000 characters, and the program is ended.
+    The message has less than 1000 characters; the program is ended.
     """
     late = "time.sleep" in answers[0]
     monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
@@ -217,7 +217,7 @@ def test_a_broken_start_is_told_in_one_sentence(
 def test_after_a_break_every_request_says_so(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """After a request without an answer in time, the next one raises the same AdapterError."""
+    """After a request without an answer within 0.3 s, the next one raises the same AdapterError."""
     adapter = saying(adapters, STARTED, "!time.sleep(3)", '{"id":3,"ok":{}}', answer_s=0.3)
     adapter.start(WORLD, PLACES, tmp_path)
 
@@ -228,7 +228,7 @@ def test_after_a_break_every_request_says_so(
 
 
 def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """A line that is printed without a request raises AdapterError, which quotes it."""
+    """A line printed without a request makes the next one raise AdapterError, which quotes it."""
     chatty = f"!print({STARTED!r}); print('GET /mcp 200', flush=True)"
     adapter = saying(adapters, chatty, '{"id":2,"ok":{}}')
     adapter.start(WORLD, PLACES, tmp_path)
@@ -240,7 +240,7 @@ def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) 
 def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """A program that prints endlessly raises AdapterError at the next request, and is ended."""
+    """A program that prints endlessly makes the next request raise AdapterError, and is ended."""
     flood = "[print('flood', flush=True) for _ in range(9 ** 9)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {flood}")
     adapter.start(WORLD, PLACES, tmp_path)
@@ -258,7 +258,7 @@ def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
 def test_the_end_drains_an_adapter_that_is_blocked(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """`stop` reads the output on which a program is blocked, so that it ends by itself."""
+    """`stop` reads the output of a program that is blocked on it, so that it ends by itself."""
     mark = tmp_path / "done"
     many = "[print('x' * 999) for _ in range(999)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {many}; open({str(mark)!r}, 'w')")
@@ -272,7 +272,7 @@ def test_the_end_drains_an_adapter_that_is_blocked(
 def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """A program that ends, while its child keeps the output open, raises TargetNotStarted soon."""
+    """A program that exits while its child keeps the output open raises TargetNotStarted in 8 s."""
     leaving = "!import subprocess; subprocess.Popen(['sleep', '20']); sys.exit(7)"
     adapter = saying(adapters, leaving)
     began = time.monotonic()
@@ -285,7 +285,7 @@ def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
 def test_credentials_of_a_bad_answer_are_not_quoted(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """An unusable answer is quoted with the values of headers, agents and env redacted."""
+    """An unusable answer is quoted with each value in headers, agents and env redacted."""
     way_in = '"headers":{"A":"s3cret"},"agents":{"junior":{"B":"s3cret"}}'
     stdio = '"stdio":{"command":["x"],"env":{"KEY":"s3cret"}}'
     adapter = saying(adapters, ok(f'"url":3,{way_in},{stdio}'))
@@ -301,7 +301,7 @@ def test_credentials_of_a_bad_answer_are_not_quoted(
 def test_an_adapter_that_reads_no_more_is_told_at_once(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """A program that closed its input raises AdapterError without waiting, and is ended."""
+    """A program that closed its input makes `lock` raise AdapterError at once, and is ended."""
     deaf = f"!print({STARTED!r}, flush=True); import os; os.close(0); time.sleep(60)"
     made = saying(adapters, deaf, answer_s=30.0)
     made.start(WORLD, PLACES, tmp_path)
@@ -318,7 +318,7 @@ def test_an_adapter_that_reads_no_more_is_told_at_once(
 def test_agents_that_nobody_asked_for_are_not_kept(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Of a thousand agents in an answer only the world's one is kept."""
+    """Of the agents in an answer to `start`, only those of the world are kept."""
     many = ",".join(f'"a{number}":{{"A":"x"}}' for number in range(1000))
     answer = ok(f'"url":"http://127.0.0.1:9/mcp","agents":{{"junior":{{"A":"b"}},{many}}}')
     adapter = saying(adapters, answer)
@@ -332,9 +332,9 @@ def test_agents_that_nobody_asked_for_are_not_kept(
 def test_a_machine_that_lacks_something_is_asked_again(
     lasts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A start that fails for lack of resources is retried after pauses.
+    """A start that fails for lack of resources is tried again, up to four times.
 
-    After four tries TargetNotStarted names the repair.
+    After that TargetNotStarted is raised, which names the repair.
     """
     real, tried = subprocess.Popen, list[int]()
 

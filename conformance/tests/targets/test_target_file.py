@@ -36,9 +36,9 @@ def described(
     options: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Description:
-    """Write a target file of that text; return its description.
+    """Write a target file of that text, and return its description.
 
-    Options and environment, by default none, override the file.
+    `options` and `environment` override members of the file.
     """
     file = tmp_path / FILE
     file.write_text(text, encoding="utf-8")
@@ -51,9 +51,9 @@ def schema() -> dict[str, Any]:
 
 
 def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None:
-    """The file that `init` writes fits its schema and shows the real defaults.
+    """The file that `init` writes fits the schema of target files and shows the true defaults.
 
-    A second `init` exits with 2, as the file exists.
+    A second `init` to the same path exits with 2.
     """
     done = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
     text = (tmp_path / FILE).read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
 def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     """A member's value is that of the option, else of the environment, else of the file.
 
-    Lists in variables are split at commas.
+    In the environment, a list is split at commas.
     """
     text = 'kind = "mcpproxy"\nbinary = "a"\nsettle_s = 1.5\n[upstreams]\nhost = "one"\n'
     words = {
@@ -158,7 +158,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
 def test_a_bad_file_is_refused_with_the_place_and_the_repair(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
-    """A faulty target file raises BadTarget with one line, and ends `run` with exit 2."""
+    """A faulty target file raises BadTarget with one line; `run --target-file` exits with 2."""
     with pytest.raises(BadTarget) as error:
         described(tmp_path, text)
     file = str(tmp_path / FILE)
@@ -170,14 +170,14 @@ def test_a_bad_file_is_refused_with_the_place_and_the_repair(
 
 
 def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
-    """`nan` or `inf` as seconds in the environment raises BadTarget, which names the member."""
+    """`nan` or `inf` as seconds in the environment raise BadTarget, which names the member."""
     for word in ("nan", "inf"):
         with pytest.raises(BadTarget, match="`settle_s`"):
             described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
 
 
 def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> None:
-    """A command with an open quote in the environment raises BadTarget with the variable's name."""
+    """A command with an open quote in the environment raises BadTarget that names the variable."""
     words = {"MCP_PROXY_CONFORMANCE_COMMAND": "python 'a"}
 
     with pytest.raises(BadTarget, match=r"^MCP_PROXY_CONFORMANCE_COMMAND is .* quote its words"):
@@ -199,7 +199,7 @@ def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> No
 def test_bad_options_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
 ) -> None:
-    """Unusable options of `run` exit with 2; the last line says how to repair them."""
+    """Unusable options of `run` exit with 2, and the last line of the output names the repair."""
     monkeypatch.chdir(tmp_path)
     if FILE in arguments:
         (tmp_path / FILE).write_text('kind = "mcpproxy"\nbinary = "x"\n', encoding="utf-8")
@@ -221,9 +221,9 @@ def test_bad_options_are_refused(
 def test_a_target_is_named_by_its_file_or_by_itself(
     tmp_path: Path, members: str, target: tuple[str, str]
 ) -> None:
-    """The report has name and version of the target file, else those of the handshake.
+    """Report and output have the target file's name and version, else those of the handshake.
 
-    So does the output, with the kind.
+    The output has the kind, too.
     """
     command = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
     file, out = tmp_path / FILE, tmp_path / "out"
@@ -239,9 +239,9 @@ def test_a_target_is_named_by_its_file_or_by_itself(
 
 
 def test_holes_are_filled_anywhere() -> None:
-    """Templates are filled in tool names, in texts, as an object and as all the arguments.
+    """`filled` fills {server}, {tool} and {arguments} in names, texts, objects and lists.
 
-    One that does not depend on the tool's name is recognised.
+    `names_the_tool` is false for a template without the tool's name.
     """
     key, arguments = ToolKey("forge", "list_repos"), {"a": "'b'"}
     direct = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}")

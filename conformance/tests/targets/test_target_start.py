@@ -30,7 +30,7 @@ CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
 
 def refer(*before: str) -> str:
-    """Return a shell script that runs the reference with the script's arguments.
+    """Return a shell script that runs the reference with the script's own arguments.
 
     The words `before` precede the command.
     """
@@ -48,9 +48,9 @@ def refer(*before: str) -> str:
 def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
 ) -> None:
-    """A proxy that ends at its start or later, or is not ready in time, exits with 3.
+    """`run mcpproxy` exits with 3, and prints the reason, if the proxy does not come up or stay.
 
-    The reason is printed.
+    It ends at its start, ends after 2 s, or is not ready in time.
     """
     monkeypatch.setattr("mcp_proxy_conformance.targets.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
@@ -79,7 +79,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
         busy.listen()
 
         def taken_once() -> int:
-            """Return a port in use at first, and a free one from then on."""
+            """Return a port that is in use at the first call, a free one after that."""
             ports.append(find() if ports else busy.getsockname()[1])
             return ports[-1]
 
@@ -95,7 +95,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
 
 
 def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
-    """A port that answers with text that is not HTTP does not count as ready."""
+    """`ready` is false at a port that answers with text that is not HTTP."""
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def greet() -> None:
@@ -114,7 +114,7 @@ def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
 def test_a_file_in_the_working_folder_is_used_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`run` without a kind uses the target file of the working folder and says so.
+    """`run` without a kind uses the target file in the working folder, and prints its name.
 
     The one check passes.
     """
@@ -133,9 +133,9 @@ def test_a_file_in_the_working_folder_is_used_and_named(
 def test_a_file_found_that_describes_another_kind_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A target file in the working folder, of another kind than the command's, is not used.
+    """`run mcpproxy` does not use a target file of another kind in the working folder.
 
-    The first line says so.
+    The first line of the output says so.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
@@ -160,17 +160,17 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
 def test_upstreams_are_where_the_file_says(
     tmp_path: Path, place: UpstreamPlace, url: str | None, command: str | None
 ) -> None:
-    """The adapter gets upstreams at the host or bind address of the target file, by URL.
+    """An adapter is given its upstreams at the host or bind address of the target file.
 
-    With transport `stdio` it gets a command; `http` overrides a server's own stdio.
+    With transport `stdio` it is given a command; `http` overrides a server's own stdio.
     """
     received: dict[str, Any] = {}
 
     class Listening:
-        """Records its upstreams only."""
+        """An adapter that only keeps the addresses of its upstreams."""
 
         def start(self, _world: object, upstreams: dict[str, Any], _folder: Path) -> None:
-            """Keep the upstreams' addresses; nothing is started."""
+            """Keep the upstreams' addresses in `received`; return no access."""
             received.update(upstreams)
 
         def stop(self) -> None:
@@ -193,21 +193,24 @@ def test_upstreams_are_where_the_file_says(
 
 
 def test_a_target_that_is_closed_while_it_starts_is_ended(tmp_path: Path) -> None:
-    """If a run ends while a target starts, what starts after that is ended, and nothing is left."""
+    """If a target is closed during its start, Started raises AdapterError.
+
+    The adapter is stopped and the folder is left empty.
+    """
     opened = list[Started]()
 
     class Starting:
-        """Is closed by the run in the middle of its start; whether it runs is in `running`."""
+        """An adapter whose target the test closes in the middle of its start."""
 
         running = False
 
         def start(self, *_: object) -> None:
-            """Have the run close the target, then start."""
+            """Close the target from within its start, then note that the adapter runs."""
             opened[0].close()
             Starting.running = True
 
         def stop(self) -> None:
-            """Stop, if it was started."""
+            """Note that the adapter does not run."""
             Starting.running = False
 
     starting: Any = Starting
@@ -219,7 +222,7 @@ def test_a_target_that_is_closed_while_it_starts_is_ended(tmp_path: Path) -> Non
 
 
 def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
-    """A bind address that this machine lacks ends the run with exit 3, and is named."""
+    """A bind address that this machine lacks ends the run with exit 3; the last line names it."""
     out = ("--out", str(tmp_path), "--check", CHECK)
     done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])
 
@@ -228,9 +231,9 @@ def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path: Path) -> None:
-    """A target that quarantines a server, without that capability declared, exits with 2.
+    """A target that quarantines a server, and does not declare the capability, exits with 2.
 
-    The sentence says to declare it.
+    The output says to add quarantine.
     """
     script = tmp_path / "adapter.py"
     script.write_text(QUARANTINING, encoding="utf-8")

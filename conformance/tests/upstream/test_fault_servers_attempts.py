@@ -18,7 +18,7 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-    """Post one JSON-RPC call, or notification, to the URL; return (status, headers) of the answer.
+    """Post one JSON-RPC request, or a notification by its name; return (status, headers).
 
     A notification has no id. The answer must come within 5 s.
     """
@@ -37,9 +37,9 @@ def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: 
 
 
 def attempt(url: str, *methods: str, **headers: str) -> list[int]:
-    """Post these calls in turn, with these headers; return their statuses.
+    """Post these methods in turn, with these headers; return the statuses of their answers.
 
-    A status of 400 or more ends it and is the last.
+    A status of 400 or more is the last: the methods after it are not sent.
     """
     codes: list[int] = []
     for method in methods:
@@ -50,7 +50,10 @@ def attempt(url: str, *methods: str, **headers: str) -> list[int]:
 
 
 def serving(*script: dict[str, Any], **more: Any) -> FaultServers:
-    """Return the servers of a load, not started, with one server `a` of that script."""
+    """Return a load, not started, of one server `a` that plays this script.
+
+    `more` are arguments of FaultServers.
+    """
     return FaultServers(read_scripts([{"server_id": "a", "script": script}]), **more)
 
 
@@ -70,7 +73,7 @@ def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
 
 
 def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
-    """A fault on tools/list meets a repeated tools/list too, within one attempt.
+    """A fault on tools/list answers a repeated tools/list of the same attempt, too.
 
     The next `initialize` begins the second attempt, which is healthy.
     """
@@ -87,7 +90,7 @@ def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
 def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
     methods: tuple[str, ...],
 ) -> None:
-    """A stateless loader's attempts are counted by its first tools/list or server/discover."""
+    """Without a handshake, each first tools/list or server/discover begins an attempt."""
     with serving(UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *methods, **STATELESS) for _ in range(2)]
 
@@ -96,7 +99,7 @@ def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
 
 
 def test_the_next_page_opens_no_attempt() -> None:
-    """A tools/list with a cursor belongs to the attempt of the first page."""
+    """A tools/list with a cursor belongs to the attempt of the first page: one is counted."""
     with serving(HEALTHY) as servers:
         attempt(servers.url("a"), "tools/list", **STATELESS)
         ask(servers.url("a"), "tools/list", STATELESS, cursor="more")
@@ -116,9 +119,9 @@ def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
 
 
 def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
-    """Two `initialize` of different revisions are one attempt with one behaviour.
+    """Two `initialize` of different revisions are one attempt, answered by one behaviour.
 
-    The same revision again is the next.
+    A third, of the same revision as the second, begins the next attempt.
     """
     with serving({"do": "status", "code": 400}, HEALTHY) as servers:
         for revision in ("2026-07-28", "2025-11-25", "2025-11-25"):
@@ -170,7 +173,7 @@ def test_other_requests_are_noted_and_open_nothing() -> None:
 
 
 def test_two_servers_share_an_origin_and_nothing_else() -> None:
-    """Two servers on one port have different paths, scripts and counts of attempts."""
+    """Two servers on one host and port have different paths, scripts and counts of attempts."""
     scripts = [
         {"server_id": "guest", "script": [HEALTHY], "same_origin_as": "host"},
         {"server_id": "host", "script": [UNAVAILABLE]},
@@ -185,9 +188,9 @@ def test_two_servers_share_an_origin_and_nothing_else() -> None:
 
 
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
-    """A cookie and a session id of two servers, sent to a third, are in the third one's log.
+    """A log has the cookie, session id and Authorization of a request, whoever handed them out.
 
-    So is an Authorization header.
+    Here a cookie and a session id of two other servers are sent to a third.
     """
     scripts = [
         {"server_id": "cookie", "script": [{"do": "set_cookie"}]},
@@ -214,7 +217,7 @@ def test_any_id_has_a_url(name: str) -> None:
 
 
 def test_a_healed_server_is_counted_anew() -> None:
-    """After `heal` a failing server is healthy, and its attempts count anew."""
+    """After `heal` a failing server answers well, and its attempts count from 0 again."""
     with serving(UNAVAILABLE) as servers:
         before = attempt(servers.url("a"), "initialize")
         servers.heal("a")
@@ -226,9 +229,9 @@ def test_a_healed_server_is_counted_anew() -> None:
 def test_a_log_keeps_the_first_entries_and_counts_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A log keeps its first two entries (here the most) with long texts cut.
+    """A log keeps its first two entries, as MOST is set to 2 here, with long texts cut.
 
-    Those dropped are counted, and count as attempts.
+    Later requests are counted as dropped, and as attempts.
     """
     monkeypatch.setattr(server_log, "MOST", 2)
     with serving(HEALTHY) as servers:
@@ -262,6 +265,6 @@ def test_a_log_keeps_the_first_entries_and_counts_the_rest(
 def test_a_script_that_cannot_be_played_is_refused(
     documents: list[dict[str, Any]], complaint: str
 ) -> None:
-    """An invalid script raises BadScript with the place or the server."""
+    """A script that cannot be played raises BadScript, which names the place or the server."""
     with pytest.raises(BadScript, match=complaint):
         read_scripts([{"server_id": "a", **document} for document in documents])

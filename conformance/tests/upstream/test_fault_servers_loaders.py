@@ -82,9 +82,9 @@ OUTLASTING: dict[str, list[dict[str, Any]]] = {
 
 @contextmanager
 def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Iterator[FaultServers]:
-    """Yield running servers of these scripts, by name, each with a tool named `tool`.
+    """Yield running servers of these scripts, by server id, each with one tool named `tool`.
 
-    The loader's timeout is `wait_s`, so long that a slow machine adds no fault.
+    `wait_s` is each server's timeout, so long that a slow machine adds no fault.
     """
     documents = [
         {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": wait_s}
@@ -95,10 +95,10 @@ def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Ite
 
 
 def loaded(servers: FaultServers) -> list[Outcome]:
-    """Load all servers with the reference's loader and short pauses; return its outcomes."""
+    """Load all these servers with the reference's loader, pauses of 10 ms; return its outcomes."""
 
     def place(connection: dict[str, Any]) -> Connection:
-        """Return the loader's Connection for a connection as the servers describe it."""
+        """Return the reference's Connection for one of the servers' own `connections()`."""
         command = connection.get("command") or [None]
         return Connection(
             server_id=connection["server_id"],
@@ -114,7 +114,7 @@ def loaded(servers: FaultServers) -> list[Outcome]:
 
 
 def test_the_reference_classifies_what_it_meets() -> None:
-    """For each script the reference's loader has the expected status and attempts.
+    """The reference's loader gives each server the expected status, after the expected attempts.
 
     It claims as many as were counted, and sends no cookie or session id to another server.
     """
@@ -145,9 +145,9 @@ def test_the_reference_classifies_what_it_meets() -> None:
 def test_the_reference_waits_no_longer_than_it_is_told(
     name: str, status: str, attempts: int
 ) -> None:
-    """The reference's loader gives up a silent attempt at its timeout of 0.5 s, and tries again.
+    """The reference's loader ends a silent attempt at its timeout of 0.5 s, and tries again.
 
-    It is available if the server then answers.
+    A server that answers then is available; one that is always late is transient after three.
     """
     with playing({name: OUTLASTING[name]}, wait_s=0.5) as servers:
         (outcome,) = loaded(servers)
@@ -157,10 +157,10 @@ def test_the_reference_waits_no_longer_than_it_is_told(
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
-    """The official SDK client lists a healthy server's tool twice; that is two attempts."""
+    """The official SDK client lists a healthy server's tool in each of two uses: two attempts."""
 
     async def names(url: str) -> list[str]:
-        """Return the names of the tools that the client lists."""
+        """List the tools of the server at this URL with a new SDK client; return their names."""
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
             return [tool.name for tool in (await client.list_tools()).tools]
 
@@ -174,13 +174,10 @@ def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.parametrize("name", ["503 once", "clean 403", "reset", "json fin", "html", "error"])
 def test_the_stock_client_fails_in_one_attempt(name: str, mode: str) -> None:
-    """The official SDK client raises at a failing server, in each mode.
-
-    Its tries are one attempt.
-    """
+    """The official SDK client raises at a failing server; its requests count as one attempt."""
 
     async def use(url: str) -> None:
-        """List the tools with the client."""
+        """List the tools of the server at this URL with a new SDK client."""
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
             await client.list_tools()
 

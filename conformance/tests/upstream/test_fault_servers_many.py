@@ -63,9 +63,9 @@ def mixed(count: int) -> FaultServers:
 
 
 def knock(connection: dict[str, Any]) -> bool:
-    """Send one request and read what comes, 0.1 s at most between bytes; all errors are ignored.
+    """Send one request to a server, and read until 0.1 s pass without a byte; ignore errors.
 
-    Return whether the connection has a local port.
+    Return False, without a request, if its URL is not at 127.0.0.1.
     """
     place = urlsplit(connection.get("url") or "")
     if place.hostname != "127.0.0.1":
@@ -82,9 +82,9 @@ def knock(connection: dict[str, Any]) -> bool:
 
 
 def rounds(count: int, pool: ThreadPoolExecutor) -> int:
-    """Start, ask and close a mixed load of 200 servers, `count` times.
+    """Start a mixed load of 200 servers, ask each once, and close it, `count` times.
 
-    Returns the number of asked connections with a local port.
+    Return how many requests were tried; servers without a local port get none.
     """
     knocks = 0
     for _ in range(count):
@@ -99,7 +99,7 @@ def peak() -> int:
 
 
 def held() -> tuple[int, int]:
-    """Return the numbers of this process's open descriptors and living threads."""
+    """Return (open descriptors, living threads) of this process, as numbers."""
     return len(list(Path("/dev/fd").iterdir())), threading.active_count()
 
 
@@ -133,9 +133,9 @@ def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
 
 
 def test_what_is_kept_of_a_long_load_is_bounded() -> None:
-    """Of 600 requests of 50 kB a server keeps 500 log entries, and counts all.
+    """Of 600 requests of 50 kB a server keeps 500 log entries, and counts all attempts.
 
-    It grows by less than 4 MiB.
+    The process keeps less than 4 MiB of them.
     """
     with mixed(1) as servers:
         place = urlsplit(servers.url("s0"))
@@ -170,7 +170,7 @@ def test_many_servers_open_and_close_at_once() -> None:
 def test_loads_share_the_thread_of_a_hub() -> None:
     """Two loads on one hub start no further thread.
 
-    Closing one leaves the other serving, and the former's port refuses.
+    When the first is closed its port refuses, and the second still counts its attempt.
     """
     with Upstreams(Transcript()) as hub:
         threads = threading.active_count()
@@ -189,7 +189,7 @@ def test_loads_share_the_thread_of_a_hub() -> None:
 
 
 def read() -> Any:
-    """Return the script of one healthy server `a`."""
+    """Return a script of one healthy server `a`, as FaultServers takes it."""
     return read_scripts([{"server_id": "a", "script": [HEALTHY]}])
 
 
@@ -199,7 +199,7 @@ def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch)
     bind, calls = socket.socket.bind, iter(range(100))
 
     def scarce(sock: socket.socket, address: Any) -> None:
-        """Bind as usual, but fail at the sixth call."""
+        """Bind the socket to the address; raise OSError at the sixth call."""
         if next(calls) == 5:
             raise OSError("no more ports")
         bind(sock, address)

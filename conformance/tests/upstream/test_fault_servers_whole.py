@@ -19,21 +19,24 @@ LINUX_ONLY = pytest.mark.skipif(
 
 
 def server_of(word: str, **more: Any) -> FaultServers:
-    """Return a load of one server `a` with this behaviour and a timeout of 2.5 s."""
+    """Return a load, not started, of a server `a` with this behaviour and a timeout of 2.5 s.
+
+    `word` is the behaviour's name, `more` are its other members.
+    """
     script = [{"do": word, **more}]
     return FaultServers(read_scripts([{"server_id": "a", "timeout_s": 2.5, "script": script}]))
 
 
 def dial(servers: FaultServers, patience: float = 5.0) -> socket.socket:
-    """Connect to the server's port within `patience` seconds; return the socket."""
+    """Connect to the port of server `a`, within `patience` seconds, and return the socket."""
     place = urlsplit(servers.url("a"))
     return socket.create_connection((place.hostname, place.port), timeout=patience)
 
 
 def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
-    """A port of `refused` refuses connections, and nobody can bind it.
+    """The port of a `refused` server refuses connections, and no other socket can bind it.
 
-    Attempts cannot be counted; after `heal` it accepts.
+    Its attempts are None, not countable; after `heal` it accepts.
     """
     with server_of("refused") as servers:
         port = urlsplit(servers.url("a")).port
@@ -50,9 +53,9 @@ def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
 
 @LINUX_ONLY
 def test_a_full_backlog_takes_no_connection() -> None:
-    """Connecting to a port of `backlog` times out; after `heal` it succeeds.
+    """To connect to a `backlog` server times out; after `heal` it succeeds.
 
-    Attempts cannot be counted.
+    Its attempts are None, not countable.
     """
     with server_of("backlog") as servers:
         for _ in range(3):
@@ -66,9 +69,9 @@ def test_a_full_backlog_takes_no_connection() -> None:
 
 
 def test_a_banner_greets_on_accept_and_waits() -> None:
-    """A `banner` server sends its greeting at once, and then nothing.
+    """A `banner` server sends its greeting at once, and then nothing for 0.2 s.
 
-    Its connections are logged, but attempts cannot be counted.
+    Each connection is logged as an attempt, but `attempts` is None, not countable.
     """
     with server_of("banner") as servers:
         for _ in range(2):
@@ -100,9 +103,9 @@ def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
 
 
 def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
-    """The host of `unresolvable`, `nobody.invalid`, does not resolve; attempts are not counted.
+    """The host of an `unresolvable` server, nobody.invalid, does not resolve.
 
-    Skipped where it might resolve.
+    Its attempts are None. Skipped where the name might resolve.
     """
     with server_of("unresolvable") as servers:
         if unmet := servers.unmet("a"):
@@ -126,13 +129,13 @@ def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
 def test_the_precondition_of_an_unknown_name_is_no_such_name(
     monkeypatch: pytest.MonkeyPatch, answer: Exception | None, sentence: str
 ) -> None:
-    """Only the resolver's "no such name" meets the precondition of an unknown host.
+    """`why_resolvable` is None only if the resolver says that there is no such name.
 
-    An address, and a resolver that cannot answer, are reasons against it.
+    An address, or a resolver that cannot answer, gives a sentence with the reason.
     """
 
     def resolve(*_: object, **__: object) -> list[object]:
-        """Raise the scripted error, or resolve to nothing."""
+        """Raise the scripted error, or return no address."""
         if answer is not None:
             raise answer
         return []
@@ -143,9 +146,9 @@ def test_the_precondition_of_an_unknown_name_is_no_such_name(
 
 @pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])
 def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> None:
-    """A malformed connection reaches the loader unchanged, with id and timeout.
+    """A `malformed` connection reaches the loader unchanged, beside the id and the timeout.
 
-    It has no URL and no attempts, and cannot be healed.
+    It has no URL, no countable attempts, and `heal` raises ValueError.
     """
     with server_of("malformed", connection=given) as servers:
         connections, counted = servers.connections(), servers.attempts("a")
@@ -159,7 +162,7 @@ def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> 
 
 
 def test_a_connection_says_where_and_how_long() -> None:
-    """The connection of a healthy server has id, timeout, URL, transport and empty headers."""
+    """A healthy server's connection has its id, timeout in seconds, URL, transport, no headers."""
     with server_of("healthy") as servers:
         assert servers.connections() == [
             {
@@ -173,7 +176,7 @@ def test_a_connection_says_where_and_how_long() -> None:
 
 
 def test_a_missing_program_cannot_be_started() -> None:
-    """The command of `stdio_missing` names a file that does not exist; attempts are not counted."""
+    """The command of `stdio_missing` names a program that does not exist; its attempts are None."""
     with server_of("stdio_missing") as servers:
         connection = servers.connection("a")
         with pytest.raises(FileNotFoundError):
@@ -182,7 +185,7 @@ def test_a_missing_program_cannot_be_started() -> None:
 
 
 def test_a_process_that_exits_does_so_at_once() -> None:
-    """The command of `stdio_exits` prints nothing and ends with 0; each start is an attempt."""
+    """The command of `stdio_exits` prints nothing and ends with 0; two runs are two attempts."""
     with server_of("stdio_exits") as servers:
         command = servers.connection("a")["command"]
         ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(2)]
@@ -214,7 +217,10 @@ def test_a_process_that_prints_garbage_lives_on() -> None:
 
 
 def test_questions_to_nobody_name_who_is_there() -> None:
-    """An unknown server id, or `heal` before the start, raises an error that names the repair."""
+    """An unknown server id raises LookupError with the known ones.
+
+    `heal` before the start raises RuntimeError.
+    """
     servers = server_of("healthy")
     with pytest.raises(LookupError, match=r"no server 'b'; the servers are a"):
         servers.attempts("b")

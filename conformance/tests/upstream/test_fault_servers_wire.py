@@ -30,9 +30,9 @@ INITIALIZE = call("initialize", protocolVersion="2025-11-25")
 
 
 def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, str]:
-    """Return the bytes of the answer to one POST, and how it ended.
+    """POST the message to the URL; return (bytes of the answer, how the connection ended).
 
-    That is `fin`, `rst`, or `open` if nothing came for `patience` seconds.
+    The end is `fin`, `rst`, or `open` if nothing more came for `patience` seconds.
     """
     place, got = urlsplit(url), b""
     head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(message)}\r\nConnection: close"
@@ -62,9 +62,9 @@ def server_of(played: dict[str, Any]) -> FaultServers:
 
 
 def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
-    """Return (bytes, how it ended), as `exchange` does, of the answer to one request.
+    """Return (bytes of the answer, `fin`, `rst` or `open`) of one request to a server.
 
-    The server plays this behaviour; the request is `initialize` by default.
+    The server plays this behaviour; by default the request is `initialize`.
     """
     with server_of(played) as servers:
         return exchange(servers.url("a"), message)
@@ -72,14 +72,14 @@ def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str
 
 @pytest.mark.parametrize(("word", "end"), [("close", "fin"), ("reset", "rst")])
 def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
-    """`close` and `reset` end the connection by FIN and by RST, before any byte."""
+    """`close` and `reset` send no byte, and end the connection by FIN and by RST."""
     assert met({"do": word}) == (b"", end)
 
 
 def test_silence_is_silent_and_stays_open() -> None:
-    """Of `silence` no byte comes and the connection stays open.
+    """A `silence` server sends no byte in 0.3 s and leaves the connection open.
 
-    The request is in the log, without a status.
+    The log has the request's method and id, and None as its status.
     """
     with server_of({"do": "silence"}) as servers:
         got = exchange(servers.url("a"), INITIALIZE, patience=0.3)
@@ -126,9 +126,9 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
 
 def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
-    """Return (bytes of the answer that came in `seconds`, those in as long again).
+    """Return (bytes of the answer within `seconds`, further ones within as many again).
 
-    The connection is open meanwhile; the request is `initialize`.
+    The server plays this behaviour; the request is `initialize`.
     """
     with server_of(played) as servers:
         place = urlsplit(servers.url("a"))
@@ -188,9 +188,9 @@ def test_pages_are_as_long_as_the_script_says() -> None:
 
 
 def test_a_later_page_fails_by_itself() -> None:
-    """A fault on `later page` leaves the first page healthy, and fails the one with a cursor.
+    """A fault on `later page` leaves the first page healthy, and fails the page of a cursor.
 
-    The log says which request was paged.
+    The log marks the request with a cursor as paged.
     """
     played = {"do": "status", "code": 503, "on": "later page"}
     script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": [played]}
@@ -273,7 +273,7 @@ def test_many_threads_may_read_scripts_at_once() -> None:
     ],
 )
 def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes) -> None:
-    """Wrong answers are whole: their length is right, status, type and body as scripted."""
+    """A scripted wrong answer comes whole: status, media type, body and its announced length."""
     raw, end = met(played)
     status_and_type, headers, body = parts(raw)
 
@@ -306,7 +306,7 @@ def test_another_result_answers_the_request() -> None:
 
 
 def test_a_slow_answer_is_right_and_late() -> None:
-    """`slow` sends the right answer, and not before its seconds are over."""
+    """`slow` sends the right answer, not before its 0.2 s are over."""
     began = time.monotonic()
     raw, _ = met({"do": "slow", "seconds": 0.2})
 
@@ -316,7 +316,10 @@ def test_a_slow_answer_is_right_and_late() -> None:
 
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list", "any"])
 def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
-    """A behaviour on one method fails that request; all others get a healthy answer."""
+    """A behaviour `on` a method fails requests of that method; all others get a healthy answer.
+
+    On `any` it fails all.
+    """
     methods = ["initialize", "notifications/initialized", "tools/list"]
     with server_of({"do": "status", "code": 500, "on": on}) as servers:
         codes = [parts(exchange(servers.url("a"), call(name))[0])[0][:3] for name in methods]
@@ -343,7 +346,7 @@ def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
 
 
 def test_a_redirect_leads_to_nothing() -> None:
-    """A redirect to the missing path leads to a 404, which is not an attempt of its own."""
+    """A redirect to `missing path` leads to a 404, and adds no attempt."""
     with server_of({"do": "redirect", "to": "missing path", "on": "any"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second = parts(exchange(headers["location"], INITIALIZE)[0])[0]
@@ -352,7 +355,10 @@ def test_a_redirect_leads_to_nothing() -> None:
 
 
 def test_a_redirect_leads_to_another_server() -> None:
-    """A redirect to another server leads to its URL, where the request counts as an attempt."""
+    """A redirect to another server leads to that server's URL, where the request is an attempt.
+
+    Each of the two counts one.
+    """
     script = [{"do": "redirect", "to": "b"}]
     with FaultServers(
         read_scripts(
@@ -370,9 +376,9 @@ def test_a_redirect_leads_to_another_server() -> None:
 
 
 def test_a_healthy_server_lists_its_tools_in_both_eras() -> None:
-    """A healthy server lists its tool to a handshake's client and to a stateless one.
+    """A healthy server lists its tool to a client of the handshake and to a stateless one.
 
-    Only the latter gets a `resultType`; a handshake gets a session id.
+    Only the stateless answer has a `resultType`; `initialize` gets a session id.
     """
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     with server_of({"do": "healthy"}) as servers:

@@ -36,7 +36,7 @@ async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
     requests: list[HttpRequest] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read and keep each request of a connection, and answer it with 200."""
+        """Read the requests of a connection, keep each in `requests`, and answer it with 200."""
         while True:
             requests.append(await read_request(reader))
             writer.write(render_response(200, b"", ()))
@@ -50,7 +50,10 @@ async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
 
 
 async def _answer(port: int, sent: bytes) -> bytes:
-    """Return the first line of the answer to these bytes; nothing if the connection is closed."""
+    """Return the first line of the answer to these bytes, or b"" if the connection is closed.
+
+    TimeoutError after 20 s.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)
@@ -77,7 +80,10 @@ async def _answer(port: int, sent: bytes) -> bytes:
          "a chunk of less than none", "a long head"],
 )  # fmt: skip
 def test_a_request_is_read_unless_it_is_too_long(sent: bytes, taken: bytes | None) -> None:
-    """A request within the bounds is answered; a longer one only closes the connection."""
+    """A request within the bounds is answered with 200.
+
+    Any other closes the connection unanswered.
+    """
 
     async def trial() -> None:
         """Send the bytes, and compare the answer and the requests that were read."""
@@ -96,7 +102,7 @@ def test_bodies_that_never_end_are_refused_together_and_leave_room() -> None:
     """
 
     async def trial() -> None:
-        """Hold as many unfinished bodies as fit, ask, close them, and ask again."""
+        """Fill the bound with unfinished bodies, be refused, close them, and be served."""
         async with _serving() as (port, requests):
             held = [
                 await asyncio.open_connection("127.0.0.1", port)

@@ -38,14 +38,14 @@ GIVEN = Relayed(
 
 @pytest.fixture
 def server() -> Iterator[RelayedServer]:
-    """Yield a server of three tools on two pages."""
+    """Yield a started server of three tools, a and b on the first page, c on the second."""
     with Upstreams(Transcript()) as hub:
         yield hub.add(RelayedServer("upstream", GIVEN))
 
 
 @pytest.fixture(params=["http", "stdio"])
 def client(request: pytest.FixtureRequest, server: RelayedServer) -> Iterator[Client | StdioClient]:
-    """Yield a client of it, over HTTP and over stdio."""
+    """Yield an unopened client of `server`: each test runs over HTTP and over stdio."""
     transcript = Transcript()
     made: Client | StdioClient
     if request.param == "http":
@@ -60,7 +60,10 @@ def client(request: pytest.FixtureRequest, server: RelayedServer) -> Iterator[Cl
 def test_it_lists_its_pages_and_answers_by_data(
     server: RelayedServer, client: Client | StdioClient
 ) -> None:
-    """Pages follow their cursors; a call is answered by its case, else by its tool."""
+    """Three tools are listed over two pages; a call is answered by its `case`, else by its tool.
+
+    The journal has both calls.
+    """
     names = [tool["name"] for tool in client.tools()]
     by_case = client.call_tool("a", {"case": "one"})
     by_tool = client.call_tool("b")
@@ -74,7 +77,7 @@ def test_it_lists_its_pages_and_answers_by_data(
 def test_a_dropped_call_is_executed_and_not_answered(
     server: RelayedServer, client: Client | StdioClient
 ) -> None:
-    """The connection ends, and the journal has the call."""
+    """A call with the act `drop` raises Unreachable at the client; the journal has it once."""
     with pytest.raises(Unreachable):
         client.call_tool("a", {"case": "cut"})
 
@@ -82,7 +85,10 @@ def test_a_dropped_call_is_executed_and_not_answered(
 
 
 def test_a_forgotten_session_is_refused_and_not_a_call(server: RelayedServer) -> None:
-    """A request in it gets 404; it is in the journal as one that was not taken."""
+    """After `forget_sessions` a call in the old session raises SessionLost.
+
+    The journal has the request, marked as not taken, and it is not among the calls.
+    """
     with Client(server.url, transcript=Transcript(), wire="handshake") as client:
         client.open()
         server.forget_sessions()
@@ -94,7 +100,7 @@ def test_a_forgotten_session_is_refused_and_not_a_call(server: RelayedServer) ->
 
 
 def test_it_refuses_everything_by_order(server: RelayedServer) -> None:
-    """While it is refusing, not even a handshake is taken."""
+    """While the server has a `refusing` of 503, a handshake raises ProtocolFault with 503."""
     server.refusing = Refusing(status=503, body=b"later", media_type="text/plain")
 
     with pytest.raises(ProtocolFault) as raised:
@@ -104,7 +110,10 @@ def test_it_refuses_everything_by_order(server: RelayedServer) -> None:
 
 
 def test_entries_are_divided_into_pages() -> None:
-    """Each cursor begins a page; the last page has the rest."""
+    """`paged` ends a page at each cursor: with one, all but the last entry and the rest.
+
+    Each page is stored under the cursor that leads to it, the first under None.
+    """
     assert paged([b"1", b"2", b"3"], ["x"]) == {
         None: Page(entries=(b"1", b"2"), following="x"),
         "x": Page(entries=(b"3",)),

@@ -23,20 +23,20 @@ ONE, TWO = UpstreamTool(name="one", description="First."), UpstreamTool(name="tw
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """Return the transcript of all servers of this file."""
+    """Return the transcript of all servers of this file's tests."""
     return Transcript()
 
 
 @pytest.fixture(scope="module")
 def upstreams(transcript: Transcript) -> Iterator[Upstreams]:
-    """Yield a running hub that serves all upstreams of this file."""
+    """Yield a running hub that serves the servers of all tests in this file."""
     with Upstreams(transcript) as running:
         yield running
 
 
 @pytest.fixture
 def forge(upstreams: Upstreams) -> UpstreamServer:
-    """Return a running server of two tools."""
+    """Return a started server `forge` of the tools `one` and `two`."""
     return upstreams.add(UpstreamServer("forge", [ONE, TWO]))
 
 
@@ -82,7 +82,10 @@ def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> Non
 def test_every_post_has_an_answer(
     forge: UpstreamServer, body: bytes, status: int, code: int | None
 ) -> None:
-    """Each POST gets its status and JSON-RPC error; one that is not a request an empty 202."""
+    """Each POST gets its status and JSON-RPC error code.
+
+    A notification or a result an empty 202.
+    """
     got, answer = ask(forge, "POST", "/mcp", body)
 
     assert got == status
@@ -117,7 +120,7 @@ def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
 
 
 def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
-    """Two chunked requests, with extension and trailer, on one connection are both answered."""
+    """Two chunked requests on one connection, with extension and trailer, both get a 200."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     request = b"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     request += b"%x\r\n%b\r\n%x;x=y\r\n%b\r\n0\r\nT: x\r\n\r\n" % (9, body[:9], 31, body[9:])
@@ -131,9 +134,9 @@ def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
 
 
 def test_tools_change_while_it_runs(forge: UpstreamServer) -> None:
-    """Changed, added and removed tools show in the next listing, with annotations.
+    """Changed, added and removed tools show in the next listing, with their annotations.
 
-    A call of a removed tool is refused, and counted; so are the listings.
+    A call of a removed tool is an error, and is counted; two listings are counted, too.
     """
     with Client(forge.url, transcript=Transcript()) as client:
         client.tools()
@@ -174,9 +177,9 @@ def test_no_tools_are_an_empty_page(upstreams: Upstreams) -> None:
 
 
 def test_a_page_that_nobody_asked_for_is_known() -> None:
-    """`unasked_page` is 0 for a tool on a page that was asked for, and before any was.
+    """`unasked_page` returns the number of the tool's page, if that page was not asked for.
 
-    Else it is the number of the tool's page.
+    It is 0 for a tool on a page that was asked for, and before any page was.
     """
     state = ServerState("forge", [UpstreamTool(name="one"), UpstreamTool(name="two")], page_size=1)
     before = state.unasked_page("two")
@@ -210,9 +213,9 @@ def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
 def test_each_message_is_recorded_under_the_server_s_name(
     forge: UpstreamServer, transcript: Transcript
 ) -> None:
-    """Request and answer are in the transcript, in order, under the server's name.
+    """A request and its answer are in the transcript, in order, with the server's name as peer.
 
-    Bytes are exact, the request has its headers, notes have path, method and status.
+    Bytes are exact, the request has its headers, notes have path, and method or status.
     """
     mark = transcript.mark()
     body = b'{"jsonrpc":"2.0", "id":1,"method":"ping"}'
@@ -226,7 +229,7 @@ def test_each_message_is_recorded_under_the_server_s_name(
 
 
 def test_all_ends_in_silence_with_connections_open(recwarn: pytest.WarningsRecorder) -> None:
-    """Closing twice with unread answers and half requests leaves no thread, port or warning."""
+    """`close`, twice, with unread answers and half a request, leaves no thread, port or warning."""
     threads = threading.active_count()
     upstreams = Upstreams(Transcript()).start()
     tools = [UpstreamTool(name=f"t{i}", description="x" * 10_000) for i in range(500)]

@@ -23,13 +23,13 @@ TOOLS = [UpstreamTool(name=f"tool_{i}") for i in range(3)]
 
 @pytest.fixture
 def forge() -> Iterator[UpstreamServer]:
-    """Yield a running server of three tools in pages of two."""
+    """Yield a started server `forge` of three tools in pages of at most two."""
     with Upstreams(Transcript()) as upstreams:
         yield upstreams.add(UpstreamServer("forge", TOOLS, page_size=2))
 
 
 class Shim:
-    """The process of a stdio server, spoken to in lines."""
+    """The process of a stdio server, with which tests exchange lines."""
 
     def __init__(self, command: list[str]) -> None:
         """Start the command with pipes and an empty environment."""
@@ -48,21 +48,21 @@ class Shim:
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """Wait for one line and return its message."""
+        """Wait for the next line of its output, without a limit, and return it as JSON."""
         assert self.process.stdout is not None
         heard: dict[str, Any] = json.loads(self.process.stdout.readline())
         return heard
 
     def end(self) -> tuple[int, bytes]:
-        """Close its input and wait up to 5 s; return its exit code and its error output."""
+        """Close its input and wait up to 5 s; return (exit code, error output)."""
         _, complaints = self.process.communicate(timeout=5)
         return self.process.returncode, complaints
 
 
 def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
-    """Over its process a server shakes hands, counts a call, and announces removed tools.
+    """Through its process a stdio server answers a handshake and a call, and tells of a change.
 
-    The process ends with 0, silently, at the end of its input.
+    At the end of its input the process ends with 0, and nothing on its error output.
     """
     shim = Shim(forge.command)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
@@ -83,7 +83,7 @@ def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
 
 
 def test_the_shim_ends_with_the_suite() -> None:
-    """When its server closes, the process ends with 0, though its input is still open."""
+    """When its server closes, the process ends with 0 in 5 s, though its input is still open."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("forge", TOOLS))
         shim = Shim(server.command)
@@ -99,7 +99,7 @@ def test_the_shim_ends_with_the_suite() -> None:
     [([], 2), (["--connect", "nowhere"], 2), (["--connect", "127.0.0.1:1"], 3)],
 )
 def test_a_shim_without_a_suite_says_so(arguments: list[str], code: int) -> None:
-    """Wrong arguments are exit 2, and a port without the suite is 3, each with an error line."""
+    """Wrong arguments exit with 2, a port without the suite with 3; only stderr has words."""
     module = "mcp_proxy_conformance.upstream.stdio"
     process = subprocess.run(
         [sys.executable, "-m", module, *arguments], capture_output=True, timeout=10, check=False
@@ -121,9 +121,9 @@ def test_the_shim_imports_next_to_nothing() -> None:
 
 
 async def _tour(transport: Any) -> tuple[list[str], str]:
-    """List all pages of tools and call `tool_2` with the client.
+    """List all pages of tools and call `tool_2` with the official client.
 
-    Return (names of tools, text of the call).
+    Return (names of the tools, text of the call's result).
     """
     async with StockClient(transport) as client:
         names, cursor = [], None
@@ -139,7 +139,7 @@ async def _tour(transport: Any) -> tuple[list[str], str]:
 @pytest.mark.parametrize("eras", ["both", "handshake", "stateless"])
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_official_client_can_use_it(eras: Any, transport: str) -> None:
-    """The official client lists and calls over HTTP and over stdio, in each era."""
+    """The official client lists three tools and calls one, over HTTP and stdio, in each era."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("forge", TOOLS, page_size=2, eras=eras))
         command, *arguments = server.command

@@ -17,13 +17,16 @@ STATES = {"forge:drop": USER, "forge:wipe": (*CONFIG, *USER), "barn:seal": (*CON
 
 
 def finding(*clauses: str, path: str = "", state: Sequence[str] = (), **members: Any) -> Finding:
-    """Return a finding that breaks these clauses, about one tool in that state, if given."""
+    """Return a finding that breaks these clauses.
+
+    With `state` it is about one tool that has those locks.
+    """
     matters = (Matter(name=f"forge:{'-'.join(state)}", state=tuple(state)),) if state else ()
     return Finding(path=path, clauses=clauses, about=matters, **members)
 
 
 def failed(check: str, *findings: Finding, **members: Any) -> Result:
-    """Return a failed result with these findings, on all clauses that they break."""
+    """Return a failed result with these findings; its clauses are all that they break."""
     clauses = dict.fromkeys(clause for found in findings for clause in found.clauses)
     return result(check, "fail", *clauses, findings=findings, **members)
 
@@ -38,7 +41,10 @@ def result(check: str, verdict: Any, *clauses: str, reason: str = "", **members:
 
 
 def found(*results: Result) -> list[RootCause]:
-    """Return the causes of results, in a profile of just their clauses in order of occurrence."""
+    """Return the causes of these results, judged on just their clauses in order of occurrence.
+
+    A clause counts as failed if a result on it failed, else as inconclusive.
+    """
     known = dict.fromkeys(clause for each in results for clause in each.clauses)
     firm = {clause for each in results if each.verdict == "fail" for clause in each.clauses}
     clauses = [
@@ -50,7 +56,7 @@ def found(*results: Result) -> list[RootCause]:
 
 
 def ids(*results: Result) -> dict[str, tuple[str, ...]]:
-    """Return the failing results of each cause, by the cause's id."""
+    """Return {cause's id: names of its failing results}."""
     return {cause.id: cause.results for cause in found(*results)}
 
 
@@ -60,9 +66,9 @@ OF_TWO = finding("FR-004.precedence", state=(*CONFIG, *USER), observed="absent")
 
 
 def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() -> None:
-    """Three failures on absent tools of the user's lock are one cause.
+    """Three failures whose tools with the user's lock are absent are one cause, `never_revealed`.
 
-    It counts whatever clause the absence breaks, and whatever else locks the tool.
+    It takes in whatever clause the absence breaks, and whatever else locks the tool.
     """
     (cause,) = found(failed("a", ABSENT), failed("b", BY_WORD), failed("c", OF_TWO))
 
@@ -84,7 +90,7 @@ def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() ->
     ],
 )
 def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding) -> None:
-    """Beside a cause of absent tools, another finding is a second cause.
+    """A finding that is not the absence of a tool with that lock is a second cause.
 
     It is about counts, a refusal, another lock, an unknown tool, or a tool that has a status.
     """
@@ -92,7 +98,7 @@ def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding)
 
 
 def test_a_lock_that_some_result_shows_revealed_is_not_said_to_be_never_revealed() -> None:
-    """If one result observed the clause to hold, an absent tool's failure stands alone."""
+    """If another result observed FR-001.reveals-user to hold, a tool's absence stands alone."""
     held = result("b", "pass", observed=("FR-001.reveals-user",))
 
     (cause,) = found(failed("a", ABSENT), held)
@@ -109,9 +115,9 @@ TEXT = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Ask for 
 
 
 def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None:
-    """One status taken for another is one cause in a status, in counts and in a refusal.
+    """One status in the place of another is one cause in a status, in counts and in a refusal.
 
-    A bare finding that breaks the same clause of the same tool belongs to it.
+    A finding without a status that breaks the same clause of the same tool belongs to it.
     """
     bare = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Not yet.")
 
@@ -141,17 +147,17 @@ def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None
 def test_one_lock_is_taken_for_another_where_both_are_known(
     wrong: Finding, pair: tuple[str, str] | None
 ) -> None:
-    """`confusion` returns (status due, status named) by the finding's members or its two sides.
+    """`confusion` returns (status due, status named), or None if not both are known.
 
-    The sides are two statuses, or counts of which one fell and one rose. Else it is None.
+    They are the finding's own members, its two sides, or counts of which one fell and one rose.
     """
     assert confusion(wrong) == pair
 
 
 def test_a_clause_that_others_break_in_the_same_findings_only_follows_from_it() -> None:
-    """A clause broken only in findings that break another one too has no cause of its own.
+    """A clause broken only in findings that break another one, too, has no cause of its own.
 
-    It has one if another finding breaks it alone.
+    It has one as soon as some finding breaks it alone.
     """
     both = finding("FR-001.default-off", "FR-002.no-section")
     alone = finding("FR-002.no-section")
@@ -166,9 +172,9 @@ def test_a_clause_that_others_break_in_the_same_findings_only_follows_from_it() 
 
 
 def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
-    """Failures about servers with one signal, on whatever clauses, are one cause.
+    """Failures about servers with the same signal are one cause, `same_state`, on any clauses.
 
-    Another signal stands alone.
+    A failure with another signal is a cause `alone`.
     """
     reset = ("reset",)
     (first, second) = found(
@@ -182,7 +188,10 @@ def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
 
 
 def test_clauses_that_one_text_breaks_are_one_cause() -> None:
-    """Findings that observed the same text of the target are one cause; a single letter is none."""
+    """Findings that observed the same text of the target are one cause.
+
+    One same letter is not enough: then they are two.
+    """
     text = "Ask the user to switch it on."
 
     (cause,) = found(failed("a", finding("FR-008.config", observed=text)),
@@ -194,9 +203,9 @@ def test_clauses_that_one_text_breaks_are_one_cause() -> None:
 
 
 def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> None:
-    """An inconclusive result stands under the cause that breaks a clause that it needs.
+    """An inconclusive result is listed under the cause that breaks a clause that it `needs`.
 
-    Its own clauses that are broken anyway are not listed as left open.
+    Of its clauses, `leaves_open` has only those that are not broken.
     """
     waits = result("b", "inconclusive", "FR-009.note", "FR-001.reveals-user",
                    needs=("FR-001.reveals-user",))  # fmt: skip
@@ -207,7 +216,7 @@ def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> No
 
 
 def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None:
-    """Inconclusive results of one cause and reason are one cause, after those of failures."""
+    """Two inconclusive results of one cause and reason are one cause, after those of failures."""
     open_ = [result(name, "inconclusive", "FR-009.note", cause="control", reason="no match")
              for name in "bc"]  # fmt: skip
 
@@ -248,9 +257,9 @@ def test_no_two_causes_have_one_id() -> None:
 def test_a_finding_is_about_the_tools_that_it_names(
     path: str, allowed: object, observed: object, names: list[str]
 ) -> None:
-    """A finding is about tools named whole in its path, else about those in which its sides differ.
+    """`about` ties a finding to the tools named whole in its path.
 
-    It is about none if no name is whole.
+    Else to those in which its two sides differ; to none if no name is whole.
     """
     wrong = Finding(path=path, clauses=("FR-004.enum",), allowed=allowed, observed=observed)
 

@@ -25,7 +25,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
 def known(wanted: str, line: int = 1) -> Deviation:
-    """Return a known failure of that id, which expires in 2999, at that line of known.toml."""
+    """Return a deviation for that id at that line of known.toml, which expires in 2999."""
     return Deviation(
         id=wanted,
         reason="Known since the rewrite.",
@@ -37,9 +37,9 @@ def known(wanted: str, line: int = 1) -> Deviation:
 
 
 def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -> Result:
-    """Return a required result of test_x on these clauses, by default on ROB.flag.
+    """Return a required result of test_x on these clauses, or on ROB.flag.
 
-    `members` replace its members.
+    `members` replace members of the Result.
     """
     made = Result(
         check="test_x",
@@ -57,10 +57,9 @@ def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -
 def reported(
     *deviations: Deviation, other: tuple[Result, ...] = (), **state: Any
 ) -> dict[str, Any]:
-    """Return the report of a run of the robustness profile, in which all but `other` passes.
+    """Return the report of a robustness run with the results `other`; all other clauses pass.
 
-    These deviations are applied; `state` replaces members of the run's state. The report must fit
-    its schema.
+    The deviations are applied; `state` sets members of the run's state. It must fit the schema.
     """
     judged = profile("robustness")
     cited = {clause for broken_result in other for clause in broken_result.clauses}
@@ -114,9 +113,9 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
 def test_only_a_failure_that_is_named_whole_is_waived(
     found: Result, ids: list[str], verdict: str
 ) -> None:
-    """A failure is waived if its check, its case or all of its clauses are known; nothing else is.
+    """A failure is waived if its check, its case or all of its clauses are named by deviations.
 
-    Passes, errors, open and advisory results, and the suite's own clauses keep their verdict.
+    Other verdicts, advisory results and failures of the suite's own clauses are not changed.
     """
     counted = waived(found, [known(wanted) for wanted in ids])
 
@@ -124,7 +123,10 @@ def test_only_a_failure_that_is_named_whole_is_waived(
 
 
 def test_a_waived_result_says_why_and_what_was_seen() -> None:
-    """A waived result's reason is that of its entries, before its own; the evidence stays."""
+    """A waived result has the distinct reasons and issues of its deviations before its own.
+
+    Its evidence stays.
+    """
     counted = waived(
         msgspec.structs.replace(BOTH, evidence=("observed: 1",)),
         [known("ROB.flag"), known("ROB.query")],
@@ -163,9 +165,9 @@ UNDECLARED = result("not_applicable", reason="restart is not declared")
 def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
     ids: list[str], results: list[Result], states: list[str]
 ) -> None:
-    """An entry is used, stale or unobserved by the results of what it names.
+    """An entry is `used`, `stale` or `unobserved`, by the results of what it names.
 
-    Stale needs a pass, and nothing of it left open or not asked for.
+    It is stale only after a pass, with nothing of it inconclusive, in error or not asked for.
     """
     judged_waivers = waivers([known(wanted) for wanted in ids], results, whole=True)
 
@@ -207,9 +209,9 @@ def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
 def test_the_worst_that_happened_decides(
     ids: list[str], other: list[Result], state: dict[str, Any], ending: str
 ) -> None:
-    """A run with known failures gets the exit code and headline of the worst that happened.
+    """A run with known failures has the exit code and the headline of the worst that happened.
 
-    With a waived failure it never is `conformant`.
+    With a waived failure it never is `conformant`; a stale entry is exit 5 in a whole run only.
     """
     report = reported(*map(known, ids), other=tuple(other), **state)
 
@@ -231,7 +233,10 @@ def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
 
 
 def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
-    """Of two stale entries the outcome names the first, and the terminal each, with its repair."""
+    """The report's `why` names the first of two stale entries, with the repair.
+
+    The terminal lists both, each with its file, line and repair.
+    """
     report = reported(known("ROB.flag", 3), known("ROB.query", 9))
     lines = render(typed(report), Path("report.json")).splitlines()
 
@@ -244,7 +249,10 @@ def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
 
 
 def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
-    """The terminal tells a known failure in one line, its line breaks and escapes made harmless."""
+    """The terminal shows a known failure with reason, issue, date and place in one line.
+
+    Its line breaks and escapes are made harmless; the last line has the headline and the clause.
+    """
     odd = msgspec.structs.replace(known("ROB.flag", 3), reason="Two\nlines\x1b[2J")
     text = render(typed(reported(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
 
@@ -257,7 +265,7 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
 
 
 def test_the_report_tells_of_each_entry() -> None:
-    """The report's `waivers` have an entry's text, state and number of waived results."""
+    """The report's `waivers` have an entry's members, its state and how many results it waived."""
     assert reported(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
         {
             "id": "ROB.flag",
@@ -273,7 +281,7 @@ def test_the_report_tells_of_each_entry() -> None:
 
 
 def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
-    """A run that the first look ended as violated stays exit 1, though its clause is known.
+    """A run stopped as violated before its checks stays exit 1, though its clause is known.
 
     The entry counts as used.
     """
@@ -286,9 +294,9 @@ def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
 
 
 def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
-    """An id with a case that a collected check lacks gives a sentence with the nearest case.
+    """An id with a case that its collected check lacks gives a sentence with the nearest case.
 
-    Ids of checks that were not collected, and of clauses, give none.
+    Ids of checks that were not collected, and of clauses, give an empty text.
     """
     collected = {("test_x", "1"), ("test_x", "11"), ("test_y", None)}
     complaints = [
@@ -304,9 +312,9 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
 
 def test_a_joined_profile_knows_the_clauses_of_both() -> None:
-    """In a run of two profiles, entries of both are used; one of a third is unobserved.
+    """In a run of two profiles, waived entries of both are used; one of a third is unobserved.
 
-    The run passes with two deviations.
+    The run passes with 2 deviations, exit 0.
     """
     both = profile("discovery+robustness")
     deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))

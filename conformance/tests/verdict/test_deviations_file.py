@@ -28,14 +28,14 @@ expires = 2026-11-22
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change to a temporary working folder, for each test."""
+    """Change to an empty temporary folder for each test."""
     monkeypatch.chdir(tmp_path)
 
 
 def complaints(text: str | bytes) -> list[str]:
     """Write this content to known.toml.
 
-    Return the lines of the BadDeviations that reading it raises.
+    Return the lines of the BadDeviations that reading raises.
     """
     KNOWN.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadDeviations) as refused:
@@ -44,9 +44,9 @@ def complaints(text: str | bytes) -> list[str]:
 
 
 def test_an_entry_is_read_with_the_line_of_its_header() -> None:
-    """Two entries are read with the lines of their headers.
+    """Two entries are read in order, each with the line of its header.
 
-    Similar headers in a comment or in a text of several lines are not entries.
+    Similar headers in a comment or inside a text of several lines are not entries.
     """
     odd = (
         '# [[deviation]]\n[["deviation"]] # "\nid = "ROB.query" # [[deviation]]\n'
@@ -80,7 +80,7 @@ def test_a_file_may_name_no_failure(text: str) -> None:
 
 
 def swapped(old: str, new: str) -> str:
-    """Return the example entry with one part, which must occur once, replaced."""
+    """Return the example entry CAP with `old`, which must occur once in it, replaced by `new`."""
     assert CAP.count(old) == 1
     return CAP.replace(old, new)
 
@@ -119,7 +119,10 @@ def swapped(old: str, new: str) -> str:
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     text: str | bytes, line: int, words: str
 ) -> None:
-    """A malformed file raises one sentence with its line; `deviations check` then exits with 2."""
+    """A malformed file raises BadDeviations with one sentence: its line, and what is wrong.
+
+    `deviations check` on it exits with 2.
+    """
     (sentence,) = complaints(text)
 
     assert sentence.startswith(f"known.toml:{line}: {words}")
@@ -131,7 +134,7 @@ def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     ["", " ", "...", "TODO", "tbd", "TODO: say why", "FIXME later", "reason", "?!", "None."],
 )
 def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
-    """An empty reason, or a placeholder such as TODO, is refused."""
+    """An empty reason, or a placeholder such as TODO, raises BadDeviations at its line."""
     sentences = complaints(swapped("One too many since the rewrite.", reason))
 
     assert sentences == [
@@ -162,7 +165,10 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
 def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
     wanted: str, words: str
 ) -> None:
-    """An id that is unknown, advisory or never waived gives one sentence, and exit 5."""
+    """An id that is unknown, advisory or never waived raises BadDeviations with the repair.
+
+    An unknown one is told with the nearest known id; `deviations check` exits with 5.
+    """
     (sentence,) = complaints(swapped("FR-006.cap", wanted))
 
     assert sentence.startswith(f"known.toml:2: {words}")
@@ -190,9 +196,9 @@ def test_clauses_checks_and_cases_of_every_profile_can_be_named(wanted: str) -> 
 
 
 def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On its last day an entry is read.
+    """On the day of `expires` an entry is read.
 
-    The day after, `deviations check` exits with 5 and its line.
+    The day after, `deviations check` exits with 5, and prints its line and the repair.
     """
     KNOWN.write_text(CAP, encoding="utf-8")
     held = read(KNOWN, date(2026, 11, 22))
@@ -207,12 +213,12 @@ def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`today` asks the clock for UTC, and returns its date."""
+    """`deviation.today` asks the clock for the time in UTC, and returns its date."""
 
     class Clock(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Clock:
-            """Return a fixed time; the zone must be UTC."""
+            """Return 2026-11-22 23:59; the zone must be UTC."""
             assert tz is UTC
             return cls(2026, 11, 22, 23, 59, tzinfo=tz)
 
@@ -222,9 +228,9 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """An expired entry and another's malformed link are told in one error; exit 2, not 5.
+    """An expired entry and another's malformed link are told together; the exit code is 2, not 5.
 
-    The unknown id of the latter is left out.
+    The unknown id of the second entry is left out.
     """
     sentences = complaints(
         swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
@@ -238,7 +244,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
-    """Of a file with 50,000 faults the first 20 are told."""
+    """Of a file with 50,000 unknown members the first 20 are told."""
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (sentences[0], len(sentences)) == (
@@ -248,7 +254,7 @@ def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
 
 
 def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
-    """A missing file, a folder and a name with NUL raise BadDeviations with the repair."""
+    """A missing file, a folder and a name with NUL raise BadDeviations, which names the repair."""
     for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
             read(Path(name), DAY)

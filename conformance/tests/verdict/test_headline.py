@@ -22,7 +22,7 @@ from mcp_proxy_conformance.wire.transcript import Message
 
 
 def result(verdict: Verdict, blame: Blame = "") -> Result:
-    """Return a required result of one check on FR-006.cap with that verdict and blame."""
+    """Return a required result of test_x on FR-006.cap with that verdict and blame."""
     return Result(
         check="test_x",
         case=None,
@@ -36,7 +36,10 @@ def result(verdict: Verdict, blame: Blame = "") -> Result:
 
 
 def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
-    """Return verdicts by which every clause passes, except `cap` and `fills` if given."""
+    """Return a verdict for each clause of discovery: a pass, but for `cap` and `fills` if given.
+
+    They stand for FR-006.cap and the advisory FR-006.fills.
+    """
     bent_verdicts = {"FR-006.cap": verdicts.get("cap"), "FR-006.fills": verdicts.get("fills")}
     return [
         ClauseVerdict(
@@ -51,9 +54,9 @@ def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
 
 
 def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
-    """Return the record of a discovery run with these results and this state.
+    """Return the record of a discovery run of these results; `state` sets members of its state.
 
-    It has all capabilities unless given.
+    Without `capabilities` the target declares all of them.
     """
     return RunRecord(
         target=TargetFacts(kind="reference", capabilities=capabilities),
@@ -84,9 +87,9 @@ def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: 
 def test_the_worst_that_happened_decides(
     made: RunRecord, verdicts: dict[str, Verdict], exit_code: int
 ) -> None:
-    """The exit code follows the worst that happened: 130, then 70, 2, 1, 3, 4 and 0.
+    """The exit code is that of the worst that happened, in the order 130, 70, 2, 1, 3, 4, 0.
 
-    Advisory clauses never count; a narrowed run that passes is 0.
+    Advisory clauses never count; a narrowed run without open clauses is 0.
     """
     decided = outcome(made, clauses(**verdicts))
 
@@ -95,14 +98,14 @@ def test_the_worst_that_happened_decides(
 
 @pytest.mark.parametrize("verdict", ["not_applicable", "inconclusive"])
 def test_a_part_that_observed_nothing_is_no_success(verdict: Verdict) -> None:
-    """A narrowed run in which no clause passes is incomplete, exit 4."""
+    """A narrowed run whose clauses are all not applicable, or all inconclusive, exits with 4."""
     open_ = [structs.replace(clause, verdict=verdict) for clause in clauses()]
 
     assert outcome(run(narrowed=True), open_).exit == 4
 
 
 def test_the_only_check_of_a_run_passes_by_name() -> None:
-    """A narrowed run of one check that passes says `CHECK passes now`, and exits with 0."""
+    """A narrowed run of one check that passes is `partial`, exit 0; its reason names that check."""
     decided = outcome(run(result("pass"), narrowed=True), clauses())
 
     assert (decided.headline, decided.exit) == ("partial", 0)
@@ -116,7 +119,7 @@ def test_the_only_check_of_a_run_passes_by_name() -> None:
      (run(cut_short="late"), "pass")],
 )  # fmt: skip
 def test_a_run_that_was_cut_short_says_so(made: RunRecord, verdict: Verdict) -> None:
-    """The reason of a run that was cut short ends with that, whether it failed, erred or passed."""
+    """The reason of a run that was cut short ends so, whether it failed, had errors or passed."""
     assert outcome(made, clauses(cap=verdict)).why.endswith("the run was cut short: late")
 
 
@@ -140,9 +143,9 @@ def test_a_clause_is_as_bad_as_its_worst_result() -> None:
 
 
 def test_what_the_way_in_carries_is_not_in_the_report() -> None:
-    """A report's messages lack credentials of the administrator and agents.
+    """Header values with a credential of the administrator or an agent are redacted in a report.
 
-    They are removed by the header's name, and by their value in any header.
+    They are found by the header's name, or by a known value in any other header.
     """
     access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
     armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})

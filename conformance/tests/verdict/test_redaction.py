@@ -17,7 +17,7 @@ LETTERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=F
 
 
 def fragments(text: str) -> set[str]:
-    """Return every piece of FRAGMENT characters of the text, each as secret as the whole."""
+    """Return all pieces of FRAGMENT characters of the text; of a secret, none may be left."""
     return {text[at : at + FRAGMENT] for at in range(len(text) - FRAGMENT + 1)}
 
 
@@ -25,7 +25,7 @@ def fragments(text: str) -> set[str]:
 def test_no_long_fragment_of_a_secret_is_left(
     secret: str, first: int, last: int, before: str, after: str
 ) -> None:
-    """A text with a piece of a secret, cut anywhere, is redacted to one without any fragment."""
+    """After redaction of any piece of a secret, FRAGMENT letters or more, no fragment is left."""
     piece = secret[min(first, len(secret) - FRAGMENT) :]
     piece = piece[: max(FRAGMENT, len(piece) - last)]
 
@@ -38,9 +38,9 @@ def test_no_long_fragment_of_a_secret_is_left(
 
 @pytest.mark.parametrize("cut", [0, 171, 500])
 def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
-    """Beginning, end and middle of a token become `(redacted)`.
+    """Beginning, end or middle of a long token are replaced by `(redacted)` as a whole.
 
-    So they do percent-encoded and in base64.
+    So they are if the token is percent-encoded or in base64.
     """
     encoded = base64.b64encode(TOKEN.encode()).decode()
     redactor = Redactor([TOKEN])
@@ -52,10 +52,7 @@ def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
 
 @given(st.text(), st.text(min_size=4))
 def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
-    """A text without the secret is unchanged.
-
-    So is any text if no secret is known, and an empty one.
-    """
+    """A text without any of the secrets is unchanged, as is any text if no secret is known."""
     words = "an ordinary sentence, and a path: /usr/lib/python3"
 
     assert Redactor(["another-secret-altogether"]).text(words) == words
@@ -78,9 +75,9 @@ def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
 def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
     name: str, value: str, secret: str
 ) -> None:
-    """Variables with a secret's name, and passwords in URLs of any, are credentials, and redacted.
+    """Credentials are the values of variables with a secret's name, and passwords in any URL.
 
-    HOME and LANG are not.
+    HOME and LANG are none. The value is redacted, plain and percent-encoded.
     """
     known = list(credentials(environment={name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
 
@@ -90,15 +87,15 @@ def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
 
 
 def test_a_variable_that_vanishes_while_it_is_read_is_left_out() -> None:
-    """A variable that is gone between listing and reading is skipped; others are yielded."""
+    """A variable that is gone between listing and reading is skipped; the others are yielded."""
 
     class Vanishing(dict[str, str]):
         def __getitem__(self, name: str) -> str:
-            """Raise KeyError for every name, as if it had just vanished."""
+            """Raise KeyError, as if the variable had just vanished."""
             raise KeyError(name)
 
         def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
-            """Return a value, but for GONE_TOKEN the default."""
+            """Return the default for GONE_TOKEN, `kept-value` for any other name."""
             return default if name == "GONE_TOKEN" else "kept-value"
 
     vanishing = Vanishing.fromkeys(["GONE_TOKEN", "API_TOKEN"], "")

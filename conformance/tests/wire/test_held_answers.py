@@ -12,7 +12,7 @@ from mcp_proxy_conformance.wire.held_answers import MOST, SMALL, Held
 
 
 def answer(size: int) -> jsonrpc.Envelope:
-    """Return a JSON-RPC answer that counts as about that many bytes of memory."""
+    """Return a parsed JSON-RPC answer whose memory is counted as about `size` bytes."""
     text = b"x" * (size // jsonrpc.OF_BYTE)
     return jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"text":"%b"}}' % text)
 
@@ -38,7 +38,10 @@ def test_too_many_at_once_are_refused() -> None:
 
 
 def test_what_can_be_asked_for_again_is_let_go_first() -> None:
-    """Above the bound `release` is called, which makes room, so that ten answers raise nothing."""
+    """Each time the bound is passed, `Held` calls `release`, which drops the kept answers.
+
+    So ten answers of a third of the bound raise nothing, and fewer than three are kept.
+    """
     kept: list[jsonrpc.Envelope] = []
     held = Held(kept.clear)
     for _ in range(10):

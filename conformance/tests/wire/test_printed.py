@@ -47,7 +47,10 @@ def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_pat
 
 @pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
 def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
-    """Of a file at most MOST bytes of each end are kept; a line tells if any are left out."""
+    """`ends_of` keeps at most MOST bytes of each end of a file, with a line on what is left out.
+
+    A file of at most 2 * MOST bytes is returned whole, without that line.
+    """
     path = tmp_path / "target.log"
     path.write_bytes(b"x" * number)
 
@@ -59,9 +62,9 @@ def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 100, MOST, 3 * MOST, 50_000_000])
 def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> None:
-    """Of a flood the log has both ends, and between them a line with the number of bytes left out.
+    """Of a flood the log keeps MOST bytes of each end, and a line with the number left out.
 
-    A short output is whole; its last bytes can be had from memory.
+    A short output is logged whole. The tail in memory ends with the program's last words.
     """
     path = tmp_path / "a.log"
 
@@ -93,9 +96,9 @@ def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> Non
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    """A program that replaces its log by a link gets nothing written to where that leads.
+    """A program that replaces its log by a symbolic link gets nothing written to the link's target.
 
-    A link that is there before raises OSError.
+    If the log's path is a link from the start, Printed raises OSError.
     """
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")

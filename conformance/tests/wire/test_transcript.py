@@ -8,12 +8,12 @@ from mcp_proxy_conformance.wire.transcript import LARGE, Message, Transcript
 
 
 def recorded(transcript: Transcript, raw: bytes) -> Message:
-    """Record one received message of the client's edge with that body; return it."""
+    """Record a message as received by the client, with that body; return the recorded Message."""
     return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
 
 
 def test_a_large_body_is_told_to_the_byte() -> None:
-    """Large bodies are read back exactly, in any order and from several threads."""
+    """Eight bodies above LARGE are read back to the byte, in two orders, from four threads."""
     transcript = Transcript()
     bodies = [bytes([number]) * (LARGE + number) for number in range(8)]
 
@@ -25,7 +25,7 @@ def test_a_large_body_is_told_to_the_byte() -> None:
 
 
 def test_equal_bodies_are_kept_once() -> None:
-    """Two equal large bodies share one place on disk; a small one is kept as bytes."""
+    """Two equal bodies above LARGE have one `body`, a place on disk; a small body stays bytes."""
     transcript = Transcript()
 
     first, other = (recorded(transcript, b"x" * (LARGE + 1)) for _ in range(2))

@@ -20,14 +20,14 @@ TOOLS = [UpstreamTool(name=f"tool_{i}", description="caf\u00e9") for i in range(
 
 @pytest.fixture(scope="module")
 def upstreams() -> Iterator[Upstreams]:
-    """Yield a running hub that serves all upstreams of this file."""
+    """Yield a running hub that serves the scripted servers of all tests in this file."""
     with Upstreams(Transcript()) as running:
         yield running
 
 
 @pytest.fixture
 def forge(upstreams: Upstreams) -> UpstreamServer:
-    """Return a running server of five tools in pages of two."""
+    """Return a started server `forge` of five tools, listed in three pages of two at most."""
     return upstreams.add(UpstreamServer("forge", TOOLS, page_size=2))
 
 
@@ -40,9 +40,9 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
     ],
 )
 def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: str) -> None:
-    """On each wire a client lists all three pages, and a call arrives once.
+    """On each wire a client lists five tools in three pages, and a call reaches the server once.
 
-    Of the reply the text, and the result's bytes with the text decoded or emptied, are exact.
+    `exact` is the result's bytes with the text's literal decoded, `frame` with it emptied.
     """
     with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
         names = [tool["name"] for tool in client.tools()]
@@ -64,9 +64,9 @@ def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: s
 
 
 def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
-    """At a stateless server the client turns to that wire by itself.
+    """At a stateless-only server an `auto` client turns to that wire and has no session.
 
-    Told to use the handshake, it raises ProtocolFault.
+    A client of the handshake raises ProtocolFault on opening.
     """
     server = upstreams.add(UpstreamServer("modern", TOOLS, eras="stateless"))
 
@@ -80,7 +80,7 @@ def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
 
 
 def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) -> None:
-    """A stateless client at a server of the handshake only raises ProtocolFault."""
+    """A stateless client raises ProtocolFault on opening a server that knows only the handshake."""
     server = upstreams.add(UpstreamServer("old", TOOLS, eras="handshake"))
 
     with pytest.raises(ProtocolFault, match="a successful handshake"):
@@ -88,9 +88,9 @@ def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) ->
 
 
 def test_both_edges_are_in_the_transcript() -> None:
-    """A call to an upstream without a target is recorded at both edges, with equal bytes.
+    """A call straight to an upstream is recorded four times: sent and received at both edges.
 
-    Notes name method, path, status and media type.
+    The bytes are equal at both edges. Notes of the client have method, path, and status or call.
     """
     transcript = Transcript()
     with (
@@ -114,9 +114,9 @@ def test_both_edges_are_in_the_transcript() -> None:
 
 
 def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
-    """Session id, revision and own headers go with each request after the first.
+    """After `initialize`, each request has the session's id, the revision and the client's headers.
 
-    `close` deletes the session.
+    `close` sends a DELETE with them, and the client is unopened again.
     """
     transcript = Transcript()
     server = upstreams.add(UpstreamServer("forge", TOOLS))
@@ -143,9 +143,9 @@ def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
 
 
 def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
-    """A JSON-RPC error is returned on both wires, with HTTP 200 or 404.
+    """A JSON-RPC error is returned as the reply's `error`: HTTP 200 by handshake, 404 stateless.
 
-    Only reading the result of a call raises.
+    Only reading the `text` of such a reply raises ProtocolFault.
     """
     statuses = []
     for wire in ("handshake", "stateless"):
@@ -173,9 +173,9 @@ def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
 
 
 def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
-    """`post` sends any bytes with replaced headers, and returns the 400 and its JSON-RPC error.
+    """`post` sends invalid bytes with another Content-Type, and returns the 400 and its error.
 
-    The session goes on.
+    A tool call in the same session is answered after that.
     """
     with Client(forge.url, transcript=Transcript()) as client:
         answer = client.post(b"{nonsense", headers={"content-type": "text/plain"})
@@ -188,15 +188,15 @@ def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
 
 
 def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
-    """Eight siblings that call ten times each from threads have eight sessions.
+    """Eight siblings of a client that call ten times each, from threads, have eight sessions.
 
-    All calls arrive; the original is unopened.
+    All eighty calls arrive, and the original client stays unopened.
     """
     first = Client(forge.url, transcript=Transcript(), timeout=5)
     siblings = [first.sibling() for _ in range(8)]
 
     def work(client: Client) -> None:
-        """Call a tool ten times with this client."""
+        """Call `tool_3` ten times with this client."""
         for _ in range(10):
             client.call_tool("tool_3")
 
@@ -214,7 +214,10 @@ def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
 
 
 def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
-    """With its server gone, an open client and a new one raise Unreachable while connecting."""
+    """After its server is removed, an open client and its sibling raise Unreachable on a call.
+
+    The phase is `connect`, the reason that the connection was refused.
+    """
     server = upstreams.add(UpstreamServer("gone", TOOLS))
     client = Client(server.url, transcript=Transcript())
     client.open()
@@ -228,7 +231,7 @@ def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
 
 
 def test_headers_and_urls_that_http_cannot_carry_are_refused() -> None:
-    """A header with a control character, or an unusable URL, raises ValueError at once."""
+    """Client() raises ValueError for a header with a line break or control, or an unusable URL."""
     for headers in ({"X": "a\r\nB: c"}, {"X": "\u2028"}, {"a\nb": ""}):
         with pytest.raises(ValueError, match="cannot carry"):
             Client("http://127.0.0.1:1/", transcript=Transcript(), headers=headers)

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 
 def http(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """Return the bytes of an HTTP response with its length; by default it is 200 and JSON."""
+    """Return an HTTP response with Content-Length, as bytes; `kind` is its media type."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
 def chunked(*events: bytes, end: bool = True) -> bytes:
-    """Return the bytes of an event stream, one chunk per event; without `end` it stays open."""
+    """Return an HTTP response that is an event stream, one chunk per event.
+
+    Without `end` the last chunk is missing, so that the stream stays open.
+    """
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -36,15 +39,18 @@ def chunked(*events: bytes, end: bool = True) -> bytes:
 
 
 def result(message: dict[str, Any], members: bytes = b'"content":[]') -> bytes:
-    """Return a JSON-RPC answer to that message, with these members as its result.
+    """Return a JSON-RPC answer to the message; its result has these encoded members.
 
-    By default that is an empty content; a message without an id counts as 0.
+    A message without an id counts as 0; by default the content is empty.
     """
     return b'{"jsonrpc":"2.0","id":%d,"result":{%b}}' % (message.get("id", 0), members)
 
 
 class RawServer:
-    """Answers each POST with the bytes of `answers`: a float is a pause, None is a cut."""
+    """Answers each POST with the parts that `answers(message)` returns, in order.
+
+    Bytes are sent, a float is a pause in seconds, and None closes the connection.
+    """
 
     def __init__(self, answers: Answers) -> None:
         """Listen on a free loopback port, and accept connections in a thread."""
@@ -68,7 +74,7 @@ class RawServer:
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
-        """Answer requests of one connection until it ends; errors of the socket are ignored."""
+        """Answer the requests of one connection until it ends; errors of the socket are ignored."""
         try:
             with sock, sock.makefile("rb") as reader:
                 while self._one(sock, reader):
@@ -77,9 +83,9 @@ class RawServer:
             pass  # the client hung up, or the test is over
 
     def _one(self, sock: socket.socket, reader: Any) -> bool:
-        """Answer one request and record its method; return whether the connection goes on.
+        """Answer one request and record its JSON-RPC method, or its HTTP method.
 
-        A None among the parts ends it.
+        Return whether the connection goes on: not after its end, nor after a None among the parts.
         """
         length, method = 0, reader.readline().split(b" ")[0]
         while (line := reader.readline()).strip():
@@ -99,9 +105,9 @@ class RawServer:
         return True
 
     def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
-        """Return what is sent to a message: an accepted handshake, else `answers`.
+        """Return the parts to send: an accepted handshake with session s1, else those of `answers`.
 
-        A request without a method gets an empty 200.
+        A body without a method gets an empty 200, as does DELETE.
         """
         match message.get("method"):
             case "initialize":
@@ -123,11 +129,11 @@ class RawServer:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Yield a function that starts a server with given answers; all are closed after the test."""
+    """Yield a function that starts a RawServer with given answers; all end with the test."""
     servers: list[RawServer] = []
 
     def start(answers: Answers) -> RawServer:
-        """Start a server with these answers and return it."""
+        """Start a RawServer with these answers and return it."""
         servers.append(RawServer(answers))
         return servers[-1]
 
@@ -137,7 +143,7 @@ def serve() -> Iterator[Serve]:
 
 
 def dripping(part: bytes) -> list[bytes | float | None]:
-    """Return the part sixty times, each followed by a pause, three seconds in all."""
+    """Return the part sixty times, each followed by a pause of 0.05 s: three seconds in all."""
     return [part, 0.05] * 60
 
 
@@ -145,14 +151,14 @@ NOTE = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/prompts/
 
 
 def _event(message: dict[str, Any]) -> bytes:
-    """Return an answer with empty content to a message, as one event."""
+    """Return one event of a stream: the JSON-RPC answer to that message, with empty content."""
     return b"event: message\ndata: " + result(message) + b"\n\n"
 
 
 def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
-    """The answer is taken from a stream, and a notification before it kept in `before`.
+    """The answer is taken from an event stream; a notification before it is kept in `before`.
 
-    All requests go over one connection, which ends with a DELETE.
+    Three requests go over one connection; closing sends a DELETE.
     """
     server = serve(lambda m: [chunked(NOTE, _event(m))])
     with Client(server.url, transcript=Transcript()) as client:
@@ -168,9 +174,9 @@ def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
 
 @pytest.mark.parametrize("first", [b"id: 1\ndata: \n\n", b"event: ping\ndata: 12:30\n\n"])
 def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) -> None:
-    """An event of empty data with an id, or of another type, before the answer is skipped.
+    """An event with empty data, or of another type, before the answer is skipped.
 
-    A notification is kept.
+    The notification after it is kept in `before`.
     """
     server = serve(lambda m: [chunked(first, NOTE, b"event:\ndata: " + result(m) + b"\n\n")])
     with Client(server.url, transcript=Transcript()) as client:
@@ -180,7 +186,7 @@ def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) 
 
 
 def test_a_stream_that_stays_open_does_not_delay_its_answer(serve: Serve) -> None:
-    """The answer in a stream that stays open is returned at once, not at the stream's end."""
+    """The answer in a stream that stays open for 2 s is returned within 0.5 s."""
     server = serve(lambda m: [chunked(_event(m), end=False), 2.0])
     with Client(server.url, transcript=Transcript()) as client:
         client.open()
@@ -221,9 +227,9 @@ NONSENSE: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("kind", "answers"), NONSENSE)
 def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answers) -> None:
-    """Each wrong answer raises ProtocolFault of its kind: http, json, envelope, id or stream.
+    """Each wrong answer raises ProtocolFault of kind `http`, `json`, `envelope`, `id` or `stream`.
 
-    The request is in the transcript.
+    The request is in the transcript all the same.
     """
     transcript = Transcript()
     client = Client(serve(answers).url, transcript=transcript).open()
@@ -245,14 +251,14 @@ def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answer
     ],
 )
 def test_a_lost_session_is_named(serve: Serve, body: bytes) -> None:
-    """HTTP 404 in a session, without an error for this very request, raises SessionLost."""
+    """In a session, HTTP 404 without an error for the request's own id raises SessionLost."""
     server = serve(lambda _: [http(body, status="404 Not Found")])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
         client.request("tools/list")
 
 
 def test_an_error_with_its_http_status_is_a_value(serve: Serve) -> None:
-    """HTTP 400 with a JSON-RPC error without an id is returned as a reply."""
+    """HTTP 400 whose JSON-RPC error has the id null is returned as a reply: status and error."""
     error = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}'
     server = serve(lambda _: [http(error, status="400 Bad Request")])
     with Client(server.url, transcript=Transcript()) as client:
@@ -271,9 +277,9 @@ DRIPS: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("phase", "answers"), DRIPS)
 def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answers) -> None:
-    """Silence, or bytes that come one by one, raise Unreachable at the request's deadline.
+    """A server that is silent, or drips bytes, makes a request raise Unreachable at its 0.3 s.
 
-    The phase is `wait` for a head, `read` for a body.
+    The phase is `wait` before the end of the head, `read` in the body.
     """
     client = Client(serve(answers).url, transcript=Transcript()).open()
     began = time.monotonic()
@@ -288,7 +294,7 @@ def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answer
 
 
 def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
-    """A server that closes each connection after its answer gets each of three requests once."""
+    """A server that closes each connection after its answer gets each of three calls just once."""
     server = serve(lambda m: [http(result(m)), None])
     with Client(server.url, transcript=Transcript()) as client:
         for _ in range(3):
@@ -298,7 +304,7 @@ def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
 
 
 def test_a_client_that_announces_the_end_of_its_connection_ends_it(serve: Serve) -> None:
-    """With `Connection: close`, each request has a connection, though the server would keep it."""
+    """With the header `Connection: close`, a client opens a new connection for each request."""
     server = serve(lambda m: [http(result(m))])
     closing = {"Connection": "close"}
     with Client(server.url, transcript=Transcript(), headers=closing) as client:
@@ -309,9 +315,9 @@ def test_a_client_that_announces_the_end_of_its_connection_ends_it(serve: Serve)
 
 
 def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
-    """A kept connection that closes without an answer is retried once.
+    """A call on a kept connection that closes without an answer is sent once more, no oftener.
 
-    After that Unreachable is raised; both sent requests are recorded.
+    Then Unreachable is raised; the transcript has both requests.
     """
     server = serve(lambda _: [None])
     transcript = Transcript()
@@ -329,7 +335,7 @@ def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) 
     "members", [b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""]
 )
 def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve, members: bytes) -> None:
-    """A cursor that repeats, or tools that are missing or of a wrong shape, raise ProtocolFault."""
+    """`tools()` raises ProtocolFault if a cursor repeats, or the tools are missing or malformed."""
     server = serve(lambda m: [http(result(m, members))])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
         client.tools()

@@ -26,9 +26,9 @@ _EVENTS = [
 
 @given(st.sets(st.integers(0, len(_STREAM))))
 def test_events_are_the_same_however_the_stream_is_cut(cuts: set[int]) -> None:
-    """However a stream of events is divided, even between CR and LF, the events are the same.
+    """However a stream is cut into pieces, even between CR and LF, its events are the same.
 
-    Comments, other types and a cut-off event are left out.
+    Comments, events of other types and an unfinished last event are left out.
     """
     reader, at, events = EventReader(), 0, list[Event]()
     for cut in [*sorted(cuts), len(_STREAM)]:
@@ -54,9 +54,9 @@ def test_ids_are_never_used_twice() -> None:
 
 
 def test_a_request_is_compact_and_keeps_the_given_bytes() -> None:
-    """A request is compact JSON with its params' bytes unchanged.
+    """`request` writes compact JSON with the bytes of its params unchanged, and no absent member.
 
-    Without an id or params it lacks them. Letters are not escaped, lone surrogates are.
+    `dumps` escapes a lone surrogate, but no other letter.
     """
     assert jsonrpc.request("m", b'{ "a": 1.0 }', 5) == (
         b'{"jsonrpc":"2.0","id":5,"method":"m","params":{ "a": 1.0 }}'
@@ -102,7 +102,7 @@ def test_what_is_no_envelope_is_the_target_s_fault(raw: bytes) -> None:
 
 
 def test_a_fault_quotes_no_more_than_200_bytes() -> None:
-    """Of a megabyte of nonsense the fault's excerpt has 200 bytes, and its sentence is short."""
+    """A fault on a megabyte of nonsense has 200 bytes as excerpt and a text below 400 letters."""
     with pytest.raises(ProtocolFault) as caught:
         jsonrpc.parse(b"x" * 1_000_000)
 
@@ -111,9 +111,9 @@ def test_a_fault_quotes_no_more_than_200_bytes() -> None:
 
 
 def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
-    """`_meta` is put before the params' own bytes.
+    """`with_meta` puts `_meta` before the other members of params, whose bytes are kept.
 
-    Params with a `_meta`, or that are not an object, are unchanged.
+    Without params it makes them. Params with a `_meta`, or not an object, are unchanged.
     """
     spliced = revisions.with_meta(b'{ "a": 1.0}', "me")
 
@@ -126,9 +126,9 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:
-    """A name that a header cannot hold, or that looks wrapped, is wrapped in base64.
+    """`header_value` wraps in base64 a name that a header cannot hold, or one that looks wrapped.
 
-    A plain one is unchanged.
+    So it does the empty name and one that begins with a space; a plain one is unchanged.
     """
     assert revisions.header_value("forge:list") == "forge:list"
     assert revisions.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
@@ -138,9 +138,9 @@ def test_a_name_that_no_header_carries_is_wrapped() -> None:
 
 
 def test_a_transcript_counts_from_one_and_marks_the_latest() -> None:
-    """Messages have ids from 1; `since` returns those after a mark, of any thread.
+    """Messages have the ids 1, 2, ...; `since` returns those after a mark, from any thread.
 
-    An unknown id raises LookupError.
+    `get` raises LookupError for an unknown id.
     """
     transcript = Transcript()
     first = transcript.record(edge="client", direction="sent", peer="p", raw=b"1", note="")

@@ -13,7 +13,7 @@ _MESSAGE = Message(
 
 
 def reply(members: bytes) -> ToolReply:
-    """Return a ToolReply whose result has these members, as encoded JSON."""
+    """Return a ToolReply whose result is an object of these members, given as encoded JSON."""
     envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{%b}}' % members)
     return ToolReply.of(
         Reply(
@@ -40,7 +40,10 @@ def reply(members: bytes) -> ToolReply:
     ],
 )
 def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None:
-    """A result without exactly one text item raises ProtocolFault only on access to the text."""
+    """Without exactly one text item, `text`, `document`, `frame` and `exact` raise ProtocolFault.
+
+    To make the reply and to read `is_error` raises nothing.
+    """
     answer = reply(members)
 
     assert answer.is_error is False
@@ -50,9 +53,9 @@ def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None
 
 
 def test_the_text_is_exact() -> None:
-    """The text is decoded; `frame` empties its literal, `exact` puts the decoded text in its place.
+    """`text` is decoded; in `frame` its literal is empty, in `exact` it is the decoded text.
 
-    All other bytes are kept; error flag and structured content are read.
+    All other bytes of the result are kept; `is_error` and `structured` are read.
     """
     members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
 
@@ -66,7 +69,7 @@ def test_the_text_is_exact() -> None:
 
 @pytest.mark.parametrize("besides", [1, jsonrpc.FEW + 1])
 def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
-    """The text is the same in a message so large that fewer levels of it are kept."""
+    """The text is found in a small message, and in one so large that inner levels are cut."""
     item = b'"content":[{"text":"a","type":"text","_meta":{"b":[1]}}]'
     answer = reply(b'%b,"other":[%b]' % (item, b",".join([b"0"] * besides)))
 

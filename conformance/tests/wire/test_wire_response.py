@@ -18,14 +18,14 @@ SIZED = OK + b"Content-Length: 2\r\n\r\n{}"
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """Yield the server's end of a connection, and the client's under a deadline of 5 s."""
+    """Yield (the server's socket, the client's socket), connected; the client's deadline is 5 s."""
     theirs, ours = socket.socketpair()
     with theirs, ours:
         yield theirs, DeadlineSocket(ours, Deadline(5))
 
 
 def whole(incoming: Response) -> bytes:
-    """Read and return a response's body, or what is left of it."""
+    """Read the rest of a response's body, piece by piece, and return it."""
     return b"".join(iter(incoming.piece, b""))
 
 
@@ -72,9 +72,9 @@ def whole(incoming: Response) -> bytes:
 def test_a_whole_response_is_read(
     raw: bytes, read: tuple[object, ...], size: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status, fields and body of a valid response are exact, in pieces of any size.
+    """Status, header fields and body of a valid response are exact, read 1, 3 or 1000 bytes a time.
 
-    Interim responses and trailers are left out, and the connection can be kept.
+    Interim responses and trailers are left out; `keeps` is true.
     """
     monkeypatch.setattr(response, "PIECE", size)
     pair[0].sendall(raw)
@@ -94,7 +94,7 @@ def test_a_whole_response_is_read(
     ],
 )
 def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
-    """A body without a length is read to the connection's end. The connection is not kept."""
+    """A body without a length is read to the connection's end; `keeps` is false."""
     pair[0].sendall(head + b"{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -105,7 +105,7 @@ def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> N
 
 @pytest.mark.parametrize("more", [b"x", SIZED, b"HTTP/1.1 200 OK\r\nX"])
 def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> None:
-    """With bytes after a whole response, that is read, and the connection is not kept."""
+    """With more bytes after a response, that response is read whole, and `keeps` is false."""
     pair[0].sendall(SIZED + more)
 
     incoming = Response(pair[1])
@@ -126,7 +126,7 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
     ],
 )
 def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
-    """An invalid, cut or too long head raises NotHttp with the defect."""
+    """An invalid, cut or too long head raises NotHttp, whose text names the defect."""
     pair[0].sendall(raw)
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -143,7 +143,7 @@ def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -
     ],
 )
 def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
-    """A body that ends too early, or whose chunk size is none, raises NotHttp."""
+    """A body that ends too early, or has an invalid chunk size, raises NotHttp on reading it."""
     pair[0].sendall(OK + head + b"\r\n\r\n{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -153,7 +153,10 @@ def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, p
 
 @pytest.mark.parametrize("more", [b"0\r\nA: ", b"0\r\n", b"5;", b""])
 def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
-    """An endless trailer, chunk extension or chunk size raises NotHttp after 64 KiB."""
+    """A trailer, chunk extension or chunk size without end raises NotHttp beyond 64 KiB.
+
+    The piece of the body before it is returned first.
+    """
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + more)
     incoming = Response(pair[1])
     first = incoming.piece()
@@ -166,10 +169,7 @@ def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
 
 
 def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
-    """The body's bytes before a bad chunk are returned, then NotHttp is raised.
-
-    The connection is not kept.
-    """
+    """The piece before a bad chunk is returned, then NotHttp is raised; `keeps` is false."""
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n")
     incoming = Response(pair[1])
 
@@ -210,7 +210,7 @@ def test_an_interruption_is_not_taken_for_a_fault(
     """KeyboardInterrupt in the parser's callback for a header is raised as itself."""
 
     def interrupted(*_: object) -> None:
-        """Raise KeyboardInterrupt, in place of the parser's callback."""
+        """Raise KeyboardInterrupt, whatever the arguments."""
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Response, "on_header", interrupted)

@@ -26,13 +26,19 @@ WELCOME = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}
 
 
 def event(data: str = "", place: str = "", more: str = "") -> str:
-    """Return one event as text with this data; `place` is its id, if any, `more` precedes it."""
+    """Return the text of one event, with this data.
+
+    `place` is its id, if not empty; `more` are lines before it.
+    """
     return f"{more}{f'id: {place}' if place else ''}\ndata: {data}\n\n".lstrip("\n")
 
 
 @dataclass
 class Script:
-    """The answers to a POST before the stream ends, and to each GET after it, in turn."""
+    """A server's script: the stream for a POST, then one stream per GET; and what it was asked.
+
+    `status` is that of a GET, `abrupt` drops the last chunk, `opening` includes the handshake.
+    """
 
     post: str
     gets: list[str] = field(default_factory=list)
@@ -43,21 +49,21 @@ class Script:
     at: list[float] = field(default_factory=list)
 
     def turn(self) -> str:
-        """Return the answer to the next GET; the last one repeats."""
+        """Return the stream for the next GET; the last one is repeated."""
         return self.gets.pop(0) if len(self.gets) > 1 else self.gets[0]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Admits every client; `tools/call` follows the script, and so does a scripted handshake."""
+    """Answers as `script` says: each call, and the handshake if `opening`; admits every client."""
 
     protocol_version = "HTTP/1.1"
     script: Script
     waiting: dict[str, Any]
 
     def do_POST(self) -> None:
-        """Answer one message, and note the time: 202 to a notification, else a stream or a result.
+        """Answer one message, and note its time: 202 to a notification, else a stream or a result.
 
-        A call gets the scripted stream, as does a handshake if the script says so.
+        A tool call gets the script's stream, as does `initialize` if the script is `opening`.
         """
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.script.at.append(time.monotonic())
@@ -73,9 +79,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._whole(json.dumps(answer).encode())
 
     def do_GET(self) -> None:
-        """Record the request's headers and time.
+        """Note the headers and the time of a GET; answer with the script's next stream.
 
-        Answer with the script's next text or its status.
+        If the script's status is not 200, answer with that and an empty body.
         """
         self.script.asked.append(dict(self.headers.items()))
         self.script.at.append(time.monotonic())
@@ -85,11 +91,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._whole(b"", self.script.status)
 
     def do_DELETE(self) -> None:
-        """Answer the end of a session with an empty body."""
+        """Answer the DELETE of a session with an empty 200."""
         self._whole(b"")
 
     def _whole(self, body: bytes, status: int = 200) -> None:
-        """Send a response with its length and the session's id."""
+        """Send a JSON response of that body, with its length and the session's id."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Mcp-Session-Id", GIVEN)
@@ -98,9 +104,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _stream(self, text: str) -> None:
-        """Send an event stream in which ANSWER is replaced by the awaited answer.
+        """Send the text as an event stream, with ANSWER replaced by the waiting request's answer.
 
-        An abrupt script closes the connection without the last chunk.
+        If the script is abrupt, close the connection without the last chunk.
         """
         result = WELCOME if self.waiting["method"] == "initialize" else {"content": []}
         answer = {"jsonrpc": "2.0", "id": self.waiting["id"], "result": result}
@@ -122,14 +128,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Script], str]]:
-    """Yield a function that starts a script's server and returns its URL.
+    """Yield a function that starts a server of a Script and returns its URL.
 
     All servers end with the test.
     """
     servers = []
 
     def start(script: Script) -> str:
-        """Start a server of this script and return its URL."""
+        """Start a server that follows this script, in a thread, and return its URL."""
         handler = type("Scripted", (Handler,), {"script": script, "waiting": {}})
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -143,7 +149,7 @@ def serve() -> Iterator[Callable[[Script], str]]:
 
 
 def client(url: str, timeout: float = 5.0) -> Client:
-    """Return a client of the handshake wire, with this timeout in seconds."""
+    """Return an unopened client of the handshake wire; the timeout is in seconds."""
     return Client(url, transcript=Transcript(), timeout=timeout, wire="handshake")
 
 
@@ -168,9 +174,9 @@ ANSWERED = event("ANSWER", "p/9")
 def test_a_closed_stream_is_taken_up_where_it_ended(
     gets: list[str], asked_from: list[str], abrupt: bool, serve: Callable[[Script], str]
 ) -> None:
-    """After a stream closed without the answer, the client resumes it by GET until it comes.
+    """After its stream closes without the answer, the client asks on by GET until the answer comes.
 
-    Each GET has the last event id received, the session's id, and accepts event streams.
+    Each GET has the last event id received, the session's id, and accepts event streams only.
     """
     script = Script(PRIMED, list(gets), abrupt=abrupt)
 
@@ -209,7 +215,7 @@ def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], s
 def test_what_never_comes_is_not_waited_for_longer(
     more: str, serve: Callable[[Script], str]
 ) -> None:
-    """If the answer never comes, Unreachable is raised at the timeout, after less than ten GETs."""
+    """If the answer never comes, a call raises Unreachable at its 1 s, after less than ten GETs."""
     script = Script(event(place="p/1", more=more), [PRIMED])
 
     with client(serve(script), timeout=1.0) as talk, pytest.raises(Unreachable, match="in time"):
@@ -220,7 +226,7 @@ def test_what_never_comes_is_not_waited_for_longer(
 
 @pytest.mark.parametrize("status", [405, 404, 500])
 def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Script], str]) -> None:
-    """A GET that is refused raises ProtocolFault with the event id and the HTTP status."""
+    """A GET answered with 405, 404 or 500 raises ProtocolFault: the event's id, the status."""
     script = Script(PRIMED, [""], status=status)
 
     with client(serve(script)) as talk, pytest.raises(ProtocolFault) as fault:
@@ -248,7 +254,10 @@ NO_PLACE = [event(), event() + ": remark\n\n", "", event(place="a\x1bb"), event(
 
 @pytest.mark.parametrize("post", NO_PLACE)
 def test_a_stream_without_ids_cannot_be_taken_up(post: str, serve: Callable[[Script], str]) -> None:
-    """A stream that closes without a usable event id raises ProtocolFault, without any GET."""
+    """A stream that closes without an event id, or with one of control characters, is not resumed.
+
+    The call raises ProtocolFault, and no GET is sent.
+    """
     script = Script(post, [ANSWERED])
 
     with client(serve(script)) as talk, pytest.raises(ProtocolFault, match="ended without it"):
@@ -272,7 +281,7 @@ class Stored(EventStore):
     async def replay_events_after(
         self, last_event_id: str, send_callback: Callable[[EventMessage], Awaitable[None]]
     ) -> str | None:
-        """Send the later events of the same stream, but empty ones, to the callback.
+        """Send all later events of that event's stream, without empty ones.
 
         Return the stream's id.
         """
@@ -285,7 +294,7 @@ class Stored(EventStore):
 
 
 def test_the_official_server_may_close_its_stream() -> None:
-    """A tool of the Python SDK closes its stream, works on, and its answer is still received."""
+    """A tool of the Python SDK closes its stream and works on for 0.3 s; its answer is received."""
     made = MCPServer("slow")
 
     @made.tool()

@@ -32,7 +32,7 @@ _STYLE = st.sampled_from(
 
 
 def _walk(node: spans.Node, value: Any) -> Iterator[tuple[spans.Node, Any]]:
-    """Yield each node of a tree with the value of the json module at its place."""
+    """Yield (node, the json module's value at its place) for a node and all below it."""
     yield node, value
     for i, item in enumerate(node.items):
         yield from _walk(item, value[i])
@@ -63,7 +63,7 @@ def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> 
     )
 )
 def test_what_json_refuses_is_malformed(raw: bytes) -> None:
-    """Bytes either raise Malformed, or give the value that the json module reads."""
+    """Any bytes either raise Malformed, or parse to the value that the json module reads."""
     try:
         value = spans.parse(raw).value()
     except spans.Malformed:
@@ -111,9 +111,9 @@ def test_a_nesting_of_400_is_read() -> None:
 
 
 def test_member_finds_the_exact_bytes() -> None:
-    """A path of keys and indexes leads to the span of the value's exact bytes.
+    """`member` returns the span of the exact bytes of the value at a path of keys and indexes.
 
-    An absent path leads to None.
+    It returns None for a path that is absent.
     """
     raw = b'{"a" : [ 1, {"caf\\u00e9": 1.50e2} ]}'
 
@@ -137,16 +137,19 @@ def test_duplicates_are_kept_and_the_last_wins() -> None:
 
 
 def test_cut_takes_overlapping_spans_in_any_order() -> None:
-    """`cut` removes overlapping spans given in any order; `replace` replaces one span."""
+    """`cut` removes spans, in any order and overlapping.
+
+    `replace` puts bytes in one span's place.
+    """
     assert spans.cut(b"0123456789", [(6, 8), (1, 3), (2, 4), (7, 7)]) == b"04589"
     assert spans.cut(b"0123", []) == b"0123"
     assert spans.replace(b"0123", (1, 3), b"-") == b"0-3"
 
 
 def test_deeper_levels_may_be_left_out_and_read_again() -> None:
-    """Levels below `keep` are left out, and read again by `inside`.
+    """`parse` with `keep` leaves deeper levels empty; `inside` reads them again.
 
-    Errors in them are raised at once.
+    A defect in such a level raises Malformed at once.
     """
     raw = b'{"result": {"content": [{"type": "text", "text": "x"}, [1]]}}'
 
@@ -171,7 +174,7 @@ def test_a_string_literal_decodes_to_its_text(text: str) -> None:
 
 
 def test_a_string_literal_must_be_one() -> None:
-    """Literals of other values, cut ones, and a lone surrogate raise Malformed."""
+    """`decode_string` raises Malformed for a number, an open quote, a lone surrogate, nothing."""
     for literal in (b"1", b'"', b'"\\ud800"', b""):
         with pytest.raises(spans.Malformed):
             spans.decode_string(literal)

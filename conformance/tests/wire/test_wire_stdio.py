@@ -45,13 +45,13 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Yield a function that makes a client of a Python program; all are closed at the end.
 
-    Closing waits 0.1 s at each step.
+    The patience of a client at each step of closing is 0.1 s.
     """
     monkeypatch.setattr(program, "PATIENCE_S", 0.1)
     made: list[StdioClient] = []
 
     def start(code: str, transcript: Transcript | None = None, timeout: float = 5) -> StdioClient:
-        """Return an unopened client of a program: MCP, with functions to speak, then `code`."""
+        """Return an unopened client of a Python program: the functions of MCP, then `code`."""
         command = [sys.executable, "-I", "-S", "-c", MCP + code]
         own, env = transcript or Transcript(), {"SEEN": "yes"}
         made.append(StdioClient(command, env=env, transcript=own, timeout=timeout))
@@ -63,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within two seconds; a zombie counts as ended."""
+    """Return whether a process ends within two seconds; a zombie counts as ended."""
     deadline = time.monotonic() + 2
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -75,9 +75,9 @@ def gone(pid: int) -> bool:
 
 
 def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
-    """Over stdio the reference is listed and called.
+    """Over stdio the reference lists its tools and answers a call, with status 0 and no headers.
 
-    Each line is in the transcript, with its method as the note of a sent one.
+    Each line is in the transcript; the note of a sent one is its method.
     """
     (tmp_path / "f").write_text("{}", encoding="utf-8")
     command = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--listen=:0"]
@@ -100,9 +100,9 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
 
 
 def test_pages_are_joined_and_notifications_kept() -> None:
-    """Over stdio all pages are listed; a notification before an answer is in its `before`.
+    """Over stdio all pages are listed, and a tool that was added since can be called.
 
-    A tool that was added meanwhile can be called.
+    The notification of its addition is in the `before` of the call's reply.
     """
     tools = [UpstreamTool(name=f"tool_{i}") for i in range(5)]
     with Upstreams(Transcript()) as upstreams:
@@ -118,9 +118,9 @@ def test_pages_are_joined_and_notifications_kept() -> None:
 
 
 def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
-    """A program that prints 3000 notifications while it is sent a large request answers it.
+    """A program that prints 3000 notifications while it gets a request of 500 KB answers it.
 
-    All are in `before`.
+    All of them are in the reply's `before`.
     """
     client = run("greet(); say(*[NOTE] * 3000)\nnow = hear(); say(result(now, **now['params']))")
     text = "caf\u00e9 " * 100_000
@@ -131,7 +131,7 @@ def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
 
 
 def test_the_program_gets_exactly_its_environment(run: Run) -> None:
-    """The program's environment is the given one, without any variable of this process."""
+    """A program has exactly the environment that its client was given, not that of this process."""
     client = run("greet()\nsay(result(hear(), env=dict(os.environ)))")
 
     variables = client.request("env").value()["env"]
@@ -150,9 +150,9 @@ def test_the_program_gets_exactly_its_environment(run: Run) -> None:
     ],
 )
 def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str) -> None:
-    """A line that is no message, a wrong id or an unknown revision raises ProtocolFault.
+    """On opening, a line that is no message, a wrong id or an unknown revision is a ProtocolFault.
 
-    Its excerpt is the beginning of what was printed.
+    Its excerpt begins with what the program printed, which is recorded, too.
     """
     transcript = Transcript()
 
@@ -184,9 +184,9 @@ def test_blank_lines_are_no_messages(run: Run) -> None:
 def test_a_program_that_dies_is_unreachable(
     run: Run, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
 ) -> None:
-    """A program that ends raises Unreachable at once with its exit code and error output.
+    """A program that ends makes a request raise Unreachable with its exit code and error output.
 
-    So does one whose child keeps its output open.
+    So does one that closes its output, and one whose child keeps its output open: below 3 s.
     """
     monkeypatch.setattr(program, "PATIENCE_S", 0.5)
 
@@ -198,9 +198,9 @@ def test_a_program_that_dies_is_unreachable(
 
 
 def test_a_dead_program_stays_dead(run: Run) -> None:
-    """After a program's end each request raises, without a restart.
+    """After its program has ended, each request raises Unreachable; the program is not restarted.
 
-    The unfinished line that it printed is recorded once.
+    The unfinished line that it printed is recorded once, as `cut off`.
     """
     transcript = Transcript()
     client = run("greet(); hear(); os.write(1, b'{\"json'); os._exit(3)", transcript=transcript)
@@ -232,9 +232,9 @@ def test_a_program_that_cannot_be_started_is_unreachable() -> None:
     ],
 )
 def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str) -> None:
-    """A silent, a dripping or a deaf program raises Unreachable at the deadline.
+    """A silent, a dripping or a deaf program makes a request of 0.2 s raise Unreachable.
 
-    The phase is `wait`, for the deaf one `send`.
+    The phase is `wait`; for the one that reads nothing it is `send`.
     """
     client = run(f"greet(); {code}").open()
 
@@ -246,7 +246,7 @@ def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str
 
 
 def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
-    """The late answer to an abandoned request is skipped, and the next request's is found."""
+    """The late answer to a request that timed out is skipped, and the next request gets its own."""
     client = run("greet(); a = hear(); b = hear(); say(result(a), result(b))")
     with pytest.raises(Unreachable):
         client.request("first", timeout=0.1)
@@ -260,7 +260,7 @@ def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
 def test_more_than_the_bound_is_the_targets_fault(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Endless output without a line break raises ProtocolFault at the bound."""
+    """Output without a line break raises ProtocolFault beyond the bound, here 1 MiB."""
     monkeypatch.setattr(program, "MAX_BODY", 1 << 20)
     client = run("greet()\nwhile True: os.write(1, b'x' * 65536)")
     client.open()
@@ -271,7 +271,7 @@ def test_more_than_the_bound_is_the_targets_fault(
 
 @pytest.mark.parametrize("code", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
 def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
-    """`close` ends a program and its child, even if both ignore SIGTERM."""
+    """`close` ends a program and its child, even if both ignore SIGTERM; the client is unopened."""
     stubborn = f"import signal; {code}\nchild = os.fork() or (time.sleep(60), os._exit(0))"
     answering = "greet(); say(result(hear(), pids=[os.getpid(), child])); time.sleep(60)"
     client = run(f"{stubborn}\n{answering}")
@@ -296,7 +296,7 @@ def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_line_break_in_a_message_is_our_own_fault(run: Run) -> None:
-    """Params with a line break raise ValueError: over stdio they would be two messages."""
+    """`raw_params` with a line break raise ValueError: over stdio they would be two messages."""
     client = run("greet(); hear()")
 
     with pytest.raises(ValueError, match="line break"):
