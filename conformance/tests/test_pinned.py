@@ -217,7 +217,7 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
     ],
 )
 def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
-    """Each missing or new name has a sentence; new words of schemas have none."""
+    """`differences` has a sentence for each missing or new name, none for a schema's new word."""
     changes = differences(PLANTED, {**PLANTED, **changed})
 
     assert changes == [f"{sentence}; {MEANT}" for sentence in told]

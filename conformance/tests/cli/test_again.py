@@ -21,30 +21,30 @@ AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
 
 
 def repeated(halves: tuple[str, str], name: str = NAME) -> str:
-    """Return the command that runs one check again, given the two halves of a run's command line.
+    """Return the command that runs the check `name` again, made of a run's command line.
 
-    The halves are what precedes and follows the place of the check.
+    The two halves of that are what precedes and what follows the place of `--check`.
     """
     return again(name, typed(ONE | {"timing": {"command": list(halves)}}))
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Replace every run by one that only records; return the list of records.
+    """Replace every run by one that only records; return the list of its records.
 
-    A record is the command that would reproduce the check NAME, and the run's kind and options (for
-    an endpoint its options only).
+    A record is (command that repeats the check NAME, (kind, options)), for an endpoint (command,
+    options).
     """
     commands: list[tuple[str, Any]] = []
 
     def judge(kind: str | None, options: dict[str, Any]) -> int:
-        """Record the command that reproduces a check, and the run's options; return exit code 0."""
+        """Record (command that repeats the check NAME, (kind, options)); return exit code 0."""
         line = repeated(command_line(click.get_current_context()))
         commands.append((line, (kind, options)))
         return 0
 
     def judge_live(endpoint: Any, options: dict[str, Any]) -> int:
-        """Record the same for a run on an endpoint, without its credentials; return exit code 0."""
+        """Record (command without the endpoint's credentials, options); return exit code 0."""
         hidden = Redactor(endpoint.secrets).text
         halves = command_line(click.get_current_context(), hidden)
         commands.append((repeated(halves), options))
@@ -78,10 +78,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 def test_a_command_is_told_again(
     given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The command to repeat keeps the target and its own options, quoted for a shell.
+    """The command that repeats one check keeps the target and its own options, quoted for a shell.
 
-    Options `-v`, `--only`, `--fail-fast` and an earlier `--check` are dropped, a credential is
-    redacted, and `--check` names the one check.
+    `-v`, `--only`, `--fail-fast` and an earlier `--check` are dropped, a credential is redacted.
     """
     monkeypatch.chdir(tmp_path)
 
@@ -92,7 +91,7 @@ def test_a_command_is_told_again(
 
 
 def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: Any) -> None:
-    """A result that is not of a check is repeated by the same command with no --check added."""
+    """A result that is not of a check is repeated by the run's own command, without --check."""
     lines = []
     monkeypatch.chdir(tmp_path)
 
@@ -118,9 +117,9 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
 def test_what_is_told_again_means_the_same(
     given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The repeated command, split as a shell does, has the first one's kind and options.
+    """The command that repeats one check, run itself, has the same kind and options as the first.
 
-    Only the check is added.
+    Only the check is added to its options.
     """
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, shlex.split(given))

@@ -102,7 +102,7 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
 def test_bad_usage_is_exit_2(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each unusable command line exits with 2 and one line on standard error, nothing else.
+    """Each unusable command line exits with 2 and prints one line, on standard error.
 
     That line has no escape of the terminal, even if a word of the command has.
     """
@@ -116,7 +116,7 @@ def test_bad_usage_is_exit_2(
 
 
 def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
-    """A header with a character that HTTP cannot carry exits with 2 and one line that names it."""
+    """`run endpoint` with a header that HTTP cannot carry exits with 2 and a line that names it."""
     words = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
 
     done = run_process("run", *words, cwd=tmp_path)
@@ -128,7 +128,7 @@ def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
 def test_a_check_that_breaks_is_a_fault_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of checks that cannot be imported ends the run with 70, and its error is printed."""
+    """A file of checks that cannot be imported ends `run` with 70 and prints the import error."""
     checks = tmp_path / "checks" / "discovery"
     checks.mkdir(parents=True)
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
@@ -145,9 +145,9 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
 def test_an_interrupted_run_ends_its_targets_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """SIGINT or SIGTERM, once a check has passed, ends a run with 130.
+    """SIGINT or SIGTERM, once a check has passed, ends `run` with 130 and prints `interrupted`.
 
-    It prints `interrupted`, writes a partial report, and leaves no process.
+    The report is written as incomplete, and no process is left.
     """
     run = subprocess.Popen(
         [*COMMAND, "run"],
@@ -171,9 +171,9 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
 
 
 def test_list_and_explain_tell_what_there_is() -> None:
-    """`list` names a clause and a check, and has cases.
+    """`list` prints clauses, checks and cases.
 
-    `explain` gives source, check and observation.
+    `explain FR-006.cap` its source, check, observation.
     """
     listed = {what: invoke("list", what).output for what in ("clauses", "checks", "cases")}
     explained = invoke("explain", "FR-006.cap").output
@@ -186,7 +186,7 @@ def test_list_and_explain_tell_what_there_is() -> None:
 
 
 def test_help_names_the_exit_codes() -> None:
-    """--help lists every exit code of a run."""
+    """`--help` lists every exit code of a run: 0 to 5, 70 and 130."""
     text = invoke("--help").output
 
     for code in ("0", "1", "2", "3", "4", "5", "70", "130"):

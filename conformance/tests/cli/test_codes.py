@@ -31,9 +31,9 @@ AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
 def started(
     *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """Start the command line as a process in a session of its own.
+    """Start the command line as a process in a session of its own, with its output piped.
 
-    Its output is piped by default.
+    It is not awaited.
     """
     command = [*PROGRAM, *words]
     return subprocess.Popen(
@@ -42,9 +42,9 @@ def started(
 
 
 def left_of(group: int) -> list[str]:
-    """Return the processes of a session that still run, zombies not counted.
+    """Return the command lines of a session's living processes, zombies not counted.
 
-    Waits up to five seconds until there are none.
+    Wait up to 5 s until there are none.
     """
     deadline = time.monotonic() + LEAVING_S
     while True:
@@ -66,9 +66,9 @@ def left_of(group: int) -> list[str]:
 def test_a_full_output_is_told_and_is_no_verdict(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """With a full standard output, `list` and `run` exit with 2 and say so; no traceback.
+    """With a full disk as standard output, `list` and `run` exit with 2 and say so, no traceback.
 
-    A run still writes its report.
+    `run` still writes its report.
     """
     with Path("/dev/full").open("w") as full:
         run = started(*words, folder=tmp_path, stdout=full.fileno())
@@ -80,7 +80,7 @@ def test_a_full_output_is_told_and_is_no_verdict(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
 def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
-    """With a full standard error, a run that passes still exits with 0 and says so."""
+    """With a full disk as standard error, a run that passes exits with 0 and prints its end."""
     with Path("/dev/full").open("w") as full:
         run = started(*RUN, folder=tmp_path, stderr=full.fileno())
         printed, _ = run.communicate(timeout=90)
@@ -109,10 +109,7 @@ def test_a_disk_that_is_full_is_not_the_target(
     from mcp_proxy_conformance.cli import main  # noqa: PLC0415
 
     def full(path: Path, content: bytes) -> int:
-        """Write the content as usual.
-
-        Of `report.new` only 100 bytes, then raise that the disk is full.
-        """
+        """Write the content; of a file `report.new` only 100 bytes, then raise ENOSPC."""
         if path.name == "report.new":
             with path.open("wb") as file:
                 file.write(content[:100])
@@ -133,9 +130,9 @@ def test_a_disk_that_is_full_is_not_the_target(
     "way", [pytest.param(w, marks=() if w == "run" else pytest.mark.proof) for w in WAYS]
 )
 def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path: Path) -> None:
-    """Interrupted once or twice at a random time, each command exits with 130.
+    """Interrupted once or twice, at a random time within 4 s, each command exits with 130.
 
-    It leaves no process and prints no traceback; its report is missing, or whole and valid.
+    It leaves no process and prints no traceback; its report is missing, or valid.
     """
     chance = random.Random(f"{way} {seed}")  # noqa: S311 - a time, not a secret
     number = chance.choice([signal.SIGINT, signal.SIGTERM])

@@ -36,9 +36,9 @@ COMPLETED = [
 
 
 def in_shell(*command: str) -> str:
-    """Run a command with the program's folder first on its path; return its standard output.
+    """Run a command with the program's folder first on PATH; return its standard output.
 
-    It must exit with 0 and print no error, within 60 s.
+    It must exit with 0 and print nothing on standard error, within 60 s.
     """
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -52,7 +52,7 @@ def in_shell(*command: str) -> str:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)
 def test_bash_completes(words: list[str], completed: set[str]) -> None:
-    """For the beginning of a word, bash offers the expected words, and only words that begin so."""
+    """For the beginning of a word, bash offers the expected words; all that it offers begin so."""
     output = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
 
     offered = set(output.split())
@@ -63,9 +63,9 @@ def test_bash_completes(words: list[str], completed: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
-    """`completion SHELL` prints a script that names the program.
+    """`completion SHELL` prints a script that names the program, for bash, zsh and fish.
 
-    The shell, if installed, can parse it.
+    If the shell is installed, it can parse the script.
     """
     script = CliRunner().invoke(main, ["completion", shell]).stdout
 
@@ -76,7 +76,7 @@ def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
 
 
 def test_another_shell_is_refused() -> None:
-    """`completion` for an unknown shell exits with 2 and lists the known ones."""
+    """`completion tcsh` exits with 2 and lists the known shells."""
     done = CliRunner().invoke(main, ["completion", "tcsh"])
 
     assert (done.exit_code, "'bash', 'zsh', 'fish'" in done.output) == (2, True)

@@ -21,7 +21,7 @@ KNOWN = Path("known.toml")
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in a working folder of its own."""
+    """Change to an empty temporary folder for each test."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -32,9 +32,9 @@ def written(document: dict[str, Any]) -> str:
 
 
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
-    """`init` writes an entry for each failed clause, with --expires and the failure as a comment.
+    """`deviations init` writes an entry for each failed clause, with the failure as a comment.
 
-    Reason and issue are empty; `check` exits with 2 and a line for each of them.
+    Reason and issue are empty, so `deviations check` exits with 2 and a line for each.
     """
     begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
                        "--expires", "2999-12-31")  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
 
 
 def test_a_file_that_is_there_is_not_written_over() -> None:
-    """`init` with --out an existing file exits with 2 and a repair; the file is unchanged."""
+    """`deviations init --out` with an existing file exits with 2; the file is unchanged."""
     write("FR-006.cap", name=str(KNOWN))
     before = KNOWN.read_bytes()
 
@@ -85,9 +85,9 @@ def test_a_file_that_is_there_is_not_written_over() -> None:
 def test_nothing_is_begun_where_nothing_can_be(
     document: dict[str, Any], more: list[str], words: str
 ) -> None:
-    """Without a failure to waive, with an unreadable report or a bad option, exit 2.
+    """`deviations init` without a failure to waive, or on a bad report or option, exits with 2.
 
-    One sentence says why, and no file is written.
+    The output says why, and no file is written.
     """
     out = [] if "--out" in more else ["--out", str(KNOWN)]
     done = command("deviations", "init", written(document), *out, *more)
@@ -99,9 +99,9 @@ def test_nothing_is_begun_where_nothing_can_be(
     ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
 )
 def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> None:
-    """`init` prints the command of the next run.
+    """`deviations init` prints the command of the next run, with --deviations if the file needs it.
 
-    It needs --deviations only for an unusual file name.
+    The usual file name needs none.
     """
     done = command("deviations", "init", written(report(result("fail"))), "--out", name)
 
@@ -110,7 +110,7 @@ def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> Non
 
 
 def test_what_a_target_said_stays_a_comment() -> None:
-    """Hostile words of a report add no entry and no member to a begun file."""
+    """Hostile words of a report add no entry and no member to the file that is begun from it."""
     bad = typed(BAD)
     text = begun(
         broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE},
@@ -124,7 +124,10 @@ def test_what_a_target_said_stays_a_comment() -> None:
 
 
 def test_a_sound_file_is_counted() -> None:
-    """Checking a valid file exits with 0 and prints the number of entries and the first expiry."""
+    """`deviations check` of a valid file exits with 0.
+
+    It prints the number of entries and the first expiry.
+    """
     write("FR-006.cap", name=str(KNOWN), expires="2999-01-02")
 
     done = command("deviations", "check", str(KNOWN))

@@ -21,15 +21,15 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in a working folder of its own."""
+    """Change to an empty temporary folder for each test."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.proof
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
-    """A loader that drops tools: of three entries one is used, its clause waived.
+    """Of three known failures of a loader that drops tools one is used, and its clause is waived.
 
-    The two whose clauses pass are stale, so exit 5.
+    The two whose clauses pass are stale: exit 5.
     """
     program = tmp_path / "loader.py"
     program.write_text(LOADER, encoding="utf-8")
@@ -66,7 +66,7 @@ def live_fault() -> Any:
 
 
 def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
-    """A faulty endpoint exits with 0 by its known failure, also with --fail-on violated.
+    """An endpoint whose one failure is known exits with 0, with --fail-on violated, too.
 
     A trial of the selftest on it ignores the file and exits with 1.
     """
@@ -90,7 +90,7 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
 
 
 def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
-    """A trial of the selftest on a mutant exits with 1, though the folder's file waives it."""
+    """A trial of the selftest on a mutant fails, exit 1, though the folder's file waives it."""
     write("ROB.flag")
     (fault,) = (mutant for mutant in mutants() if mutant.id == FLAG)
     target = embedded(fault, settle_s=0.1)
@@ -105,7 +105,10 @@ def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
 
 
 def test_the_selftest_does_not_read_the_file() -> None:
-    """The selftest passes with an unusable file in the working folder, and does not mention it."""
+    """`selftest` exits with 0 though the working folder's file of known failures is unusable.
+
+    It does not mention the file.
+    """
     write("nonsense")
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--only", FLAG],
@@ -116,10 +119,10 @@ def test_the_selftest_does_not_read_the_file() -> None:
 
 
 def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest on the reference with the suite's plugin, profile `robustness`.
+    """Run pytest with the suite's plugin on the reference, profile `robustness`.
 
-    The plugin `faulty_run` of the working folder, which must exist, may give the reference faults.
-    Return the ended process; TimeoutExpired after 100 s.
+    Return its process. The module `faulty_run` in the working folder, which must exist, may bend
+    the reference. It raises TimeoutExpired after 100 s.
     """
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
@@ -132,9 +135,9 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.proof
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
-    """Under pytest, a known failure is an xfail with its reason and issue, and the run passes.
+    """Under pytest a known failure is an xfail with its reason and issue, and pytest exits with 0.
 
-    With another failure besides, the run fails.
+    With another failure besides, it exits with 1.
     """
     write("ROB.flag")
     plugin = Path("faulty_run.py")
@@ -161,9 +164,9 @@ kinds.REFERENCE = with_faults(*{names})
 
 @pytest.mark.proof
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
-    """Under pytest, an entry whose clause passes fails the run.
+    """Under pytest an entry whose clause passes ends the run with 1.
 
-    An unknown id is bad usage, exit 4.
+    An unknown id is bad usage, exit 4. Both are told with file and line.
     """
     Path("faulty_run.py").write_text("", encoding="utf-8")
     write("ROB.flag")

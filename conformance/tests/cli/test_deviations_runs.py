@@ -20,28 +20,25 @@ from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in a working folder of its own."""
+    """Change to an empty temporary folder for each test."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that puts mutants, by their ids, in the place of the reference.
-
-    It holds for runs of this test.
-    """
+    """Return a function that bends the reference, in this test, by the mutants of these ids."""
 
     def give(*names: str) -> None:
-        """Put the reference with these mutants in the reference's place."""
+        """Replace the reference by one with the mutants of these ids."""
         monkeypatch.setattr(kinds, "REFERENCE", with_faults(*names))
 
     return give
 
 
 def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str, Any]]:
-    """Run the reference with --out out; return the command's result and the valid report.
+    """Run `run reference --out out` with these words; return (result, report).
 
-    The report is empty if none is written; an earlier one is removed first.
+    The report must fit its schema; it is {} if none is written. An earlier one is removed before.
     """
     Path("out", "report.json").unlink(missing_ok=True)
     words = ["run", "reference", "--profile", profile, "--out", "out", *arguments]
@@ -50,17 +47,16 @@ def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str,
 
 
 def last(done: Result) -> str:
-    """Return the last line on standard output."""
+    """Return the last line that the command printed on standard output."""
     return done.stdout.splitlines()[-1]
 
 
 def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant(
     broken: Any,
 ) -> None:
-    """If all failures are known, exit 0 with `passes with 2 deviations`.
+    """A run whose failures are all known exits with 0, `passes with 2 deviations`.
 
-    Their clauses are waived; the report lists the entries with line, state and results, also one
-    that was not observed.
+    Their clauses are waived. The report has each entry's line, state and number of results.
     """
     broken(FLAG, QUERY)
     write("ROB.flag", "test_any_text_can_be_a_query", "T1.timeout")
@@ -86,7 +82,7 @@ def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant
 
 
 def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
-    """Of two failures the file of --deviations has one: exit 1 for the other."""
+    """Of two broken clauses the file of --deviations names one: exit 1 for the other."""
     broken(FLAG, QUERY)
     write("ROB.flag", name="known.toml")
 
@@ -97,9 +93,9 @@ def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
 
 
 def test_an_entry_that_names_what_passes_is_stale() -> None:
-    """If a known clause passes in a whole run, exit 5 names the line of the entry.
+    """In a whole run, a known failure whose clause passes is stale: exit 5 with its file and line.
 
-    A partial run, in which it is not observed, exits with 0.
+    In a run of one check that does not observe it, it is not: exit 0.
     """
     write("ROB.query", "ROB.flag")
 
@@ -122,9 +118,9 @@ def test_an_entry_that_names_what_passes_is_stale() -> None:
 def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
     text: str, exit_code: int, words: str
 ) -> None:
-    """An unusable file ends a run with one sentence, and an earlier report is removed.
+    """An unusable file of known failures ends `run` with one sentence, before a target is started.
 
-    Exit 2 if it is malformed, 5 for an id that is unknown or advisory.
+    Exit 2 if it is malformed, 5 for an unknown or advisory id. An earlier report is removed.
     """
     write(text)
     if exit_code == 2:
@@ -142,7 +138,10 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
 def test_an_expired_entry_is_told_before_anything_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On the day after an entry's last day, exit 5 names its line; nothing is started."""
+    """On the day after an entry's `expires`, `run` exits with 5 and its line.
+
+    Nothing is started.
+    """
     write("ROB.flag", expires="2026-11-22")
     monkeypatch.setattr(
         "mcp_proxy_conformance.verdict.deviations.reader.today", lambda: date(2026, 11, 23)
@@ -165,9 +164,9 @@ def test_a_file_that_is_named_must_be_there() -> None:
 
 
 def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> None:
-    """An entry for an unknown case of a check exits with 5 and names the nearest.
+    """An entry for a case that its check lacks ends `run` with 5 before any check.
 
-    Nothing is judged.
+    The reason names the nearest case.
     """
     check = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
     write(f"{check}[99]")
@@ -180,9 +179,9 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
 
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
-    """A file begun from a failed run is refused with 2 until it is filled in.
+    """A file that `deviations init` begins from a failed run ends `run` with 2.
 
-    Then the run passes.
+    Once its reasons and issues are filled in, the run passes, exit 0.
     """
     broken(FLAG, QUERY)
     failed, _ = run()
@@ -215,9 +214,9 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     options: list[str], exit_code: int, line: str
 ) -> None:
-    """An incomplete run of an endpoint exits with 4, or with 0 by --fail-on violated.
+    """A `run endpoint` that is incomplete exits with 4, or with 0 by --fail-on violated.
 
-    Its report has 4. The last line says that the option softened the code.
+    The report has 4 in both; the last line says that the option changed the code.
     """
     with serving(KINDS["1e999"]()) as url:
         words = ["run", "endpoint", "--url", url, "--rate", "10000", "--out", "out"]
@@ -230,7 +229,7 @@ def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
 
 @pytest.mark.proof
 def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
-    """With --fail-on violated, exit codes 1, 2, 3 and 5 stay as they are."""
+    """With --fail-on violated, the exit codes 1, 2, 3 and 5 stay as they are."""
     soft = ["--fail-on", "violated"]
     write("ROB.query")
     stale, _ = run(*soft)
@@ -254,7 +253,7 @@ def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
     ],
 )
 def test_a_run_that_judged_nothing_passes_no_gate(options: tuple[str, ...]) -> None:
-    """A run in which no check was judged exits with 4, even with `--fail-on violated`."""
+    """A run in which no check was judged exits with 4, with --fail-on violated, too."""
     done, report = run(*options, "--fail-on", "violated")
 
     assert (done.exit_code, report["results"]) == (4, [])

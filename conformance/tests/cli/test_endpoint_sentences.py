@@ -24,9 +24,9 @@ REFUSAL = {"code": -32603, "message": "the upstream is away"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers each request with what `tell` returns for its HTTP method and JSON-RPC message.
+    """Answers each request with the (status, headers, body) that `tell` returns for it.
 
-    That is the status, the headers and the body.
+    `tell` is called with the HTTP method and the JSON-RPC message.
     """
 
     tell: ClassVar[Tell]
@@ -34,7 +34,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Send the status, headers and body that `tell` returns, with their Content-Length.
 
-        An empty request counts as the message `{}`.
+        An empty request body counts as the message {}.
         """
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         status, headers, body = type(self).tell(self.command, message)
@@ -52,10 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def telling(tell: Tell) -> Iterator[str]:
-    """Serve on a free port of the loopback what `tell` returns; yield the URL.
-
-    The server ends with the block.
-    """
+    """Serve the answers of `tell` on a free port of 127.0.0.1 during the block; yield the URL."""
     kind = type("Some", (Handler,), {"tell": staticmethod(tell)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -69,7 +66,7 @@ def telling(tell: Tell) -> Iterator[str]:
 
 
 def look(tell: Tell, *more: str) -> Result:
-    """Run `run endpoint` against a server that answers by `tell`; return the command's result.
+    """Run `run endpoint` on a server that answers by `tell`, with these options; return its result.
 
     It must print one line of less than 1300 characters.
     """
@@ -87,15 +84,15 @@ def server(
     status: int = 200,
     acknowledged: int = 202,
 ) -> Tell:
-    """Return a `tell`: an MCP server with a session that answers each request with these members.
+    """Return a `tell` of an MCP server that answers each request by these JSON-RPC members.
 
-    `initialize` succeeds with these capabilities; `status` is of all other answers, `acknowledged`
-    of notifications.
+    `initialize` succeeds with the capabilities; `status` is of all other answers, `acknowledged` of
+    notifications.
     """
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
     def tell(_: str, message: dict[str, Any]) -> Told:
-        """Accept a handshake and notifications, and answer all else with the given members."""
+        """Accept the handshake and notifications; answer any other request by `listing`."""
         if message.get("method") == "initialize":
             code, headers, body = _answer(message, {"result": opening})
             return code, {**headers, "Mcp-Session-Id": "s1"}, body
@@ -107,12 +104,15 @@ def server(
 
 
 def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
-    """Return a JSON response to the message with its id, these JSON-RPC members and that status."""
+    """Return (status, headers, body) of a JSON-RPC response to that message.
+
+    It has the message's id and these members.
+    """
     return status, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], **members}).encode()
 
 
 def old_stream(first: bytes) -> Tell:
-    """Return a `tell`: POST is refused with 405.
+    """Return a `tell` that refuses POST with 405.
 
     Any other method gets an event stream of these bytes.
     """
@@ -121,7 +121,7 @@ def old_stream(first: bytes) -> Tell:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_missing_credentials_are_asked_for(status: int) -> None:
-    """A 401 or 403, with or without a JSON-RPC error, exits with 3 and names --header."""
+    """An endpoint that answers 401 or 403 ends the run with 3; the sentence names --header."""
     refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": REFUSAL}).encode()
     for answer in [(status, {}, b""), (status, JSON, refusal)]:
         result = look(lambda *_, answer=answer: answer)
@@ -132,10 +132,7 @@ def test_missing_credentials_are_asked_for(status: int) -> None:
 
 
 def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
-    """A server that refuses only the listing with 401 exits with 3.
-
-    The sentence says that it rejects.
-    """
+    """A server that answers 401 only to tools/list ends the run with 3: it rejects this client."""
     result = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
 
     assert (result.exit_code, "rejects this client (HTTP 401)" in result.stdout) == (3, True)
@@ -146,9 +143,9 @@ def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     [("/there", "/there "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
 )
 def test_a_redirect_is_named(location: str, shown: str) -> None:
-    """A redirect to another path, origin or a broken URL exits with 3 and prints its whole target.
+    """A redirect to another path or origin, or to a broken URL, ends the run with 3.
 
-    The sentence asks for that URL.
+    The sentence has its whole target, and asks for the URL that it leads to.
     """
     result = look(lambda *_: (307, {"Location": location}, b""))
 
@@ -158,9 +155,9 @@ def test_a_redirect_is_named(location: str, shown: str) -> None:
 
 
 def test_the_older_transport_is_named() -> None:
-    """A GET stream that begins with the event `endpoint` exits with 3; HTTP+SSE is named.
+    """An endpoint whose GET stream begins with the event `endpoint` ends the run with 3.
 
-    The sentence asks for a streamable HTTP endpoint.
+    The sentence names the HTTP+SSE transport, and asks for a streamable HTTP endpoint.
     """
     result = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
@@ -170,14 +167,17 @@ def test_the_older_transport_is_named() -> None:
 
 @pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])
 def test_another_stream_is_no_older_transport(first: bytes) -> None:
-    """A stream that begins otherwise exits with 3 and says that no MCP endpoint is there."""
+    """An endpoint whose GET stream begins otherwise ends the run with 3: no MCP endpoint there."""
     result = look(old_stream(first))
 
     assert (result.exit_code, "no MCP endpoint at" in result.stdout) == (3, True)
 
 
 def test_a_closed_port_is_told_with_the_option(tmp_path: Path) -> None:
-    """A port where nothing listens exits with 3; the sentence names --url."""
+    """A port where nothing listens ends the run with 3.
+
+    The sentence has the URL and names --url.
+    """
     with telling(server({})) as url:
         pass
     result = CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", str(tmp_path)])
@@ -188,7 +188,7 @@ def test_a_closed_port_is_told_with_the_option(tmp_path: Path) -> None:
 
 
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
-    """A 404 with an HTML page exits with 3 and asks for the URL with its path.
+    """A 404 with an HTML page ends the run with 3 and asks for the URL with its path.
 
     The page is not printed.
     """
@@ -199,7 +199,7 @@ def test_a_page_that_is_not_found_is_not_quoted() -> None:
 
 
 def test_a_refused_handshake_is_no_other_protocol() -> None:
-    """A JSON-RPC error to initialize exits with 3 and prints the server's reason."""
+    """A JSON-RPC error to `initialize` ends the run with 3; the server's reason is printed."""
     result = look(lambda _, message: _answer(message, {"error": REFUSAL}))
 
     assert (result.exit_code, "refuses the handshake" in result.stdout) == (3, True)
@@ -207,7 +207,7 @@ def test_a_refused_handshake_is_no_other_protocol() -> None:
 
 
 def test_a_session_lost_at_once_is_no_wrong_path() -> None:
-    """A 404 right after the handshake exits with 3 and names the session, not the path."""
+    """A 404 to the notification after the handshake ends the run with 3, as a lost session."""
     result = look(server({}, acknowledged=404))
 
     assert (result.exit_code, "the session that the target issued" in result.stdout) == (3, True)
@@ -215,7 +215,10 @@ def test_a_session_lost_at_once_is_no_wrong_path() -> None:
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
 def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
-    """If tools/list is refused or has no tools member, exit 3 says that tools cannot be listed."""
+    """A tools/list that is refused, or has no tools member, ends the run with 3.
+
+    The sentence says that tools cannot be listed.
+    """
     result = look(server(members, capabilities={"tools": {}}))
 
     assert (result.exit_code, "but its tools cannot be listed" in result.stdout) == (3, True)
@@ -223,7 +226,7 @@ def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_server_without_tools_has_none(status: int) -> None:
-    """A server without declared tools that does not know tools/list exits with 4.
+    """A server that declares no tools and does not know tools/list ends the run with 4.
 
     The sentence has `(tools: none)`.
     """
@@ -235,16 +238,19 @@ def test_a_server_without_tools_has_none(status: int) -> None:
 
 
 def test_tools_that_were_not_declared_are_seen() -> None:
-    """A tool that is listed without a declaration of tools is printed; exit 4."""
+    """A server that lists a tool without declaring tools ends the run with 4.
+
+    The tool is printed.
+    """
     result = look(server({"result": {"tools": [{"name": "add"}]}}))
 
     assert (result.exit_code, "(tools: add)" in result.stdout) == (4, True)
 
 
 def test_many_and_long_names_make_no_page() -> None:
-    """Of twelve tools eight are named, on one line with long names cut, and four counted.
+    """Of twelve tools the sentence names eight, long names cut, and counts four; exit 4.
 
-    Exit 4.
+    A line break in a name is printed as a space.
     """
     names = ["x" * 5000, "a\nb", *(f"tool_{i}" for i in range(10))]
     listing = {"result": {"tools": [{"name": name} for name in names]}}
@@ -257,7 +263,7 @@ def test_many_and_long_names_make_no_page() -> None:
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
 def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
-    """A discovery tool with an odd or null input schema exits with 1, as not naming the flag."""
+    """A discovery tool whose input schema is null or odd ends the run with 1: it names no flag."""
     listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
 
     result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
@@ -284,9 +290,9 @@ def tool(name: str, *texts: str, required: tuple[str, ...] = ()) -> dict[str, An
 def test_a_discovery_tool_of_another_name_is_proposed(
     tools: list[dict[str, Any]], repair: str
 ) -> None:
-    """Without retrieve_tools, exit 4; the sentence proposes the likeliest tool for --tool.
+    """A server without retrieve_tools ends the run with 4; the sentence proposes a tool for --tool.
 
-    If there is no likely one, it says that the profile does not judge such a server.
+    If none is likely, it says that the profile does not judge such a server.
     """
     result = look(server({"result": {"tools": tools}}))
 
@@ -303,7 +309,7 @@ def test_a_discovery_tool_of_another_name_is_proposed(
 def test_an_argument_that_cannot_be_chosen_is_asked_for(
     entry: dict[str, Any], options: tuple[str, ...]
 ) -> None:
-    """Several string arguments, or a --query-argument that the tool has not, exit with 2.
+    """A discovery tool with several string arguments, or without the named one, is exit 2.
 
     The sentence names --query-argument.
     """
@@ -318,11 +324,15 @@ HINT = "1 matching tool is locked; see it with include_disabled=true."
 
 
 def renamed(disabled: str, remediation: str, note: str) -> Tell:
-    """Return a `tell`: an endpoint with one locked tool, and these names of the three members."""
+    """Return a `tell` of an endpoint with one locked tool, `wipe`, and these three member names.
+
+    A search for it has the note, or with the flag the locked section and its remediation.
+    """
     properties = {"query": {"type": "string"}, "include_disabled": {"type": "boolean"}}
     tool = {"name": "retrieve_tools", "inputSchema": {"type": "object", "properties": properties}}
 
     def tell(method: str, message: dict[str, Any]) -> Told:
+        """List the discovery tool, or answer its call under the three names."""
         if message.get("method") != "tools/call":
             return server({"result": {"tools": [tool]}}, capabilities={"tools": {}})(
                 method, message
@@ -350,9 +360,9 @@ def renamed(disabled: str, remediation: str, note: str) -> Tell:
 def test_a_member_of_another_name_is_asked_for(
     names: tuple[str, str, str], member: str, shown: str
 ) -> None:
-    """A note, map or section under another name exits with 2; the sentence names --target-file.
+    """A section, remediation or note under another name than the usual ends the run with 2.
 
-    Nothing is accused.
+    The sentence names the key to set in a target file.
     """
     result = look(renamed(*names), "--query", "wipe", "--rate", "1000", "--wire", "handshake")
 
@@ -362,7 +372,7 @@ def test_a_member_of_another_name_is_asked_for(
 
 
 def test_a_target_file_settles_the_name_of_a_member(tmp_path: Path) -> None:
-    """With the target file that the sentence asks for, the renamed note is judged and right."""
+    """With a target file that names the member of the note, FR-009.note passes."""
     file = tmp_path / "target.toml"
     file.write_text('[surface.members]\nnote = "hint"\n', encoding="utf-8")
     told = renamed("disabled", "remediation", "hint")

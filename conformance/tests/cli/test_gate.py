@@ -48,9 +48,9 @@ QUICK = "--profile robustness"
     ],
 )
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
-    """The inputs of a job become the words of `run`, an adapter's command last, after `--`.
+    """`run_words` turns a job's inputs into words of `run`, an adapter's command last, after `--`.
 
-    The kind, first, is `target`, or follows from the input that names a target.
+    The kind is `target`, or follows from the input that names a target.
     """
     assert run_words(inputs, described=False) == words
 
@@ -75,10 +75,9 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
-    """Unusable inputs raise BadInput with a repair.
+    """`run_words` raises BadInput, with a repair, for inputs that are not one whole run.
 
-    That is no target, several, an input that does not fit the kind, unsplittable words, or options
-    for a part of the run.
+    They name no target or two, do not fit the kind, cannot be split, or ask for a part of a run.
     """
     with pytest.raises(BadInput, match=r".+; .+") as error:
         run_words(inputs, described=False)
@@ -87,7 +86,7 @@ def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None
 
 
 def test_the_folder_of_the_report_is_the_gates() -> None:
-    """The gate's --out follows the options' own, and precedes the words of the adapter."""
+    """`with_out` puts the gate's --out after the options' own, and before the adapter's words."""
     words = run_words(Inputs(options="--out x", command="a --out y"), described=False)
 
     assert with_out(words, "/o") == [
@@ -96,13 +95,13 @@ def test_the_folder_of_the_report_is_the_gates() -> None:
 
 
 def test_a_target_file_that_lies_there_is_enough() -> None:
-    """Without an input, but with a target file in the folder, `run` gets no words."""
+    """Without inputs, but with a target file in the folder, `run_words` is empty."""
     assert run_words(Inputs(), described=True) == []
 
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
 def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
-    """Any texts written as outputs are parsed back unchanged, but for line breaks."""
+    """Any outputs written by `as_outputs` are read as they were by a runner, but for line ends."""
     named = {f"n{at}": value for at, value in enumerate(outputs.values())}
     whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
 
@@ -110,7 +109,7 @@ def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
 
 
 def test_a_summary_is_never_longer_than_a_job_takes() -> None:
-    """The summary of a long report is below the limit and says that results are left out.
+    """`summary_of` a long report is shorter than SUMMARY_MOST and says that results are left out.
 
     That of a short report has its one result.
     """
@@ -126,7 +125,7 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
 
 
 def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
-    """Without GitHub's variables, `tell` returns an empty text and writes no file."""
+    """Without the variables of GitHub, `Job.tell` returns an empty text and writes no file."""
     job = Job.of({}, tmp_path)
 
     assert job.tell(1, typed(BAD), tmp_path) == ""
@@ -134,7 +133,7 @@ def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
 
 
 def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
-    """If the summary cannot be written, an OSError is raised and no output is written."""
+    """If the summary cannot be written, `Job.tell` raises OSError and writes no output."""
     files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
     job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
 
@@ -145,20 +144,20 @@ def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
 def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
-    """The job's folder is relative to the workspace, `.` at its top, and empty if outside."""
+    """`Job.folder` is the working folder from the workspace: `.` at its top, empty if outside."""
     environment = {"GITHUB_WORKSPACE": str(tmp_path / "w")}
 
     assert Job.of(environment, tmp_path / working).folder == folder
 
 
 def gated(out: Path, **environment: str) -> Result:
-    """Run `gate` in this process, its inputs and the folder for reports given as variables."""
+    """Run `gate` in this process with these inputs, and OUT, as environment variables."""
     named = {PREFIX + name: value for name, value in environment.items()}
     return CliRunner().invoke(main, ["gate"], env={**named, f"{PREFIX}OUT": str(out)})
 
 
 def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
-    """With all inputs empty but target and options, `gate` judges the reference and exits with 0.
+    """`gate` with every input empty but target and options judges the reference, exit 0.
 
     All five reports are written.
     """

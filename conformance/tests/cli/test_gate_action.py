@@ -42,7 +42,7 @@ LINE = (
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    """Return a job in an empty workspace, with the tested suite where the action installs one."""
+    """Return a job in an empty workspace, in which the suite under test is already installed."""
     job = Job(workspace=tmp_path / "work space", temporary=tmp_path / "runner temp")
     job.workspace.mkdir()
     programs = job.temporary / "mcp-proxy-conformance" / "bin"
@@ -53,9 +53,9 @@ def job(tmp_path: Path) -> Job:
 
 @contextmanager
 def serving(changed: Changed) -> Iterator[str]:
-    """Serve the reference with this change, in this process, with locks of every kind.
+    """Serve the changed reference in this process, with locks of every kind; yield its URL.
 
-    Yield its URL.
+    It ends with the block.
     """
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
@@ -64,7 +64,7 @@ def serving(changed: Changed) -> Iterator[str]:
 
 
 def adapter(folder: Path) -> Path:
-    """Write an adapter that records its arguments in argv.json beside it and exits.
+    """Write an adapter program that records its arguments in argv.json beside it, then exits.
 
     Return its path.
     """
@@ -79,7 +79,7 @@ def adapter(folder: Path) -> Path:
 
 
 def test_no_input_stands_in_a_script() -> None:
-    """Neither of the action's two scripts holds an expression, `eval` or `source`."""
+    """Neither of the action's two scripts contains an expression `${{`, `eval` or `source`."""
     steps = action()["runs"]["steps"]
     scripts = [step["run"] for step in steps if "run" in step]
 
@@ -88,9 +88,9 @@ def test_no_input_stands_in_a_script() -> None:
 
 
 def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
-    """Each declared input is used by a step.
+    """Each input that the action declares is used by a step.
 
-    Each output is the equally named one of step `gate`.
+    Each output is the equally named one of the step `gate`.
     """
     document, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
 
@@ -101,7 +101,7 @@ def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
 
 
 def test_it_is_valid() -> None:
-    """The action's file fits the published schema of actions."""
+    """The action's file, action.yml, fits the published schema of GitHub actions."""
     command = [sys.executable, "-m", "check_jsonschema"]
     done = subprocess.run(
         [*command, "--builtin-schema", "vendor.github-actions", ACTION],
@@ -113,7 +113,7 @@ def test_it_is_valid() -> None:
 
 @pytest.mark.parametrize("step", ["install", "gate"])
 def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
-    """The script of each step passes shellcheck as bash."""
+    """The script of the action's step passes shellcheck as bash."""
     (script,) = (entry["run"] for entry in action()["runs"]["steps"] if entry.get("id") == step)
     done = subprocess.run(
         [Path(sys.executable).parent / "shellcheck", "--shell=bash", "--norc", "-"],
@@ -124,9 +124,9 @@ def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
 
 
 def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
-    """Hostile words of an adapter command reach it unchanged; no shell runs any of them.
+    """Hostile words of an adapter's command reach the adapter unchanged; no shell obeys any.
 
-    As that adapter does not answer, the job ends with 3 and a report.
+    As it answers nothing, the job ends with 3 and a report.
     """
     words = [sys.executable, str(adapter(job.workspace)), *HOSTILE]
 
@@ -143,9 +143,9 @@ def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
     [*((name, LINE) for name in NAMES), *(("options", words) for words in ("--help", "'", "--"))],
 )
 def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
-    """A hostile line in one input, or a bad option, ends the job with 2 or 3.
+    """A hostile line as one input, or a bad option, ends the job with 2 or 3.
 
-    It prints `error` commands only, no traceback, and no shell or runner obeys the line.
+    It prints `error` commands only, no traceback, and no shell obeys the line.
     """
     meant = {} if name in ("target", "url", "binary") else {"command": "false"}
     meant = {"url": "http://127.0.0.1:1/mcp"} if name == "headers" else meant
@@ -163,7 +163,7 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
 
 @pytest.mark.proof
 def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
-    """Without a version, the suite is installed from the action's own checkout and judges."""
+    """Without the input `version`, the suite is installed from the action's checkout and judges."""
     job = Job(workspace=tmp_path / "elsewhere", temporary=tmp_path / "runner temp")
     job.workspace.mkdir()
     job.temporary.mkdir()
@@ -180,9 +180,9 @@ def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
-    """A hostile `version` makes the job fail before any check.
+    """A hostile `version` ends the job with a failure before any check.
 
-    Nothing is installed, no shell obeys it.
+    Nothing is installed, and no shell obeys it.
     """
     job = Job(workspace=tmp_path, temporary=tmp_path / "t")
     job.temporary.mkdir()
@@ -195,9 +195,9 @@ def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -
 
 
 def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
-    """On the reference the job passes: five non-empty report files, and one notice.
+    """On the reference the job passes, and writes five report files that are not empty.
 
-    The notice's title is the verdict; the job's summary is the Markdown report.
+    It prints one notice, titled by the verdict; its summary is the Markdown report.
     """
     with serving(REFERENCE) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
@@ -217,9 +217,9 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
 
 
 def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
-    """On a mutant the job fails with 1 and one `error` titled by the broken clause.
+    """On a mutant the job exits with 1 and one `error` command titled by the broken clause.
 
-    Report and summary say so.
+    The reports are written before; the summary begins with `violated`.
     """
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with serving(fault) as url:
@@ -258,9 +258,9 @@ def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> N
 
 
 def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: Job) -> None:
-    """An incomplete run exits with 4, with `fail-on: violated` with 0.
+    """On an incomplete run the job exits with 4, and with `fail-on: violated` with 0.
 
-    Its verdict stays `incomplete`.
+    The verdict is `incomplete` in both.
     """
     codes = []
     with hostile_target.serving(KINDS["1e999"]()) as url:
@@ -274,9 +274,9 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
 
 @pytest.mark.proof
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
-    """With a target file in `working-directory` no target input is needed.
+    """With a target file in `working-directory`, the job needs no input for the target.
 
-    Its command is run in that folder, and the report is written below it.
+    The adapter is run in that folder, and the report is written below it.
     """
     inner = job.workspace / "in ner"
     inner.mkdir()
@@ -291,9 +291,9 @@ def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> 
 
 
 def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
-    """Without any input, exit 2 asks for a target; earlier reports are removed.
+    """Without any input the job exits with 2 and asks for a target; earlier reports are removed.
 
-    The summary says `no report`.
+    The summary begins with `no report`.
     """
     left = job.workspace / "mcp-proxy-conformance-out"
     left.mkdir()

@@ -29,8 +29,7 @@ LONG_S = 400
 def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run lines in sh until one fails; return the ended process.
 
-    Of the environment only PATH and HOME are kept, with SUITE and the given variables added.
-    TimeoutExpired after 400 s.
+    Its environment is PATH, HOME, SUITE and these variables. It raises TimeoutExpired after 400 s.
     """
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
@@ -46,10 +45,7 @@ def shell(script: str, folder: Path, **environment: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder like a user's repository, with an adapter at conformance/adapter.py.
-
-    The adapter is the reference's.
-    """
+    """Return a folder like a user's repository, with the reference's adapter in conformance/."""
     folder = tmp_path_factory.mktemp("repository")
     (folder / "conformance").mkdir()
     shutil.copy(adapter.__file__, folder / "conformance" / "adapter.py")
@@ -57,9 +53,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
-    """Write the document as YAML to the path; return the validator's exit code and complaints.
+    """Write the document as YAML to the path; return (exit code, complaints) of its validation.
 
-    The schema is one built into check_jsonschema, by name.
+    `schema` is the name of one that check_jsonschema has.
     """
     path.write_text(yaml.safe_dump({("on" if k is True else k): v for k, v in document.items()}))
     done = subprocess.run(
@@ -70,9 +66,9 @@ def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
 
 
 def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_path: Path) -> None:
-    """The page's workflow fits the published schema, also with the steps for a token added.
+    """The page's workflow for GitHub fits the published schema, with the steps for a token, too.
 
-    Its two uses of the action give declared inputs only, and the page names declared outputs only.
+    It gives the action declared inputs only, and uses declared outputs only.
     """
     steps = [*ON_GITHUB["jobs"]["conformance"]["steps"], *WITH_TOKEN]
     whole = {**ON_GITHUB, "jobs": {"conformance": {"runs-on": "ubuntu-latest", "steps": steps}}}
@@ -90,7 +86,7 @@ def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_p
 
 
 def test_the_page_lists_every_input_and_output() -> None:
-    """Every input of the action is in the page's list of inputs, and every output on the page."""
+    """GATE.md lists every input of the action in its list of inputs, and names every output."""
     declared = action()
     text = " ".join((TOP / ".github" / PAGE).read_text(encoding="utf-8").split())
 
@@ -100,16 +96,16 @@ def test_the_page_lists_every_input_and_output() -> None:
 
 
 def test_the_job_for_gitlab_is_valid(tmp_path: Path) -> None:
-    """The page's job for GitLab fits the published schema."""
+    """The job for GitLab in GATE.md fits the published schema."""
     assert valid("vendor.gitlab-ci", ON_GITLAB, tmp_path / ".gitlab-ci.yml") == (0, "")
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(LONG_S)
 def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace: Path) -> None:
-    """The page's lines install and judge: exit 3 for a broken adapter, 0 for the reference.
+    """The lines of GATE.md install the suite and judge: exit 3 for an adapter that ends at once.
 
-    The files that the job keeps are written.
+    The job for GitLab passes the reference. The files that it keeps are written in both.
     """
     job = ON_GITLAB["conformance"]
     broken = workspace / "broken"
@@ -130,10 +126,10 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
 
 
 def in_boxes(folder: Path, *options: str) -> int:
-    """Run one check on the page's contained adapter in a box; return the exit code.
+    """Run one check by the page's adapter for containers, in a box; return the exit code.
 
-    Network namespaces take the place of containers: programs `docker` and `python3` to that end,
-    the page's adapter and its target file are written to the folder.
+    Network namespaces stand in for containers: a `docker` is written to `folder`, with the page's
+    files.
     """
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
@@ -166,7 +162,7 @@ NAMESPACES[1:1] = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["-
 
 
 def boxes_work() -> bool:
-    """Whether unshare and ip exist, and namespaces, a bridge and a mount can be made here."""
+    """Return whether unshare and ip exist here and can make namespaces, a bridge and a mount."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
     links = "ip link add name br9 type bridge && ip link add name v9 type veth peer name c9"
@@ -177,7 +173,10 @@ def boxes_work() -> bool:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
-    """A target in a box passes the one check, over its mapped port and the host's name; exit 0."""
+    """A target in a network of its own, reached over its mapped port, passes the one check.
+
+    Exit 0.
+    """
     code = in_boxes(tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())

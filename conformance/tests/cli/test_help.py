@@ -35,7 +35,7 @@ OTHERS = {
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield each command below a group, groups included, as (words that name it, command)."""
+    """Yield (its name in words, command) of each command below a group, groups included."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -56,9 +56,9 @@ def options(command: click.Command) -> set[str]:
 
 
 def spans() -> list[str]:
-    """Return the code in README and the pages that holds a command line of ours.
+    """Return the pieces of code in README and the pages of `.github` with a command line of ours.
 
-    That is each command of `sh` blocks, without its comment, and each inline code.
+    They are lines of `sh` blocks, without comments, and inline code.
     """
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -72,7 +72,7 @@ def spans() -> list[str]:
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...]) -> None:
-    """Each option of a command has a help text, and the command's help an example of itself."""
+    """Each option of a command has a help text, and the command's help has an example of it."""
     text = CliRunner().invoke(main, [*names, "--help"]).output
     flags = [parameter for parameter in EVERY[names].params if isinstance(parameter, click.Option)]
     silent = [flag.opts for flag in flags if not flag.help]
@@ -84,7 +84,7 @@ def test_the_help_of_a_command_is_short_and_has_an_example(names: tuple[str, ...
 
 @pytest.mark.parametrize("names", EVERY, ids=" ".join)
 def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
-    """Each example in a command's help consists of commands and options that exist."""
+    """Each example in a command's help is made of commands and options that exist."""
     for line in (EVERY[names].epilog or "").splitlines():
         if "mcp-proxy-conformance" in line:
             assert unknown(line) == []
@@ -92,7 +92,7 @@ def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("line", spans())
 def test_pages_name_only_what_there_is(line: str) -> None:
-    """Each command line in the pages consists of commands and options that exist."""
+    """Each command line of ours in the pages is made of commands and options that exist."""
     assert unknown(line) == []
 
 
@@ -116,10 +116,9 @@ def shlex_of(span: str) -> list[str]:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the words of a command line of ours that are not a command or an option, up to `--`.
+    """Return the words of a command line of ours that are no command or option, up to `--`.
 
-    Of a line with `$(...)` only that part counts; words after a known command are taken for
-    arguments.
+    Of a line with `$(...)` only that part counts. Words after a known command are arguments.
     """
     inner = line.partition("$(")[2].partition(")")[0] or line
     words = shlex.split(inner[inner.index("mcp-proxy-conformance") :])[1:]
@@ -138,14 +137,14 @@ def unknown(line: str) -> list[str]:
 
 
 def option(word: str) -> str:
-    """Return the long option without its value; any other word counts as `--help`."""
+    """Return a long option without its value; `--help` for any other word, short options too."""
     return word.partition("=")[0] if word.startswith("--") else "--help"
 
 
 def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
-    """COMMANDS lists all commands and KINDS only kinds of `run`.
+    """The helps have the sentence of each command in COMMANDS and of each kind in KINDS.
 
-    The helps hold each of their sentences.
+    COMMANDS has all commands, KINDS only kinds of `run`.
     """
     text = CliRunner().invoke(main, ["--help"]).output
 
@@ -159,7 +158,7 @@ def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
 
 @pytest.mark.parametrize("words", ["--help", "--version", "list", "list checks --json", "run -h"])
 def test_what_only_tells_something_imports_little(words: str) -> None:
-    """Commands that only print something exit with 0 and import no heavy package, like pytest."""
+    """A command that only prints exits with 0 and imports none of the HEAVY packages."""
     code = f"""import sys
 sys.argv[1:] = {words.split()!r}
 from mcp_proxy_conformance.cli import main
@@ -176,7 +175,7 @@ finally:
 
 
 def test_the_plugin_imports_no_package_that_a_passing_run_can_do_without() -> None:
-    """Of the heavy packages, the plugin imports only pytest and jsonschema at its start."""
+    """Of the HEAVY packages, importing the plugin imports pytest and jsonschema only."""
     code = f"""import sys
 import mcp_proxy_conformance.plugin
 print(*sorted({HEAVY!r} & set(sys.modules)))
@@ -189,7 +188,7 @@ print(*sorted({HEAVY!r} & set(sys.modules)))
 
 
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
-    """--version prints three lines: the suite's version, Python's, the profiles with theirs."""
+    """`--version` prints three lines: the suite's version, Python's, the profiles with theirs."""
     lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
 
     assert lines[0] == f"mcp-proxy-conformance {version('mcp-proxy-conformance')}"

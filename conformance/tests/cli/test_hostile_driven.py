@@ -39,16 +39,16 @@ each_kind = on_kinds(EXIT, QUICK)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Run on each kind of hostile target that a selected test needs, once.
-
-    Return the runs by kind.
-    """
+    """Run the command on each hostile kind that a selected test needs; return {kind: Came}."""
     folder = tmp_path_factory.mktemp("driven")
     return runs_asked_for(request, EXIT, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> Came:
-    """Run the command on an adapter whose target is of that kind; return what the run came to."""
+    """Run `run command` on an adapter whose target is of that hostile kind.
+
+    Return what came of it.
+    """
     adapter = (sys.executable, str(Path(hostile_adapter.__file__)), name)
     return came(folder, "run", "command", *OPTIONS, "--", *adapter, within_s=2 * MOST_S)
 
@@ -58,7 +58,7 @@ Runs = Mapping[str, Came]
 
 @each_kind
 def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run on each kind has its exit code, in less than 150 s and with at most 300 MiB."""
+    """The run on a driven hostile target has its exit code, in less than 150 s and 300 MiB."""
     run = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -67,7 +67,10 @@ def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None
 
 @each_kind
 def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """The run on each kind prints no traceback or control character; its report fits the schema."""
+    """The run on a driven hostile target prints no traceback and no control character.
+
+    Its report fits the schema.
+    """
     run = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
@@ -77,7 +80,7 @@ def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -
 
 @on_kinds(GIVEN_UP, QUICK)
 def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
-    """A target that answers no call is given up after five in a row, with that reason.
+    """A driven target that answers no call is given up after five in a row, as the reason says.
 
     Less than 20 results are errors.
     """

@@ -146,18 +146,18 @@ each_kind = on_kinds(KINDS, QUICK)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Run on each kind of hostile target that a selected test needs, once.
+    """Run the command on each hostile kind that a selected test needs.
 
-    Return the runs by kind, each with the number of requests.
+    Return {kind: (Came, number of requests that the target received)}.
     """
     folder = tmp_path_factory.mktemp("hostile")
     return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> tuple[Came, int]:
-    """Run the command on an endpoint of that kind, with a canary as its credential.
+    """Run `run endpoint` on a target of that hostile kind, with CANARY as its bearer token.
 
-    Returns what the run came to and the number of requests that the endpoint received.
+    Return (what came of it, number of requests that the target received).
     """
     target = KINDS[name]()
     with serving(target) as url:
@@ -172,13 +172,13 @@ Runs = Mapping[str, tuple[Came, int]]
 
 
 def test_each_kind_has_its_exit_code() -> None:
-    """The table of exit codes has exactly the known kinds."""
+    """The table of exit codes lists every hostile kind once, and no other."""
     assert sorted(EXIT) == sorted(KINDS)
 
 
 @each_kind
 def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """The run on each kind has its exit code and takes less than 45 s."""
+    """`run endpoint` on each hostile kind has that kind's exit code, in less than 45 s."""
     run, _ = runs[kind]
 
     assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
@@ -186,7 +186,7 @@ def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
-    """The run on each kind takes at most 300 MiB, whatever the target sends."""
+    """`run endpoint` on each hostile kind takes at most 300 MiB of memory."""
     run, _ = runs[kind]
 
     assert 0 < run.mib <= MOST_MIB
@@ -194,7 +194,7 @@ def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """The run on each kind prints no traceback, no active control character, and no credential."""
+    """`run endpoint` on each hostile kind prints no traceback, control character or credential."""
     run, _ = runs[kind]
 
     assert run.active == set()
@@ -203,9 +203,9 @@ def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
 
 @each_kind
 def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
-    """The report of each kind fits the schema, has the run's exit code, and a reason of one line.
+    """The report on each hostile kind fits the schema; its reason is one line.
 
-    No written file has the credential.
+    It has the run's exit code, and no written file has the credential.
     """
     run, _ = runs[kind]
 
@@ -217,7 +217,7 @@ def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
 
 @on_kinds(FEW_REQUESTS, QUICK)
 def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
-    """A target whose answers are too large gets less than ten requests; the reason says so."""
+    """A target whose answers are too large gets less than ten requests, and the reason says so."""
     run, requests = runs[kind]
 
     assert requests < 10
@@ -226,7 +226,10 @@ def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs)
 
 @on_kinds(ALL_UNREAD, QUICK)
 def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
-    """If no answer can be read, the reason says what was expected, and lists no clauses."""
+    """If no answer of a target can be read, the run's reason says what was expected.
+
+    It lists no clauses.
+    """
     run, _ = runs[kind]
 
     assert run.why.startswith("no answer of retrieve_tools can be read: expected ")

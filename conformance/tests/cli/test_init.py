@@ -18,21 +18,21 @@ TEXT = "ask the one who knows"
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """Write a report with one remediation text that was not read; return its path."""
+    """Write a report with one remediation text that was not understood; return its path."""
     place = tmp_path / "report.json"
     place.write_text(json.dumps(OPEN), encoding="utf-8")
     return place
 
 
 def _init(*words: str | Path) -> Result:
-    """Run `init` with these words in this process."""
+    """Run `init` with these words in this process; return its result."""
     return CliRunner().invoke(main, ["init", *map(str, words)])
 
 
 def _chosen(file: Path) -> dict[str, object]:
-    """Return the target file's data as if the comments at its end were code.
+    """Return a target file's data as if the comments at its end were uncommented.
 
-    They must be there, after the heading `# Texts that a run`.
+    The comments must be there, after the heading `# Texts that a run`.
     """
     before, head, added = file.read_text(encoding="utf-8").partition("# Texts that a run")
     assert head
@@ -41,9 +41,9 @@ def _chosen(file: Path) -> dict[str, object]:
 
 
 def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: Path) -> None:
-    """A new file has the unread text of a report at its end as a comment, and no pin yet.
+    """`init --from` writes a new target file with the unread text in a comment at its end; exit 0.
 
-    Exit 0.
+    Its `pins` are still empty.
     """
     file = tmp_path / "new.toml"
 
@@ -58,7 +58,10 @@ def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: P
 def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
     before: str, tmp_path: Path, report: Path
 ) -> None:
-    """A file that exists keeps its content; run twice, `init --from` adds the unread text once."""
+    """`init --from` keeps the content of an existing file.
+
+    Run twice, it adds the unread text once.
+    """
     file = tmp_path / "own.toml"
     file.write_text(before, encoding="utf-8")
 
@@ -70,7 +73,7 @@ def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
 
 
 def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
-    """For a report whose texts were all read, `init --from` exits with 0 and writes no file."""
+    """`init --from` a report whose texts were all read exits with 0 and writes no file."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     report.write_text(json.dumps(CLEAN), encoding="utf-8")
 
@@ -85,7 +88,7 @@ def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
 def test_what_is_no_report_is_told_and_nothing_is_written(
     content: bytes | None, why: str, tmp_path: Path
 ) -> None:
-    """A missing or invalid report exits with 2 and a sentence; no file is written."""
+    """`init --from` a missing or invalid report exits with 2 and says why; no file is written."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     if content is not None:
         report.write_bytes(content)
@@ -96,9 +99,9 @@ def test_what_is_no_report_is_told_and_nothing_is_written(
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
-    """`init` without --from on an existing file exits with 2, and leaves it unchanged.
+    """`init` on an existing file exits with 2 and leaves it unchanged.
 
-    So it does with --from on a file that is not UTF-8.
+    So does `init --from` if that file is not UTF-8.
     """
     file, odd = tmp_path / "own.toml", tmp_path / "odd.toml"
     file.write_text("x", encoding="utf-8")

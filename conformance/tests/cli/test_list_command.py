@@ -15,7 +15,7 @@ from mcp_proxy_conformance.cli.list import WHAT
 
 
 def listed(what: str) -> Any:
-    """Return the rows that `list WHAT --json` prints; the document must fit its schema."""
+    """Return the rows that `list WHAT --json` prints, which must fit the schema."""
     done = CliRunner().invoke(main, ["list", what, "--json"])
     document = json.loads(done.stdout)
     schema = json.loads((schemas_dir() / "list.schema.json").read_text(encoding="utf-8"))
@@ -25,10 +25,7 @@ def listed(what: str) -> Any:
 
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
-    """Each list has rows.
-
-    The names of the JSON rows occur in the printed lines, in the same order.
-    """
+    """`list WHAT --json` has rows; their names are in the lines of `list WHAT`, in that order."""
     rows = listed(what)
     lines = iter(CliRunner().invoke(main, ["list", what]).stdout.splitlines())
 
@@ -40,7 +37,7 @@ def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
 
 
 def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
-    """The row of FR-006.cap has its requirement, level, source and some discovery profile."""
+    """The row of FR-006.cap has its requirement, level and source, and discovery profiles only."""
     (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
 
     assert (cap["requirement"], cap["level"]) == ("FR-006", "required")
@@ -49,7 +46,7 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
 
 
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
-    """`list cases` has a case of proxies of kind `discovery`, and one of loaders of kind `load`."""
+    """`list cases` has a proxy's case, of kind `discovery`, and a loader's, of kind `load`."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}
 
     assert kinds["limits-11-at-10"] == "discovery"

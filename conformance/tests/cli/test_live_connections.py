@@ -31,7 +31,7 @@ Told = tuple[int, dict[str, str], bytes]
 
 @dataclass
 class Web:
-    """A web server, and the requests that it received: method, path, headers."""
+    """A web server, and the requests that it received, each as (method, path, headers)."""
 
     url: str = ""
     seen: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
@@ -39,10 +39,9 @@ class Web:
 
 @contextmanager
 def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> Iterator[Web]:
-    """Serve on the loopback what `tell` returns for a path and a message.
+    """Serve on 127.0.0.1 what `tell(path, message)` returns, (status, headers, body); yield a Web.
 
-    Yield the record of requests. With `tls`, over a self-signed certificate. A CONNECT is answered
-    like any other request, so no tunnel is made.
+    `tls` is over a self-signed certificate. A CONNECT is answered like any request: no tunnel.
     """
     record = Web()
 
@@ -82,9 +81,9 @@ def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> It
 
 
 def plain(_: str, message: dict[str, Any]) -> Told:
-    """Return the response of an MCP server that shakes hands and lists one tool.
+    """Return the response of an MCP server that shakes hands and lists one tool, `add`.
 
-    Any request but `initialize` gets the list; a notification gets a 202.
+    Any request but `initialize` gets the list, a notification a 202.
     """
     if "id" not in message:
         return 202, {}, b""
@@ -95,9 +94,9 @@ def plain(_: str, message: dict[str, Any]) -> Told:
 
 
 def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Told]:
-    """Return a `tell` that redirects to `place` with this status.
+    """Return a `tell` of an MCP server at the path `place`.
 
-    At that path it is an MCP server.
+    Any other path is redirected to `place` with this status.
     """
     return lambda path, message: (
         plain(path, message) if path == place else (status, {"Location": place}, b"")
@@ -105,7 +104,7 @@ def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Told]:
 
 
 def look(url: str, *options: str) -> Result:
-    """Run `run endpoint` on the URL with a credential in X-Api-Key; return its result."""
+    """Run `run endpoint` on the URL with KEY in X-Api-Key and these options; return its result."""
     with tempfile.TemporaryDirectory() as out:
         header = ["--header", f"X-Api-Key: {KEY}", "--rate", "10000"]
         command = ["run", "endpoint", "--url", url, "--out", out, *header, *options]
@@ -114,9 +113,9 @@ def look(url: str, *options: str) -> Result:
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
-    """A redirect to another path is followed once, and the three later requests go straight there.
+    """A redirect to another path is followed once; the three later requests go straight there.
 
-    All carry the credential.
+    All four carry the credential.
     """
     with web(to("/there/mcp?x=1", status)) as server:
         result = look(server.url)
@@ -128,7 +127,10 @@ def test_a_redirect_within_the_origin_is_followed(status: int) -> None:
 
 
 def test_a_credential_never_goes_to_another_origin() -> None:
-    """A redirect to another server exits with 3 and names its URL; that server gets no request."""
+    """A redirect to another server is not followed: exit 3 with its URL.
+
+    That server gets no request.
+    """
     with web(plain) as other, web(to(other.url)) as server:
         result = look(server.url)
 
@@ -138,10 +140,7 @@ def test_a_credential_never_goes_to_another_origin() -> None:
 
 @pytest.mark.parametrize("place", ["http://{}:1/mcp", "https://{}/mcp", "//evil.test/mcp"])
 def test_another_port_or_scheme_is_another_origin(place: str) -> None:
-    """A redirect to another port, scheme or host is not followed.
-
-    Exit 3, and the sentence says so.
-    """
+    """A redirect to another port, scheme or host is not followed; exit 3 says so."""
     with web(to(place.format("127.0.0.1"))) as server:
         result = look(server.url)
 
@@ -150,9 +149,9 @@ def test_another_port_or_scheme_is_another_origin(place: str) -> None:
 
 
 def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
-    """A self-signed certificate is refused with 3.
+    """An endpoint with a self-signed certificate is refused, exit 3.
 
-    With --insecure, or --ca and the certificate, its tools are listed; exit 4.
+    With --insecure, or that certificate by --ca, its tools are listed, exit 4.
     """
     with web(plain, tls=True) as server:
         refused = look(server.url)
@@ -167,10 +166,7 @@ def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
 
 
 def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
-    """--ca with a missing file or one without a certificate exits with 2.
-
-    The sentence names what to give.
-    """
+    """`--ca` with a missing file, or one without a certificate, exits with 2 and its repair."""
     (tmp_path / "none.pem").write_text("nothing", encoding="utf-8")
 
     results = [
@@ -182,14 +178,14 @@ def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
 
 
 def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An HTTP proxy of the environment is used with --use-proxy only, with its credentials.
+    """A proxy in the environment is used only with --use-proxy, and gets its user and password.
 
-    Its password is not printed.
+    The password is not printed.
     """
     secret = base64.b64encode(b"me:canary-of-the-proxy").decode()
 
     def forward(path: str, message: dict[str, Any]) -> Told:
-        """Send the message on to the path's server and return its response."""
+        """Send the message on to the server in the request's URL; return its response."""
         parts = urlsplit(path)
         link = http.client.HTTPConnection(parts.hostname or "", parts.port or 80)
         link.request("POST", parts.path, json.dumps(message), JSON)
@@ -215,7 +211,10 @@ def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy that refuses a CONNECT with 403 gets no other request; exit 3 blames the proxy."""
+    """A proxy that refuses CONNECT with 403 ends the run with 3, blamed on the proxy.
+
+    It gets no other request.
+    """
     with web(lambda *_: (403, {}, b"")) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "")
@@ -231,7 +230,7 @@ def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A proxy that answers with no HTTP exits with 3, and the sentence blames the proxy."""
+    """A proxy that answers in no HTTP ends the run with 3, blamed on the proxy."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         threading.Thread(target=_greet, args=(proxy,), daemon=True).start()
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
@@ -242,7 +241,7 @@ def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
 
 
 def _greet(server: socket.socket) -> None:
-    """Answer each connection with a greeting that is not HTTP, until the server is closed."""
+    """Answer each connection with a line that is not HTTP, until the server is closed."""
     with contextlib.suppress(OSError):
         while True:
             with server.accept()[0] as client:

@@ -27,11 +27,14 @@ def look(url: str, out: Path, *options: str) -> Result:
 
 
 def busy(times: int, status: str, *headers: str) -> Way:
-    """Return a way that refuses the first `times` requests with this status, then finds tools."""
+    """Return a way that refuses the first `times` requests with this HTTP status.
+
+    Later ones get a right discovery answer. `headers` are header lines of the refusals.
+    """
     left = [None] * times
 
     async def way(request: Asked) -> None:
-        """Refuse with the status while any refusal is left, else answer with found tools."""
+        """Refuse the request while a refusal is left, else answer with found tools."""
         if left:
             left.pop()
             await request.http(b"later", *headers, status=status, media="text/plain")
@@ -59,23 +62,23 @@ def busy(times: int, status: str, *headers: str) -> Way:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
-    """A Retry-After of whole seconds or a date yields the seconds to wait, within bounds.
+    """`seconds_asked` returns the wait that a Retry-After asks for, in seconds, at most LONGEST_S.
 
-    Anything else, or none, yields the usual pause; a past date none.
+    It takes whole seconds or a date; anything else, or None, is PAUSE_S.
     """
     assert seconds_asked(told) == seconds
 
 
 def test_a_date_ahead_is_waited_for() -> None:
-    """A Retry-After date one minute ahead yields about sixty seconds."""
+    """A Retry-After date one minute ahead is a wait of about sixty seconds."""
     assert 50 < seconds_asked(formatdate(time.time() + 60, usegmt=True)) <= 61
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
-    """An endpoint that refuses calls as often as is tolerated is asked again.
+    """An endpoint that refuses calls AGAIN times with Retry-After: 0 is asked again.
 
-    Exit 4 as without that.
+    The run is not given up: exit 4 as without that.
     """
     with serving(Hostile({"tools/call": busy(AGAIN, status, "Retry-After: 0")})) as url:
         done = look(url, tmp_path)
@@ -84,7 +87,7 @@ def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
 
 
 def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
-    """A 429 without Retry-After is asked again after the usual pause; exit 4 as without that."""
+    """A 429 without Retry-After is asked again after PAUSE_S; exit 4 as without that."""
     began = time.monotonic()
     with serving(Hostile({"tools/call": busy(1, "429 Too Many Requests")})) as url:
         done = look(url, tmp_path)
@@ -103,9 +106,9 @@ def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
 def test_patience_keeps_to_what_was_promised(
     options: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """An endpoint that stays busy exceeds neither --timeout nor --max-requests.
+    """A busy endpoint that asks to wait 30 s makes the run exceed no limit: exit 4 in 10 s.
 
-    Exit 4 names the option to raise; four requests at most are sent.
+    The output names --timeout or --max-requests to be raised; four requests at most are sent.
     """
     refusing = Hostile({"tools/call": busy(99, "429 Too Many Requests", "Retry-After: 30")})
     began = time.monotonic()
@@ -127,7 +130,7 @@ def test_patience_keeps_to_what_was_promised(
 def test_no_redirect_leads_credentials_away(
     method: str, form: str, status: str, tmp_path: Path
 ) -> None:
-    """A redirect to another port gets no request there, at whichever method it comes.
+    """A redirect to another port, at whichever method, leads to no request there.
 
     Exit 3, or 4 if calls alone are redirected; the credential is not printed.
     """

@@ -34,7 +34,7 @@ class Counting:
     """
 
     def __init__(self) -> None:
-        """Begins with no request counted, and answers at once unless `slow_s` is set."""
+        """Begin with no request counted; `slow_s` is 0."""
         self.seen: Counter[str] = Counter()
         self.called: Counter[str] = Counter()
         self.slow_s = 0.0
@@ -45,9 +45,10 @@ class Counting:
         return self.seen.total()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of one request after `slow_s` seconds; for a call, count the tool.
+        """Return the result of one request, after `slow_s` seconds.
 
-        Any method but `initialize` and `tools/list` is taken for a call, and finds three tools.
+        Any method but `initialize` and tools/list is a call: its tool is counted, and it finds
+        three tools.
         """
         time.sleep(self.slow_s)
         if message["method"] == "initialize":
@@ -62,7 +63,7 @@ class Counting:
 
 @pytest.fixture
 def counting() -> Iterator[tuple[Counting, str]]:
-    """Serve a `Counting` on the loopback; yield it with its URL. The server ends after the test."""
+    """Serve a Counting on 127.0.0.1; yield (it, its URL). It ends after the test."""
     state = Counting()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -71,9 +72,9 @@ def counting() -> Iterator[tuple[Counting, str]]:
         wbufsize = -1
 
         def do_POST(self) -> None:
-            """Count the request by its JSON-RPC or HTTP method, and send the answer.
+            """Count the request by its JSON-RPC method, or its HTTP method; send the result.
 
-            Without an id, a bare 202.
+            A message without an id gets an empty 202.
             """
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
@@ -105,7 +106,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run `run endpoint` on the URL with 10,000 requests a second, in this process."""
+    """Run `run endpoint` on the URL with --rate 10000 and these options; return its result."""
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--rate", "10000"]
     return CliRunner().invoke(main, [*command, *options])
 
@@ -114,9 +115,9 @@ def look(url: str, out: Path, *options: str) -> Result:
 def test_no_request_is_sent_beyond_the_number_promised(
     counting: tuple[Counting, str], most: int, tmp_path: Path
 ) -> None:
-    """No more than --max-requests are sent, the session's end included; the run exits with 4.
+    """A run sends at most --max-requests, the DELETE at the end included, and exits with 4.
 
-    Only the discovery tool is called, and the number is printed.
+    It prints the number; only the discovery tool is called.
     """
     state, url = counting
 
@@ -130,7 +131,7 @@ def test_no_request_is_sent_beyond_the_number_promised(
 
 
 def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """The plan, with the given rate, is printed first; its sum plus one bounds the requests.
+    """The plan is printed first, and a run sends at most the sum of its numbers, plus one.
 
     Only the discovery tool is called.
     """
@@ -148,7 +149,7 @@ def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path
 
 
 def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
-    """The plan's line is printed even if nothing listens at the URL; exit 3."""
+    """The plan is printed before any request, even if nothing listens at the URL; exit 3."""
     result = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
 
     assert result.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
@@ -156,7 +157,7 @@ def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
 
 
 def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """A run on a slow endpoint ends soon after --timeout and exits with 4: the time is over."""
+    """A run on a slow endpoint with --timeout 1.5 ends within 4 s, exit 4, and says so."""
     state, url = counting
     state.slow_s = 0.2
 
@@ -168,7 +169,7 @@ def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) ->
 
 
 def test_requests_are_spaced_as_promised() -> None:
-    """Five requests at fifty a second take at least 0.08 s; a sixth raises OverBudget."""
+    """Five requests at fifty a second take 0.08 s or more; a sixth raises OverBudget."""
     budget = Budget(most=5, per_second=50, within_s=5)
     ledger = Ledger(budget)
     began = time.monotonic()
@@ -185,7 +186,7 @@ def test_requests_are_spaced_as_promised() -> None:
 def test_a_gateway_that_turns_away_is_no_breach(
     counting: tuple[Counting, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An endpoint whose calls break off after thirty requests exits with 3, as not answering."""
+    """An endpoint that breaks off all calls after thirty requests ends the run with 3."""
     state, url = counting
     monkeypatch.setattr(state, "answer", _tired(state))
 
@@ -195,11 +196,11 @@ def test_a_gateway_that_turns_away_is_no_breach(
 
 
 def _tired(state: Counting) -> Any:
-    """Return the server's `answer`, but raising ConnectionError for calls after thirty requests."""
+    """Return an `answer` like the server's that breaks off calls after thirty requests."""
     whole = state.answer
 
     def answer(message: dict[str, Any]) -> dict[str, Any]:
-        """Return the server's answer; raise ConnectionError for a call after thirty requests."""
+        """Return the server's answer; for a call after thirty requests raise ConnectionError."""
         if message["method"] == "tools/call" and state.requests > 30:
             raise ConnectionError
         return whole(message)

@@ -29,10 +29,7 @@ LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Yield the reference, started as a process with locks of four kinds.
-
-    It ends with the file's tests.
-    """
+    """Yield the reference, a process with locks of four kinds, shared by this file's tests."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     with seeded(target, tmp_path_factory.mktemp("live")) as running:
         yield running
@@ -41,7 +38,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 @pytest.fixture(scope="module")
 def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> list[str]:
-    """Return options that state all expected locks, one agent, a target file, and two calls."""
+    """Return options with all that an operator may know of the started reference.
+
+    They are its expected locks, one agent, a target file and two locked tools to call.
+    """
     folder = tmp_path_factory.mktemp("knowledge")
     locks, file = folder / "locks.toml", folder / "target.toml"
     lines = [f'"{key}" = "{status}"' for key, status in EXPECTED.items()]
@@ -54,17 +54,14 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> lis
 
 
 def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
-    """Run `run endpoint` into `out`; return (exit code, report, printed text).
-
-    The rate is 10,000 requests a second.
-    """
+    """Run `run endpoint --rate 10000` into `out`; return (exit code, report, printed text)."""
     done = CliRunner().invoke(main, ["run", "endpoint", *FAST, "--out", str(out), *options])
     report = json.loads((out / "report.json").read_bytes())
     return done.exit_code, report, done.output
 
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
-    """Return the verdict of every clause in the report, by the clause's id."""
+    """Return {clause: its verdict} of a report."""
     return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
@@ -77,9 +74,9 @@ def calls(started: Started) -> int:
 def test_a_member_under_another_name_is_asked_for(
     started: Started, tmp_path: Path, member: str
 ) -> None:
-    """A target file that misnames a member exits with 2, and names the key to set.
+    """A target file that misnames a member of answers ends the run with 2; nothing is judged.
 
-    Nothing is judged.
+    The reason names the key to set.
     """
     file = tmp_path / "target.toml"
     file.write_text(f'kind = "reference"\n[surface.members]\n{member} = "elsewhere"\n', "utf-8")
@@ -94,9 +91,9 @@ def test_a_member_under_another_name_is_asked_for(
 def test_every_clause_is_observed_within_the_budget(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """With all options, exit 0: each clause passes within 300 requests.
+    """With all options, `run endpoint` on the reference exits with 0, and each clause passes.
 
-    No upstream tool is called; the headline is `consistent with` the profile, not `conformant`.
+    It takes 300 requests at most and calls no upstream tool; the headline is `consistent with`.
     """
     code, report, printed = run(tmp_path, "--url", started.access.url, *knowledge)
 
@@ -114,10 +111,9 @@ def test_every_clause_is_observed_within_the_budget(
 def test_nothing_need_be_known_on_either_wire(
     started: Started, wire: str, spoken: str, tmp_path: Path
 ) -> None:
-    """With no more than --wire, exit 0 on both wires, and no upstream tool is called.
+    """With only --wire, `run endpoint` on the reference exits with 0; no upstream tool is called.
 
-    The reason of each open clause names an option; among them are those on blocked calls, scopes
-    and user locks.
+    The reason of each clause that does not pass names an option.
     """
     code, report, printed = run(tmp_path, "--url", started.access.url, "--wire", wire)
 
@@ -137,9 +133,9 @@ def test_nothing_need_be_known_on_either_wire(
 def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """A test file of one line judges the endpoint in the environment by pytest, and passes.
+    """A test file of one import judges the endpoint in the environment, by pytest, exit 0.
 
-    Without a URL it has one error that names the variable; no upstream tool is called.
+    Without a URL it has one error that names the variable. No upstream tool is called.
     """
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
@@ -166,7 +162,7 @@ def test_one_file_is_enough_for_pytest(
 
 @pytest.mark.proof
 def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> None:
-    """With the URL of a closed port, the one-line test file has one error, with the reason.
+    """The one-line test file has one error, with the reason, if nothing listens at the URL.
 
     Exit 1.
     """
@@ -184,7 +180,7 @@ def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> No
 
 
 def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:
-    """The reference's stdio program is judged with --stdio, and passes.
+    """`run endpoint --stdio` judges the reference's stdio program, exit 0.
 
     No upstream tool is called.
     """
@@ -200,9 +196,9 @@ def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_pa
 
 
 def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
-    """A reference without locks exits with 4, and the sentence names --expect.
+    """`run endpoint` on a reference without locks exits with 4, and names --expect.
 
-    What needs no lock still passes.
+    FR-001.accepts, which needs no lock, passes.
     """
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     try:
@@ -234,9 +230,9 @@ def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
 def test_what_its_operator_knows_becomes_a_verdict(
     started: Started, lock: str, exit_code: int, sentence: str, tmp_path: Path
 ) -> None:
-    """A lock given by --expect that is not shown is a breach (1).
+    """A lock named by --expect that is not shown is a breach, exit 1.
 
-    It is left open (4) if the tool is callable or unknown, or another lock may explain its status.
+    Exit 4 if the tool is callable or unknown, or another lock may explain its status.
     """
     file = tmp_path / "locks.toml"
     file.write_text(lock, encoding="utf-8")
@@ -247,7 +243,7 @@ def test_what_its_operator_knows_becomes_a_verdict(
 
 
 def test_a_call_of_an_unlocked_tool_is_not_made(started: Started, tmp_path: Path) -> None:
-    """--call of a tool that is not locked calls nothing and exits with 4.
+    """`--call` of a tool that is not locked calls nothing, exit 4.
 
     So does --call without a target file, which would name the call tool.
     """

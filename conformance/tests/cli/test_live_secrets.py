@@ -36,7 +36,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_POST(self) -> None:
-        """Answer one request with all credentials, whole and cut, and its own headers and path.
+        """Answer one request by all credentials, whole and in pieces, its own headers and its path.
 
         They are in the result and in a header; a notification gets a 202.
         """
@@ -52,10 +52,10 @@ class Echo(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _answer(self, message: dict[str, Any], echoes: list[str]) -> dict[str, Any]:
-        """Return the JSON-RPC answer to the message, in which every place holds echoes.
+        """Return the JSON-RPC answer to the message, with `echoes` in every place.
 
-        Lists the discovery tool; a call finds twelve locked entries, or is refused if its query has
-        `notice`.
+        It lists the discovery tool. A call finds twelve locked entries, or is refused if its query
+        has `notice`.
         """
         result: dict[str, Any] = {"tools": [{"name": "retrieve_tools", "description": DESCRIPTION}]}
         if message["method"] == "initialize":
@@ -76,7 +76,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    """Serve an `Echo` on the loopback; yield its host and port. The server ends after the test."""
+    """Serve an Echo on 127.0.0.1; yield `host:port`. It ends after the test."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -87,16 +87,16 @@ def place() -> Iterator[str]:
 
 
 def url(place: str) -> str:
-    """Return the URL of that server with a password and a secret query member, both encoded."""
+    """Return the URL of the server at `place`, with an encoded password and secret query member."""
     return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
 
 
 def test_no_credential_is_told_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run on an endpoint that echoes all credentials exits with 1, no file or output has one.
+    """On an endpoint that echoes all credentials, no output or file has one; exit 1.
 
-    The report has more than ten redactions; the line to reproduce keeps host and port.
+    The report has more than ten redactions; the command to reproduce has host and port.
     """
     monkeypatch.setenv("SOME_TOKEN", VARIABLE)
     headers = [f"X-Thing: {HEADER}", f"Cookie: session={COOKIE}; theme=dark"]
@@ -117,10 +117,7 @@ def test_no_credential_is_told_anywhere(
 
 @pytest.mark.proof
 def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
-    """Under plain pytest, with credentials in the environment, no output or file has one.
-
-    The endpoint's breaches are failures.
-    """
+    """By plain pytest on that echoing endpoint, no output or file has a credential; exit 1."""
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
@@ -152,7 +149,7 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
 def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
     """A bad option, or an endpoint that does not answer, exits with 2 or 3.
 
-    No output or file has a credential of the options.
+    No output or file has a credential that the options hold.
     """
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
@@ -160,9 +157,9 @@ def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: P
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:
-    """Of a URL and headers, tokens, passwords and cookie values are secret, decoded ones too.
+    """`credentials` returns tokens, passwords and cookie values of a URL and headers, also decoded.
 
-    Other query members and headers are not.
+    Other query members and headers are not among them.
     """
     basic = base64.b64encode(b"me:open sesame").decode()
     headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
@@ -176,7 +173,7 @@ def test_the_parts_of_a_credential_are_secret_too() -> None:
 
 
 def test_the_suites_own_words_are_not_redacted() -> None:
-    """A credential equal to a verdict is redacted in a reason, not in the verdict."""
+    """A credential that is the word `pass` is redacted in a reason, but not in a verdict."""
     document = Redactor(["pass", "fail"]).tree({"verdict": "pass", "reason": "pass word", "n": 1})
 
     assert document == {"verdict": "pass", "reason": f"{REDACTED} word", "n": 1}

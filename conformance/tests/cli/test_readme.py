@@ -15,7 +15,7 @@ PAGES += [*sorted((ROOT / ".github").glob("*.md")), *sorted((ROOT / "schemas").g
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub makes of a page's headings."""
+    """Return the anchors that GitHub makes of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
@@ -24,7 +24,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    """Each relative link of a page leads to an existing file, and to a heading in it."""
+    """Each relative link of a page leads to a file that exists, and to a heading in it."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     dead = []
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -39,7 +39,7 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_in_the_contents() -> None:
-    """CONTENTS.md has a link to every other page of its folder."""
+    """CONTENTS.md has a link to every other page of `.github`."""
     contents = (ROOT / ".github" / "CONTENTS.md").read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / ".github").glob("*.md")} - {"CONTENTS.md"}
 
@@ -52,9 +52,9 @@ def test_readme_is_short() -> None:
 
 
 def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
-    """README's command works under `bash -e`.
+    """README's command runs under `bash -e`, and prints each line of the shown failure, in order.
 
-    It prints each line of the shown failure in that order, with the exit code of the run.
+    The lines tell the run's exit code, 1.
     """
     section = README.read_text(encoding="utf-8").partition("## What a failure looks like")[2]
     command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)[:2]

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
-    """Of a target's log files, regular ones are kept; symbolic links are not, dangling or not."""
+    """`keep_logs` copies a target's regular log files, and no symbolic links."""
     target = tmp_path / "scratch" / "a1" / "target"
     target.mkdir(parents=True)
     (tmp_path / "elsewhere").write_text("not the target's")
@@ -35,14 +35,14 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
 
 
 def run(tmp_path: Path, *arguments: str) -> Any:
-    """Run `run command` with one check and these words in this process; return the result."""
+    """Run `run command` with one check and these words, into `tmp_path`; return its result."""
     check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
     own = ("run", "command", "--check", check, "--out", str(tmp_path))
     return CliRunner().invoke(main, [*own, *arguments])
 
 
 def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
-    """A command with a NUL byte raises TargetNotStarted, for adapters and spawned targets."""
+    """A command with a NUL byte raises TargetNotStarted in LineProgram and in Spawned."""
     log = tmp_path / "log"
     with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
         LineProgram(["a\0b"], log=log)
@@ -51,9 +51,9 @@ def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_pa
 
 
 def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path: Path) -> None:
-    """If an adapter replaces the output folder by a link, exit 2 says so.
+    """If an adapter replaces the output folder by a link, `run` exits with 2 and says so.
 
-    Nothing is reported where the link leads.
+    Nothing is written where the link leads.
     """
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -77,7 +77,7 @@ def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path:
 def test_a_run_without_a_working_adapter_exits_with_3(
     tmp_path: Path, command: list[str], complaint: str
 ) -> None:
-    """An adapter that is missing, prints nonsense or ends exits with 3.
+    """An adapter that is missing, prints nonsense or ends makes `run command` exit with 3.
 
     The last line says which.
     """
@@ -88,9 +88,9 @@ def test_a_run_without_a_working_adapter_exits_with_3(
 
 
 def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
-    """The reference's shipped adapter passes one check, exit 0.
+    """The reference's shipped adapter passes the one check, exit 0.
 
-    Its capabilities are those it declares.
+    The report has the capabilities that it declares, `config` and `user`.
     """
     done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
 
@@ -104,7 +104,7 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
 def test_a_credential_of_the_environment_is_told_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
 ) -> None:
-    """An adapter prints and answers a token of its environment; no output or file holds it; exit 3.
+    """An adapter prints and answers a token of its environment: no output or file has it; exit 3.
 
     Its log is kept.
     """
@@ -133,9 +133,9 @@ def test_a_credential_of_the_environment_is_told_nowhere(
 def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
     known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command of the environment that cannot be split exits with 2, quoted without its token.
+    """A command in the environment that cannot be split exits with 2, quoted without its token.
 
-    So it is whether or not another variable, with the name of a secret, holds that token.
+    So it is whether or not another variable names that token as a secret.
     """
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
     if known:
@@ -148,7 +148,7 @@ def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
 
 
 def test_a_report_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """An output folder in which a file cannot be written exits with 2 and says so."""
+    """`run --out` with a folder in which a file cannot be written exits with 2 and says so."""
     (tmp_path / "checks.ini").mkdir()
 
     done = CliRunner().invoke(main, ["run", "reference", "--out", str(tmp_path)])

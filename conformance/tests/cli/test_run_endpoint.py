@@ -20,18 +20,18 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def look(url: str, *more: str) -> Result:
-    """Run `run endpoint` on the URL in this process and return its result."""
+    """Run `run endpoint` on the URL with these options, in this process; return its result."""
     with tempfile.TemporaryDirectory() as out:
         return CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", out, *more])
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers every POST with what `body` returns for the bytes of the request."""
+    """Answers every POST with the bytes that `body` returns for the request's bytes."""
 
     body: ClassVar[Any]
 
     def do_POST(self) -> None:
-        """Send what `body` returns for the request's bytes, with status 200, as JSON."""
+        """Send what `body` returns for the request's bytes, as JSON with status 200."""
         request = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = type(self).body(request)
         self.send_response(200)
@@ -46,9 +46,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def answering(body: Any) -> Iterator[str]:
-    """Serve on the loopback what `body` returns for each request's bytes; yield the URL.
+    """Serve on 127.0.0.1 what `body` returns for each request's bytes, during the block.
 
-    The server ends with the block.
+    Yield the URL.
     """
     kind = type("Some", (Handler,), {"body": staticmethod(body)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
@@ -63,7 +63,7 @@ def answering(body: Any) -> Iterator[str]:
 
 
 def test_a_closed_port_answers_nothing() -> None:
-    """A URL with a closed port exits with 3 and says that nothing answers."""
+    """`run endpoint` on a closed port exits with 3 and says that nothing answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -87,7 +87,7 @@ def test_a_closed_port_answers_nothing() -> None:
     ids=["echo", "empty", "html", "noise", "empty results"],
 )
 def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
-    """A server that echoes, sends noise, a page or empty results exits with 3 and one line."""
+    """A server that echoes, or sends noise, a page or empty results, is exit 3 with one line."""
     with answering(body) as url:
         result = look(url)
 
@@ -105,9 +105,9 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
     tool: UpstreamTool, exit_code: int
 ) -> None:
-    """A server without the discovery tool exits with 4, one whose tool lacks the flag with 1.
+    """A server without the discovery tool exits with 4.
 
-    Its tool is not called.
+    One whose tool does not name the flag exits with 1; the tool is not called.
     """
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
@@ -120,7 +120,7 @@ def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
 def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() -> None:
     """With --query, a discovery tool that does not name the flag is called; exit 1.
 
-    The sentence says that the flag reveals no locked tool.
+    The output says that the flag reveals no locked tool.
     """
     tool = UpstreamTool(name="retrieve_tools", description="Find tools.")
     with Upstreams(Transcript()) as upstreams:
@@ -132,9 +132,9 @@ def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() ->
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
-    """A discovery tool that names the flag, but has no discovery answer, is called; exit 4.
+    """A discovery tool that names the flag, but gives no discovery answer, is called; exit 4.
 
-    Another tool is not called.
+    No other tool is called.
     """
     tools = [
         UpstreamTool(name="retrieve_tools", description="Takes include_disabled."),
@@ -150,7 +150,7 @@ def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
 
 @pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])
 def test_bad_options_are_told_in_one_sentence(arguments: tuple[str, ...]) -> None:
-    """An unusable URL or header exits with 2 and one line."""
+    """An unusable --url or --header exits with 2 and one line."""
     result = look(*arguments)
 
     assert (result.exit_code, result.output.count("\n")) == (2, 1)

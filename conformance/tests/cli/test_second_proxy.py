@@ -22,9 +22,9 @@ PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 def run(
     out: Path, program: Path, *options: str, target: Path = TARGET
 ) -> tuple[int, dict[str, Any]]:
-    """Run the command on a proxy's program with its target file; return (exit code, report).
+    """Run `run command` on a proxy's program with a target file; return (exit code, report).
 
-    A report must be written, within 110 s.
+    A report must be written, within 110 s. `options` are words of the command.
     """
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
@@ -39,7 +39,7 @@ def run(
 
 @pytest.mark.proof
 def test_it_is_conformant(tmp_path: Path) -> None:
-    """A run on the second proxy exits with 0; each clause passes or does not apply."""
+    """A run on the second proxy exits with 0; each clause passes or is not applicable."""
     code, report = run(tmp_path, PROXY)
 
     unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
@@ -68,9 +68,9 @@ def test_it_is_conformant(tmp_path: Path) -> None:
 def test_a_fault_in_it_is_found(
     tmp_path: Path, old: str, new: str, check: str, clause: str
 ) -> None:
-    """A copy of the proxy with one fault fails the check for it, and breaks that clause only.
+    """A copy of the second proxy with one fault fails the check for it, exit 1.
 
-    Exit 1.
+    It breaks that clause only.
     """
     text = PROXY.read_text(encoding="utf-8")
     assert text.count(old) == 1
@@ -86,9 +86,9 @@ def test_a_fault_in_it_is_found(
 
 
 def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
-    """A copy without the flag is convicted of that at the first look, exit 1.
+    """A copy of the second proxy without the flag breaks FR-014.described at the first look.
 
-    All other clauses are inconclusive, and no scratch folder is left.
+    Exit 1; all other clauses are inconclusive, and no scratch folder is left.
     """
     text = PROXY.read_text(encoding="utf-8")
     without = tmp_path / "without.mjs"
@@ -104,9 +104,9 @@ def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None:
-    """A copy that requires the flag is convicted at the first look, of FR-001.declared alone.
+    """A copy of the second proxy that requires the flag breaks FR-001.declared at the first look.
 
-    Exit 1.
+    Exit 1; no other clause fails.
     """
     text = PROXY.read_text(encoding="utf-8")
     needs = tmp_path / "needs.mjs"
@@ -162,7 +162,7 @@ COSTLY = ("agents", "approval", "inspect", "quarantine", "server_off")
     ],
 )
 def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """Without one declared capability, each of its clauses is not applicable, as not declared."""
+    """Without one declared capability, each clause that needs it is not applicable."""
     own = [clause.id for clause in catalogue().clauses.values() if word in clause.capability]
     text = TARGET.read_text(encoding="utf-8")
     kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]

@@ -20,9 +20,9 @@ HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
-    """Run the command with secrets in its environment; return (exit code, leaked pieces by place).
+    """Run the command with secrets in its environment; return (exit code, {place: leaked pieces}).
 
-    A report must be written to `out`, within 110 s; without a leak the pieces are empty.
+    A report must be written to `out`, within 110 s; without leaks the dict is empty.
     """
     environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]
@@ -36,9 +36,9 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
 def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
-    """An adapter that echoes its secrets in some way exits with 3; none is printed or kept.
+    """An adapter that echoes the secrets it was given exits with 3; none is printed or in a file.
 
-    Its logs are kept, redacted.
+    Its logs are kept, with redactions.
     """
     program = (sys.executable, ECHOING, how, *HANDED)
 
@@ -59,9 +59,9 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
     ],
 )
 def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
-    """A loader that echoes its secrets in some way gets its exit code; none is printed or kept.
+    """A loader that echoes the secrets it was given has its exit code.
 
-    The report has redactions.
+    None is printed or in a file. The report has redactions.
     """
     words = shlex.join([sys.executable, ECHOING, how, *HANDED])
     wanted = ("--examples", "5", "--out", "out")
@@ -74,7 +74,7 @@ def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_p
 
 @pytest.mark.proof
 def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_path: Path) -> None:
-    """After a run on a loader, its log is the only one kept, and no scratch folder is left."""
+    """After a run on a loader, loader.log is the only kept log, and no scratch folder is left."""
     words = shlex.join([sys.executable, ECHOING, "error"])
 
     ran(tmp_path, "loader", "--command", words, "--out", "out")

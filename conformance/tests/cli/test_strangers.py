@@ -26,9 +26,9 @@ class Stranger(strangers.Running):
     """A running proxy, to be examined by the command."""
 
     def look(self, path: str, *options: str) -> str:
-        """Run `run endpoint` on a path of the proxy; return its standard output, then `exit CODE`.
+        """Run `run endpoint` on a path of the proxy.
 
-        It must take less than 15 s.
+        Return its standard output with `exit CODE` at the end. It must take less than 15 s.
         """
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as out:
@@ -40,7 +40,7 @@ class Stranger(strangers.Running):
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[UpstreamServer]:
-    """Yield the running MCP server, with two tools, that is behind every proxy."""
+    """Yield the MCP server, with the tools `add` and `find_tools`, behind every proxy."""
     with Upstreams(Transcript()) as upstreams:
         yield upstreams.add(UpstreamServer("plain", strangers.TOOLS))
 
@@ -49,16 +49,18 @@ class Strangers:
     """The running proxies by name, each started on first use."""
 
     def __init__(self, upstream: UpstreamServer, folder: Path, stack: ExitStack) -> None:
-        """Start to install the proxies; all of them end with the stack."""
+        """Start to install the proxies into the folder.
+
+        Installers and proxies end with the stack.
+        """
         self._upstream, self._folder, self._stack = upstream, folder, stack
         self._installing = stack.enter_context(strangers.installing(folder))
         self._running: dict[str, Stranger] = {}
 
     def __getitem__(self, name: str) -> Stranger:
-        """Return the proxy of that name.
+        """Return the running proxy of that name, started on first use.
 
-        On first use wait for its installation, which FastMCP does not need, and start it until the
-        stack ends.
+        It waits then for the installers, which FastMCP does not need.
         """
         if name not in self._running:
             folder = self._folder if name == "fastmcp" else self._installing.wait()
@@ -82,7 +84,7 @@ def others(
 def test_a_proxy_without_the_feature_is_incomplete_or_violated(
     name: str, upstream: UpstreamServer, others: Strangers
 ) -> None:
-    """A proxy exits with 4 without the discovery tool, with 1 if a named tool has no flag.
+    """A published proxy exits with 4 without the discovery tool, with 1 if --tool lacks the flag.
 
     Its upstream's tools are listed, and none is called.
     """
@@ -103,7 +105,7 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 
 @pytest.mark.parametrize("name", ["pypi-mcp-proxy", "npm-mcp-proxy", "supergateway-sse"])
 def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -> None:
-    """A proxy's HTTP+SSE path exits with 3, and the sentence names that transport."""
+    """The HTTP+SSE path of a published proxy exits with 3; the sentence names that transport."""
     stranger = others[name]
 
     output = stranger.look("/sse", *stranger.options)
@@ -114,12 +116,12 @@ def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -
 
 
 def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:
-    """A path with a slash too many is redirected, and ends as the right path does."""
+    """A path with one slash too many is redirected, and has the same output as the right path."""
     assert others["fastmcp"].look("/mcp/") == others["fastmcp"].look("/mcp")
 
 
 def test_a_missing_key_is_told(others: Strangers) -> None:
-    """A proxy that wants a key exits with 3 (HTTP 401), and the sentence names --header."""
+    """A published proxy that wants a key exits with 3 (HTTP 401); the sentence names --header."""
     proxy = others["npm-mcp-proxy"]
 
     output = proxy.look("/mcp")
@@ -130,7 +132,10 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
 
 
 def test_a_wrong_path_is_told(others: Strangers) -> None:
-    """A path where the proxy has nothing exits with 3; the sentence asks for the URL with path."""
+    """A path at which a proxy has nothing exits with 3.
+
+    The sentence asks for the URL with its path.
+    """
     proxy = others["supergateway-sse"]
 
     output = proxy.look("/mcp")

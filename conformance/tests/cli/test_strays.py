@@ -23,9 +23,9 @@ print("no answer", flush=True)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
 @pytest.mark.parametrize("kind", ["command", "loader"])
 def test_nobody_is_left_who_left_the_group(kind: str, tmp_path: Path) -> None:
-    """A process that an adapter or loader forks into another session ends with the run.
+    """A process that an adapter or a loader leaves in another session is ended with the run.
 
-    That run exits with 3.
+    The run exits with 3.
     """
     program = tmp_path / f"leaves-{kind}-{time.monotonic_ns()}.py"
     program.write_text(LEAVES)

@@ -27,7 +27,10 @@ Script = dict[str, Any]
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """Return the clauses whose ids begin with one of these prefixes, but none that a law asks."""
+    """Return the clauses of resilience whose ids begin with one of these prefixes.
+
+    Clauses that only --soak or a baseline asks are left out.
+    """
     return frozenset(clause.id for clause in CLAUSES if clause.id.startswith(prefixes))
 
 
