@@ -236,7 +236,10 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> N
 def pytest_assertrepr_compare(
     config: pytest.Config, op: str, left: object, right: object
 ) -> list[str] | None:
-    """Remember both sides of a failed comparison for findings; explain only those with `golden`."""
+    """Remember both sides of a failed comparison for findings; explain only those with `golden`.
+
+    None, for all others, leaves the explanation to pytest.
+    """
     if config.stash.get(RUN, None) is None:
         return None
     golden = next((side for side in (left, right) if isinstance(side, Golden)), None)

@@ -110,7 +110,7 @@ async def relay(bind: str, address: str, port_file: str = "") -> None:
     host, _, number = address.partition(":")
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Copy all bytes from one connection to the other, then close the latter."""
+        """Copy all bytes from `reader` to `writer` until they end, then close the writer."""
         while data := await reader.read(65_536):
             writer.write(data)
             await writer.drain()

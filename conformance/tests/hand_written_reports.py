@@ -56,7 +56,7 @@ def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
 def clause(name: str, level: str, verdict: str, reason: str = "") -> Json:
     """Return one clause of a report as JSON, with one result.
 
-    Its cause follows from the reason if it is `left out` or that the run ended, else it has none.
+    Its cause is `left_out` or `ended` if the reason is a sentence for that, else it has none.
     """
     return {
         "id": name,

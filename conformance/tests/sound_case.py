@@ -20,6 +20,6 @@ SOUND = {
 
 
 def lint_output(*arguments: object) -> tuple[int, str]:
-    """Run `lint` with these arguments; return its exit code and everything that it prints."""
+    """Run `lint` with these arguments; return (its exit code, everything that it prints)."""
     done = CliRunner().invoke(main, ["lint", *map(str, arguments)], catch_exceptions=False)
     return done.exit_code, done.output

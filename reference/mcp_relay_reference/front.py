@@ -140,7 +140,7 @@ class Front:
                 await _reply(send, 200, await _last(answers), {SESSION: name})
 
     async def _open(self) -> tuple[str, Child]:
-        """Start the upstream's program for a new session; return its id and the process.
+        """Start the upstream's program for a new session; return (its id, the process).
 
         Raises Unreachable if it cannot be started.
         """

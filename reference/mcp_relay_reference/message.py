@@ -24,7 +24,7 @@ class Message(NamedTuple):
 
     @property
     def is_request(self) -> bool:
-        """Whether it asks for an answer."""
+        """Whether the message asks for an answer: it has a method and an id."""
         return self.method is not None and self.id is not None
 
 

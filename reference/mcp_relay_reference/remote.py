@@ -31,7 +31,7 @@ class Remote:
     """An upstream's URL and the headers, credentials among them, that only the relay sends."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        """Keep both; no request is sent yet."""
+        """Keep the URL and the relay's own headers; no request is sent yet."""
         self._url = url
         self._own = dict(headers)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)

@@ -177,10 +177,10 @@ def cases() -> tuple[Case, ...]:
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case; return it and the world of its stage.
+    """Read a user's case; return (the case, the world of its stage).
 
-    That is a file STAGE.json beside the case, else the shipped stage of that name. Raises
-    BadCase if one of them cannot be read, or the case names an unknown area or clause.
+    That is a file STAGE.json beside the case, else the shipped stage of that name. Raises BadCase
+    if one of them cannot be read, or the case names an unknown area or clause.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=Case)

@@ -234,7 +234,7 @@ def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """Return the locks on each tool at start: `config` where an operator's list excludes it.
+    """Map each tool to its locks at start: `config` if an operator's list excludes it, else none.
 
     Tools that steps add are not among them.
     """
@@ -262,7 +262,7 @@ def after(
 
 
 def final(world: World) -> dict[ToolKey, ToolState]:
-    """Return the locks on each tool after all steps of the world."""
+    """Map each tool, those that steps add too, to its locks after all steps of the world."""
     return after(world, world.steps, initial(world))
 
 

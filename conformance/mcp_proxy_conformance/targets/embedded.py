@@ -37,7 +37,7 @@ class ChangedProxy(Protocol):
 
     @property
     def over_stdio(self) -> bool:
-        """Whether it also serves stdio, and is changed there only."""
+        """Whether the proxy also serves stdio, and is changed there only."""
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
         """Start a proxy with this configuration and data folder; the result has a `url`."""

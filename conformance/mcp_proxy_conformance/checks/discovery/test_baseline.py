@@ -101,7 +101,7 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
 
 
 def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
-    """Return this target's answers to these requests, before and after its locks, as recorded ones.
+    """Return this target's answers to these requests, before and after its locks, as if recorded.
 
     Requests of agents are left out if it has none. Members that move are noted as not compared.
     Inconclusive if a lock has no effect, or most answers list neither tools nor servers.

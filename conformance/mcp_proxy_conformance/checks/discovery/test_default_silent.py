@@ -59,7 +59,7 @@ def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
 
 
 def members(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of every member of a JSON document, at any depth, outer ones first."""
+    """Yield (name, value) of every member of a JSON document, at any depth, outer ones first."""
     if isinstance(document, Mapping):
         yield from document.items()
     inner = document.values() if isinstance(document, Mapping) else document

@@ -249,7 +249,7 @@ def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:
 
 
 def _several(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return, of these (tool, status) pairs, the tools with more than one status, these sorted."""
+    """Map each tool with several statuses in these (tool, status) pairs to its sorted statuses."""
     by_key = {key: sorted(status for name, status in pairs if name == key) for key, _ in pairs}
     return {key: statuses for key, statuses in by_key.items() if len(statuses) > 1}
 

@@ -138,9 +138,9 @@ def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[
 
 
 def _numbers(sections: list[Answer]) -> tuple[set[int], int]:
-    """Return the numbers that a note may have by these flagged answers, and the least allowed one.
+    """Return (the numbers that a note may have by these flagged answers, the least allowed one).
 
-    They are the number of all entries, and that of entries with an indexed status.
+    The numbers are those of all entries, and of entries with an indexed status.
     """
     indexed = [sum(e.status in INDEXED for e in answer.disabled) for answer in sections]
     return {*(len(answer.disabled) for answer in sections), *indexed}, min(indexed)

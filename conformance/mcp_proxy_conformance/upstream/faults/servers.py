@@ -22,7 +22,10 @@ class _Ports:
     """All ports of one load, which a hub opens and closes as if they were one server."""
 
     def __init__(self, servers: Mapping[str, FaultyServer]) -> None:
-        """Make one port for the servers of each origin, the one that others share it with first."""
+        """Make a port for each origin; the server with whom others share it comes first.
+
+        Servers whose fault needs no port have none.
+        """
         origins: dict[str, list[FaultyServer]] = {}
         for name, server in servers.items():
             if server.needs_port:
