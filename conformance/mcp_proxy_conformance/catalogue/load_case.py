@@ -89,7 +89,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_of_connection(self) -> bool:
-        """Whether the behaviour is a fault of the whole connection, so that no request is ever reached."""
+        """Whether the behaviour is a fault of the whole connection: no request is ever reached."""
         return self.do in CONNECTION_WORDS
 
     @property
