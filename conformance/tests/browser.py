@@ -107,6 +107,6 @@ class Looking:
         return page
 
     def _note(self, url: str, own: str) -> None:
-        """Record the request in `seen` as `request: URL`, unless it is for the page itself."""
+        """Record the request in `seen` as `request: URL`, unless it is for the page at `own`."""
         if url.partition("#")[0] != own:
             self.seen.append(f"request: {url}")

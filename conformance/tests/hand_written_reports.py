@@ -99,7 +99,10 @@ def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 1
 
 
 def message(direction: str, text: str) -> Json:
-    """Return one message at the client's edge as JSON; its note and body hold the text."""
+    """Return one message at the client's edge as JSON; its note and body hold the text.
+
+    `direction` is `sent` or `received`.
+    """
     return {
         "edge": "client",
         "direction": direction,

@@ -284,9 +284,10 @@ class CommandAdapter:
         return answer.ok
 
     def _line(self, op: str, within_s: float) -> bytes:
-        """Wait for the program's next line.
+        """Wait for the program's next line, `within_s` seconds at most.
 
-        If none comes in time or it has ended, end it and raise AdapterError.
+        If none comes in time or it has ended, end it and raise AdapterError, which names the
+        request `op`.
         """
         assert self._program is not None
         try:

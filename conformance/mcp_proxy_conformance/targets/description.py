@@ -306,7 +306,10 @@ def _check(described: Description, place: str) -> None:
 
 
 def _check_relay(described: Description, place: str) -> None:
-    """Raise BadTarget for a relay whose command names no upstream, or `relay` in another kind."""
+    """Raise BadTarget for a relay whose command names no upstream, or `relay` in another kind.
+
+    The message begins with `place`.
+    """
     if described.kind != "relay":
         if described.relay is not None:
             raise BadTarget(f'{place}: relay is for relays only; set kind = "relay"')
@@ -321,7 +324,10 @@ def _check_relay(described: Description, place: str) -> None:
 
 
 def _check_loader(described: Description, place: str) -> None:
-    """Raise BadTarget for an empty timeout signature, or members of loaders in another kind."""
+    """Raise BadTarget for an empty timeout signature, or members of loaders in another kind.
+
+    The message begins with `place`.
+    """
     if described.kind == "loader":
         if not all(signature.strip() for signature in described.timeout_signatures):
             raise BadTarget(
@@ -339,7 +345,8 @@ def _check_loader(described: Description, place: str) -> None:
 def _check_surface(described: Description, place: str) -> None:
     """Raise BadTarget if the surface is incomplete, has a bad path, or disagrees with capabilities.
 
-    A described target without a surface passes, except that of kind `command`, which has defaults.
+    The message begins with `place`. A described target without a surface passes, except that of
+    kind `command`, which has defaults.
     """
     surface, declared = described.surface, described.capabilities
     if described.kind == "command":

@@ -114,9 +114,9 @@ class EmbeddedHost:
     async def _serve(
         self, config: Path, data: Path, opened: Future[str], over: asyncio.Event
     ) -> None:
-        """Run a proxy until `over` is set; put its URL or the error of its start into `opened`.
+        """Run a proxy with that config and data folder until `over` is set.
 
-        A later error is raised.
+        Its URL, or the error of its start, is put into `opened`; a later error is raised.
         """
         try:
             async with self._changed.open(config, data) as proxy:

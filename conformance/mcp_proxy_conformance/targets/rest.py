@@ -30,7 +30,7 @@ class OperatorApi:
         return status == http.client.OK
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request below `/api/v1` and return the JSON object of the answer.
+        """Send a request to a path below `/api/v1`; return the JSON object of the answer.
 
         Raises Refused for status 409; AdapterError for other errors, no answer or no JSON object.
         """
@@ -91,7 +91,7 @@ class OperatorApi:
     def _send(
         self, method: str, path: str, body: dict[str, Any] | None, *, within_s: float = TIMEOUT_S
     ) -> tuple[int, str]:
-        """Send one request on a new connection; return (status, text of the answer).
+        """Send one request for that whole path on a new connection; return (status, answer's text).
 
         Any status is returned. Raises OSError or HTTPException without an answer.
         """

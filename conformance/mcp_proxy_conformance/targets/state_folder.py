@@ -77,7 +77,7 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
-    """Copy a log into a folder, its secrets redacted, a long one shortened to its two ends.
+    """Copy the log `path` into the folder `place`, redacted, a long one shortened to its two ends.
 
     Empty logs, links and errors are skipped.
     """

@@ -21,7 +21,10 @@ class AnyUpstream(Protocol):
     """A server that a hub can run: scripted or faulty."""
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
-        """Listen on `host`; called on the hub's loop."""
+        """Listen on `host`, and begin to answer; called on the hub's loop.
+
+        Messages are recorded in the transcript; `advertised_host` is the host in the server's URLs.
+        """
 
     async def close(self) -> None:
         """Stop listening and end every connection; called on the hub's loop."""

@@ -419,7 +419,10 @@ class RelayedServer:
         return self.answers[keys[0]] if keys else OK
 
     def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers = ()) -> None:
-        """Record a message on the upstream edge of the transcript, if there is one yet."""
+        """Record a message on the upstream edge of the transcript, if there is one yet.
+
+        `note` says in words what it is, such as `POST /mcp tools/call`.
+        """
         if self._transcript is not None:
             self._transcript.record(
                 edge="upstream", direction=direction, peer=self.name, raw=raw, note=note,

@@ -269,7 +269,10 @@ class LineServer:
         writer.write(raw + b"\n")
 
     def _record(self, direction: Direction, raw: bytes, note: str) -> None:
-        """Record a line on the upstream edge of the transcript, if there is a transcript yet."""
+        """Record a line on the upstream edge of the transcript, if there is a transcript yet.
+
+        `note` says in words what it is, such as `stdio tools/call`.
+        """
         if self._transcript is not None:
             self._transcript.record(
                 edge="upstream", direction=direction, peer=self._name, raw=raw, note=note

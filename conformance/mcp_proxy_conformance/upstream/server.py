@@ -129,7 +129,10 @@ class UpstreamServer(ServerState):
         return answer.method, answer.status, answer.body, headers
 
     def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers) -> None:
-        """Record a message on the upstream edge of the transcript, if there is a transcript yet."""
+        """Record a message on the upstream edge of the transcript, if there is a transcript yet.
+
+        `note` says in words what it is, such as `POST /mcp tools/call`.
+        """
         if self._transcript is not None:
             self._transcript.record(
                 edge="upstream",

@@ -153,7 +153,7 @@ def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
 
 
 def _callables(bench: Bench, query: str, flag: object) -> list[str]:
-    """Return the callable tools of the answer at limit 100, with this flag, in its order."""
+    """Return the callable tools of the query's answer, with this flag, at limit 100, in order."""
     return [str(k) for k in bench.discover(query, include_disabled=flag, limit=100).callables()]
 
 
