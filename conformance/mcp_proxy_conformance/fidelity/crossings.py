@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -23,6 +24,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     MESSAGE,
     PROGRESSED,
     SETTLES_S,
+    UNASKED,
     answers_at,
     arrive,
     called,
@@ -42,6 +44,13 @@ DOUBLED = "RLY.apart.session.broadcast"
 ARRIVES, NEXT_LIST = "RLY.tools.changed.arrives", "RLY.tools.changed.next-list"
 LIST_CHANGED = "notifications/tools/list_changed"
 TOKEN, REQUEST_ID, ADDED = "a token", "an id", ("added_1", "added_2")
+OFFERS: Mapping[str, tuple[str, str]] = {
+    LIST_CHANGED: ("tools", "listChanged"),
+    "notifications/resources/list_changed": ("resources", "listChanged"),
+    "notifications/prompts/list_changed": ("prompts", "listChanged"),
+    MESSAGE: ("logging", ""),
+}
+"""The capability, and its member, that declares each notification."""
 CLIENTS = 3
 FOREIGN: Mapping[str, bytes] = {
     "elicitation/create": b'"result":{"action":"decline","_meta":{"of":"another"}}',
@@ -147,6 +156,38 @@ def doubled(bench: RelayBench) -> Comparison:
     return comparison
 
 
+def unpromised(bench: RelayBench) -> Comparison:
+    """Have the upstream log, and tell of all changes; the client hears what is declared to it.
+
+    NotApplicable if all of it is.
+    """
+    needs_messages(bench)
+    server = bench.through.server
+    with closing(connected(bench, bench.through)) as client:
+        hidden = [
+            method
+            for method, (name, member) in OFFERS.items()
+            if not _offers(client.declared.get(name), member)
+        ]
+        if not hidden:
+            raise NotApplicable("every notification of the upstream is declared")
+        for method in OFFERS:
+            if method != MESSAGE:
+                bench.relay.hub.run(server.talk.tell(notification(method)))
+        called(bench.through, client, "logs")
+        for method in OFFERS:
+            if method not in hidden:
+                arrive(client, method)
+        time.sleep(SETTLES_S)
+        heard = {each.method for each in client.received()}
+    comparison = Comparison()
+    comparison.one_of(
+        "notifications that are not declared", sorted(heard.intersection(hidden)), [[]],
+        breaks=[UNASKED],
+    )  # fmt: skip
+    return comparison
+
+
 def change_told(bench: RelayBench) -> Comparison:
     """Add tools upstream; the client hears of each. NotApplicable unless that is promised."""
     comparison = Comparison()
@@ -169,6 +210,11 @@ def change_listed(bench: RelayBench) -> Comparison:
     if not comparison.looked:
         raise NotApplicable("no notification arrives, which another clause judges")
     return comparison
+
+
+def _offers(offer: Any, member: str) -> bool:
+    """Whether a declared capability has that member, if one is named."""
+    return isinstance(offer, dict) and (not member or bool(offer.get(member)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import way_back
+from mcp_proxy_conformance.fidelity import crossings, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
 
@@ -75,3 +75,10 @@ def test_a_cancellation_reaches_its_request(bench: RelayBench) -> None:
 def test_an_update_reaches_its_subscriber_alone(bench: RelayBench) -> None:
     """Each of two clients hears of the resource that it subscribed to, and not of the other's."""
     way_back.updates(bench).conclude()
+
+
+@requirement("RLY.back.over-forward.legacy")
+@on(FEATURES)
+def test_no_notification_arrives_that_was_not_declared(bench: RelayBench) -> None:
+    """A client hears no log message, and of no changed list, unless that is declared to it."""
+    crossings.unpromised(bench).conclude()

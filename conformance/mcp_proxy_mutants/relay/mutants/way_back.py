@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_mutants.relay.changed import EVENTS, JSON, Around, Down, Forward, Got, Sent, Up
 from mcp_proxy_mutants.relay.json_text import Json, Number, read, write
 from mcp_proxy_mutants.relay.mutant import relay_mutant
-from mcp_proxy_mutants.relay.places import without
+from mcp_proxy_mutants.relay.places import answered, without
 
 PROGRESS, LOG = "notifications/progress", "notifications/message"
 UPDATED, CANCELLED = "notifications/resources/updated", "notifications/cancelled"
@@ -314,6 +314,24 @@ MUTANTS = (
         "What one listening client gets all get.",
         "RLY.back.over-forward.legacy",
         make=_broadcast,
+    ),
+    relay_mutant(
+        "relay-tells-of-changes-unpromised",
+        "Changes of tools are told, and not declared.",
+        "RLY.back.over-forward.legacy",
+        down=answered(
+            "initialize",
+            lambda result: result | {"capabilities": result["capabilities"] | {"tools": {}}},
+        ),
+    ),
+    relay_mutant(
+        "relay-logs-undeclared",
+        "Log messages are sent, and logging is not declared.",
+        "RLY.back.over-forward.legacy",
+        down=answered(
+            "initialize",
+            lambda result: result | {"capabilities": without(result["capabilities"], "logging")},
+        ),
     ),
     relay_mutant(
         "relay-subscribes-to-one",
