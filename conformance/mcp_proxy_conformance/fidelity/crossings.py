@@ -29,6 +29,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     arrive,
     called,
     connected,
+    logged,
     needs_messages,
 )
 from mcp_proxy_conformance.upstream.journal import Journal
@@ -40,7 +41,7 @@ from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
 ELICITS, ASKS = "RLY.apart.requests.elicit", "RLY.apart.requests.other"
-DOUBLED = "RLY.apart.session.broadcast"
+DOUBLED, SETTINGS = "RLY.apart.session.broadcast", "RLY.apart.session.settings"
 ARRIVES, NEXT_LIST = "RLY.tools.changed.arrives", "RLY.tools.changed.next-list"
 LIST_CHANGED = "notifications/tools/list_changed"
 TOKEN, REQUEST_ID, ADDED = "a token", "an id", ("added_1", "added_2")
@@ -52,6 +53,9 @@ OFFERS: Mapping[str, tuple[str, str]] = {
 }
 """The capability, and its member, that declares each notification."""
 CLIENTS = 3
+SET = ("error", "debug")
+EACH_LEVEL = [[*LEVELS[LEVELS.index(least) :]] for least in SET]
+"""The levels that two clients set, and those that each then gets."""
 FOREIGN: Mapping[str, bytes] = {
     "elicitation/create": b'"result":{"action":"decline","_meta":{"of":"another"}}',
     "sampling/createMessage": b'"error":{"code":-1,"message":"another client"}',
@@ -153,6 +157,26 @@ def doubled(bench: RelayBench) -> Comparison:
     counts = Counter((method, text.decode()) for method, text, _ in arrivals)
     twice = sorted(f"{method} {text}" for (method, text), count in counts.items() if count > 1)
     comparison.one_of("messages on several streams", twice[:3], [[]], breaks=[DOUBLED])
+    return comparison
+
+
+def settings(bench: RelayBench) -> Comparison:
+    """Have two clients set a high and a low level; each gets the log messages of its own.
+
+    NotApplicable unless a client that sets no level gets every log message.
+    """
+    needs_messages(bench)
+    if len(logged(bench, bench.through)) < len(LEVELS):
+        raise NotApplicable("not every log message arrives")
+    comparison = Comparison()
+    own, shown = bench.at_once(partial(_levels, bench))
+    if own != EACH_LEVEL:
+        raise Inconclusive("the direct way does not keep the levels of two clients apart")
+    for least, levels in zip(SET, shown, strict=True):
+        comparison.one_of(
+            f"levels at the client that set {least}", levels, [LEVELS[LEVELS.index(least) :]],
+            breaks=[SETTINGS],
+        )  # fmt: skip
     return comparison
 
 
@@ -264,6 +288,21 @@ def _reach(journal: Journal, mark: int, number: int) -> None:
     """Wait until that many calls have reached a server; Inconclusive if they do not."""
     if not eventually(lambda: len(journal.calls(mark)) >= number, ARRIVES_S):
         raise Inconclusive("not every call reaches the upstream")
+
+
+def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
+    """Have two clients set their levels, and then call; return the levels that each gets."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(connected(bench, side))) for _ in SET]
+        for client, least in zip(clients, SET, strict=True):
+            client.request("logging/setLevel", {"level": least})
+        for client, wanted in zip(clients, EACH_LEVEL, strict=True):
+            called(side, client, "logs")
+            arrive(client, MESSAGE, len(wanted))
+        return [
+            [str(each.params.get("level")) for each in client.received(MESSAGE)]
+            for client in clients
+        ]
 
 
 def _beside(bench: RelayBench, side: Side) -> str:

@@ -79,3 +79,10 @@ def test_a_client_that_cancels_or_goes_ends_no_other_call(bench: RelayBench) -> 
 def test_a_message_goes_out_on_one_stream(bench: RelayBench) -> None:
     """A client with several streams gets each log message, and each change, on one of them."""
     crossings.doubled(bench).conclude()
+
+
+@requirement("RLY.apart.session.settings")
+@on(FEATURES)
+def test_a_log_level_is_that_of_the_client_that_set_it(bench: RelayBench) -> None:
+    """Two clients set different levels, and each gets the log messages of its own."""
+    crossings.settings(bench).conclude()

@@ -1,9 +1,19 @@
 """Variants of the relay that write or add what no clause forbids, such as order and notes."""
 
+from dataclasses import replace
 from typing import Any
 
-from mcp_proxy_mutants.relay.changed import Around, Down, by_message
-from mcp_proxy_mutants.relay.json_text import Json, Number, mapped
+from mcp_proxy_mutants.relay.changed import (
+    JSON,
+    Around,
+    Down,
+    Forward,
+    Got,
+    Sent,
+    by_message,
+    changed_events,
+)
+from mcp_proxy_mutants.relay.json_text import Json, Number, mapped, write
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.results import KNOWN
 from mcp_proxy_mutants.relay.places import (
@@ -18,6 +28,7 @@ from mcp_proxy_mutants.relay.places import (
 
 NOTE = {"relay/seen": True}
 OWN = "Relayed by a relay. "
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 def _sorted(value: Json) -> Json:
@@ -114,6 +125,32 @@ def _named_sources(message: dict[str, Json], _: dict[str, Json]) -> Json:
     return message | {"params": without(params, "total") | named}
 
 
+def _one_level() -> Around:
+    """Keep one log level for all clients, that of the latest who set one, and apply it here."""
+    latest = ["debug"]
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Keep a level that is set; leave log messages below it out of a stream."""
+        message = sent.message
+        if message.get("method") == "logging/setLevel":
+            latest[:] = [message["params"]["level"]]
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+            return Got(status=200, headers=JSON, body=write(answer))
+        got = await forward(sent)
+        if got.events is None:
+            return got
+        return replace(got, events=changed_events(got.events, down, {}))
+
+    def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
+        """Leave a log message below the level out."""
+        if message.get("method") != "notifications/message":
+            return message
+        level = message["params"]["level"]
+        return message if LEVELS.index(level) >= LEVELS.index(latest[0]) else None
+
+    return around
+
+
 def _without_meta(message: dict[str, Json]) -> Json:
     """Return a message without `_meta`, but for the progress token."""
     params = message.get("params")
@@ -188,6 +225,13 @@ VARIANTS = (
         "Data of errors that are null do not arrive.",
         "relay-null-data",
         down=failed(lambda error: without(error, "data") if error.get("data") is None else error),
+    ),
+    relay_variant(
+        "relay-keeps-one-level",
+        "One log level holds for all clients, that of the latest who set one.",
+        "relay-shares-a-session",
+        "RLY.apart.session.settings",
+        make=_one_level,
     ),
     relay_variant(
         "relay-drops-optional-members",
