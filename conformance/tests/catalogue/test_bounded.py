@@ -15,7 +15,7 @@ DOTS = "." * 2000
 
 
 def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
-    """A file of 100 bytes is read at a limit of 100, and refused at 99 with the limit named."""
+    """`read_bytes` returns a file of 100 bytes at a limit of 100; at 99 it raises OSError."""
     path = tmp_path / "a"
     path.write_bytes(b"x" * 100)
 
@@ -36,7 +36,7 @@ def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> N
 def test_what_is_no_file_is_refused_at_once(
     words: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
-    """Each command that is to read a FIFO, /dev/zero or a folder exits with 2 and one line."""
+    """A command that is to read a FIFO, /dev/zero or a folder exits with 2 and prints one line."""
     path = tmp_path / "odd.toml"
     if kind == "fifo":
         os.mkfifo(path)
@@ -62,9 +62,9 @@ def test_what_is_no_file_is_refused_at_once(
     ],
 )
 def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
-    """A TOML key of over 1000 dotted parts, wherever it is, raises ValueError with its line.
+    """`read_toml` raises ValueError, with the line, for a key of over 1000 dotted parts.
 
-    Parsing it would take gigabytes.
+    To parse it would take gigabytes.
     """
     path = tmp_path / "a.toml"
     path.write_text(text)
@@ -88,7 +88,7 @@ def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Pa
 def test_values_may_hold_what_keys_may_not(
     text: str, members: dict[str, object], tmp_path: Path
 ) -> None:
-    """2000 dots in a TOML text, a comment, a quoted key or a list's numbers are read."""
+    """`read_toml` reads 2000 dots in a text, a comment, a quoted key or numbers of a list."""
     path = tmp_path / "a.toml"
     path.write_text(text)
 
@@ -96,7 +96,7 @@ def test_values_may_hold_what_keys_may_not(
 
 
 def test_a_toml_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
-    """A TOML file of more than 1 MiB raises OSError."""
+    """`read_toml` raises OSError for a file of more than 1 MiB."""
     path = tmp_path / "a.toml"
     path.write_text("#" * (MOST_OF_TOML + 1))
     with pytest.raises(OSError, match="it has more than"):

@@ -17,7 +17,7 @@ FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
-    """Return the locks on each tool after all steps of the case's stage."""
+    """Return the locks on each tool after all steps of the stage that the case names."""
     return final(stage(case.given.stage))
 
 
@@ -27,7 +27,10 @@ def test_every_case_is_valid_and_named_by_its_file() -> None:
 
 
 def test_the_combinations_are_all_there() -> None:
-    """The cases of precedence cover 48 combinations of locks; at least 60 other cases exist."""
+    """The cases of the area `precedence` cover 48 combinations of locks.
+
+    There are 60 others or more.
+    """
     precedence = [case for case in CASES if case.area == "precedence"]
     covered = {states(case)[key(name)] for case in precedence for name in case.then.disabled or {}}
 
@@ -37,10 +40,9 @@ def test_the_combinations_are_all_there() -> None:
 
 @pytest.mark.parametrize("folder", ["discovery", "resilience", "stages"])
 def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
-    """Lint finds nothing in the shipped cases and stages, and has looked at every file.
+    """`lint` finds nothing in the shipped cases and stages, and reads every file.
 
-    Among what it compares is what the oracle, computed from the locks, allows: statuses, caps,
-    counts and notes.
+    It compares what a case allows with what the oracle computes from the locks.
     """
     outcome = lint([fixtures_dir() / folder])
 
@@ -51,7 +53,7 @@ def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
 
 
 def test_every_case_lies_in_the_folder_of_its_area() -> None:
-    """Each case file is in the folder of its area, and its name is the case's id."""
+    """Each case file is in the folder named by its area, and is named by the case's id."""
     for path in (*case_files("discovery"), *case_files("resilience")):
         case = json.loads(path.read_bytes())
         assert (case["area"], case["id"]) == (path.parent.name, path.stem)

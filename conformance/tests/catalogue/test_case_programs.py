@@ -35,7 +35,7 @@ CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the command of the page's Go or TypeScript program, the former built first.
 
-    Without Go on this machine the test is skipped.
+    The test is skipped if Go is not installed.
     """
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
@@ -52,9 +52,9 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @contextmanager
 def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
-    """Yield the URL of a changed reference in that stage, all steps of the stage taken.
+    """Yield the URL of a changed reference after all steps of the stage of that name.
 
-    On the one without the feature no lock is proven.
+    The locks are proven, but on the reference without the feature.
     """
     target = embedded(changed, settle_s=0.1)
     started = Started(target, stage(name), scratch)
@@ -68,7 +68,7 @@ def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
 
 
 def files(name: str) -> list[str]:
-    """Return the paths of all cases of a stage, such as `limits/ID.json`."""
+    """Return the paths of all cases of a stage, each as `area/id.json`."""
     return [f"{case.area}/{case.id}.json" for case in cases() if case.given.stage == name]
 
 
@@ -96,7 +96,7 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
 def test_every_case_of_a_stage_holds_on_the_reference(
     program: list[str], name: str, tmp_path: Path
 ) -> None:
-    """On the reference, a page's program exits with 0 for all cases of a stage.
+    """On the reference, the page's program exits with 0 for all cases of a stage.
 
     Over 100 expectations hold; none fails or is open.
     """
@@ -107,9 +107,9 @@ def test_every_case_of_a_stage_holds_on_the_reference(
 
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
-    """A cap that lets one more through is exit 1, with FAIL only where over ten are locked.
+    """On a reference whose cap lets one more through, the page's program exits with 1.
 
-    The line names the member `disabled_count`.
+    Only cases of more than ten locked tools are FAIL, for the member `disabled_count`.
     """
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
@@ -122,9 +122,9 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
 
 
 def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path) -> None:
-    """On a target that lists one locked tool at most, cases that allow it to are skipped; exit 0.
+    """On a reference that lists at most one locked tool, the page's program exits with 0.
 
-    Nothing fails or is open.
+    Cases that allow such a cap are skipped; none fails or is open.
     """
     resting = [case for case in cases() if CAP_FILLS in case.interpretations]
     names = [f"{case.area}/{case.id}.json" for case in resting if case.given.stage == "mixed"]
@@ -137,9 +137,9 @@ def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path
 def test_a_target_without_the_feature_leaves_everything_open(
     program: list[str], tmp_path: Path
 ) -> None:
-    """On a target without the flag, each unsettled line is OPEN; exit 1.
+    """On a reference without the feature, the page's program exits with 1, each case OPEN.
 
-    There are some; none is ok or FAIL.
+    None is ok or FAIL.
     """
     names = [name for name in files("plain") if name.startswith("note/")]
     with staged("plain", FEATURELESS, tmp_path) as url:

@@ -18,12 +18,12 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Return the members of a TOML file below fixtures/."""
+    """Return the members of a TOML file by its path below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
 def clauses(rows: Json) -> list[Json]:
-    """Return the clauses of these requirements, in order, as plain data."""
+    """Return the clauses of these requirements, in order, each as its TOML table."""
     return [clause for row in rows for clause in row.get("clause", [])]
 
 
@@ -75,7 +75,7 @@ def test_every_required_clause_judges_a_sentence_of_a_source() -> None:
 
 
 def test_every_pointer_leads_to_a_place_in_a_source() -> None:
-    """Each source of a requirement, clause or interpretation names a place in the texts."""
+    """Each `source` of a requirement, clause or interpretation names a known place of its text."""
     pointers = [
         row["source"]
         for row in (*DISCOVERY, *RESILIENCE, *ROBUSTNESS, *FIDELITY, *CLAUSES, *REGISTER)
@@ -89,7 +89,7 @@ def test_every_pointer_leads_to_a_place_in_a_source() -> None:
 
 
 def test_what_proves_a_requirement_exists_and_is_tested() -> None:
-    """All clauses that `proved_by` of a requirement names exist and have checks."""
+    """Each clause that a requirement's `proved_by` names exists and has a check."""
     tested = {clause["id"] for clause in CLAUSES if "untested" not in clause}
 
     named = {clause_id for row in DISCOVERY for clause_id in row.get("proved_by", [])}
@@ -110,7 +110,7 @@ def test_every_advisory_clause_has_an_interpretation() -> None:
 
 @pytest.mark.parametrize("name", ["discovery", "robustness"])
 def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
-    """A profile lists exactly the tested clauses of its catalogue, in the same order."""
+    """A profile lists exactly the clauses of its catalogue that have a check, in the same order."""
     rows = clauses(toml(f"requirements/{name}.toml")["requirement"])
     tested = [clause["id"] for clause in rows if "untested" not in clause]
 
@@ -120,7 +120,7 @@ def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
 
 
 def test_profiles_that_are_judged_together_are_one() -> None:
-    """`discovery+robustness` has the first's version, and clauses, floor and folders of both.
+    """`discovery+robustness` has discovery's version, and clauses, floor and folders of both.
 
     They are in the order of the name.
     """
@@ -135,9 +135,9 @@ def test_profiles_that_are_judged_together_are_one() -> None:
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:
-    """`resilience` lists all clauses of its catalogue in order, `resilience-basic` those of BASIC.
+    """`resilience` lists all clauses of its catalogue, in order; `resilience-basic` those of BASIC.
 
-    A clause without a check gives `later` as its reason.
+    A clause without a check has `later` as its reason.
     """
     clause_ids = [clause["id"] for clause in clauses(RESILIENCE)]
     basic = [name for name in clause_ids if {name, name.partition(".")[0]} & BASIC]
@@ -168,7 +168,7 @@ def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
 
 
 def test_fidelity_and_integrity_share_no_clause() -> None:
-    """Each clause of relays is in one of both profiles at most, in the order of the catalogue."""
+    """No clause of relays is in both `fidelity` and `integrity`; each lists its own in order."""
     clause_ids = [clause["id"] for clause in clauses(FIDELITY)]
 
     listed = [toml(f"profiles/{name}.toml")["clauses"] for name in ("fidelity", "integrity")]
@@ -187,7 +187,7 @@ def test_a_clause_without_a_pointer_has_that_of_its_requirement() -> None:
 
 
 def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) -> None:
-    """A decorated check has one pytest mark, `requirement`, with the cited ids in order."""
+    """`requirement(...)` on a check adds one pytest mark, `requirement`, with the ids in order."""
     pytestconfig.addinivalue_line("markers", "requirement(*ids): the clauses that a check judges")
 
     @requirement.requirement("FR-006.cap", "FR-006.callables")
@@ -210,7 +210,7 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
     ],
 )
 def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], said: str) -> None:
-    """Citing an unknown id, both levels, or nothing raises UnknownClause or MixedLevels.
+    """Citing an unknown id, or nothing, raises UnknownClause; citing both levels MixedLevels.
 
     The message has the repair.
     """

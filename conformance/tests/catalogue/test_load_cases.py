@@ -44,7 +44,7 @@ def schema() -> dict[str, Any]:
 
 
 def level(case: LoadCase) -> str:
-    """Return the level of a load case: that of its first clause, as levels are never mixed."""
+    """Return the level of a load case's first clause, which is that of all."""
     return catalogue().clause(case.clauses[0]).level
 
 
@@ -63,7 +63,10 @@ def test_every_case_is_valid_and_named_by_its_file() -> None:
 
 
 def test_every_clause_has_a_case() -> None:
-    """Every resilience clause but those in MEASURED has a load case; there are 60 cases or more."""
+    """Every resilience clause but those in MEASURED has a load case.
+
+    There are at least 60 cases.
+    """
     cited = {clause for case in CASES for clause in case.clauses}
 
     without = {name for name in profile("resilience").clauses if name not in cited}
@@ -73,7 +76,7 @@ def test_every_clause_has_a_case() -> None:
 
 
 def test_every_word_is_used_and_described() -> None:
-    """Schema and reader know the same words for behaviours, and cases use every one of them."""
+    """The schema and the reader know the same words for behaviours, and cases use each of them."""
     defs = schema()["$defs"]
     words = [
         part["properties"]["do"]
@@ -96,7 +99,7 @@ def test_every_word_is_used_and_described() -> None:
     "case", [case for case in CASES if level(case) == "required"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
-    """For a required case, the walk by the source's table yields the outcomes that it states."""
+    """For a required load case, `walk` yields the statuses and attempts that the case states."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
         stated, walked = comparable(expected, allowed)
@@ -108,7 +111,7 @@ def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
     "case", [case for case in CASES if level(case) == "advisory"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
-    """An advisory case states an outcome that the walk by the source's table allows."""
+    """For an advisory load case, `walk` allows the outcome that the case states."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
 
@@ -119,7 +122,7 @@ def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
 
 
 def test_the_controls_are_as_the_walk_says() -> None:
-    """Both control servers' outcomes are those of the walk, whatever the most attempts are."""
+    """For any number of attempts, `walk` yields the controls' outcomes as they are written down."""
     for server in (CONTROL_UP, CONTROL_DOWN):
         for bound in (1, 2, 3, 4):
             stated, walked = comparable(CONTROLS[server.server_id], walk(server, bound))
@@ -140,7 +143,7 @@ def test_the_controls_are_as_the_walk_says() -> None:
 def test_the_walk_leaves_open_what_the_source_does(
     behaviour: Behaviour, allowed: tuple[object, object]
 ) -> None:
-    """For three behaviours the walk allows several statuses or a range of attempts.
+    """For a 404, a 429 or a cut stream, `walk` allows several statuses or a range of attempts.
 
     A stream cut before its first event is transient, after any number of attempts.
     """
@@ -150,7 +153,7 @@ def test_the_walk_leaves_open_what_the_source_does(
 
 
 def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
-    """A load case that needs more than one attempt cites a clause with the capability `retries`."""
+    """A load case that expects several attempts cites a clause with the capability `retries`."""
     clauses = catalogue().clauses
     needy = [
         case.id
@@ -164,7 +167,7 @@ def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
 
 
 def test_times_are_told_apart_on_a_slow_machine() -> None:
-    """A slow answer of a case takes at most half of its timeout, or at least twice the timeout."""
+    """A `slow` answer in a load case takes at most half of its timeout, or at least twice that."""
     rates = [
         (behaviour.seconds or 0) / server.timeout_s
         for case in CASES
@@ -177,7 +180,7 @@ def test_times_are_told_apart_on_a_slow_machine() -> None:
 
 
 def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
-    """No tool name occurs twice in a load case, so that it identifies its server."""
+    """No two servers of a load case have a tool of the same name."""
     doubled = {
         case.id: [tool for tool, number in Counter(tools).items() if number > 1]
         for case in CASES
@@ -188,9 +191,9 @@ def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
 
 
 def test_every_secret_is_handed_over() -> None:
-    """Each secret of a load case occurs in it twice, so that the loader is given it.
+    """Each secret of a load case is in its file twice, so that the loader is given it.
 
-    Cases of S1.secrets have some.
+    Cases of S1.secrets have secrets.
     """
     strays = [
         secret
@@ -215,7 +218,7 @@ SOUND: dict[str, Any] = {
 
 
 def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
-    """Return the sound case with that script, and these further members of its one server."""
+    """Return the sound load case with this script; `server` adds members to its one server."""
     alpha = {"server_id": "alpha", "tools": [], "script": list(script), **server}
     return SOUND | {"given": {"max_attempts": 1, "servers": [alpha]}}
 
@@ -241,7 +244,7 @@ def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
 def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
     case: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    """An inconsistent load case raises BadLoadCase, with the file's name and the repair."""
+    """An inconsistent load case raises BadLoadCase: the file's name, the fault, the repair."""
     path = tmp_path / "case.json"
     path.write_text(json.dumps(case), encoding="utf-8")
 

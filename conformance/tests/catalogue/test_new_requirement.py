@@ -24,13 +24,16 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def block(language: str, words: str) -> str:
-    """Return the only code block of the page, in that language, that contains these words."""
+    """Return the text of the page's only code block in that language that contains these words."""
     [text] = [text for text in blocks(PAGE, language) if words in text]
     return text
 
 
 def edit(path: Path, place: str, text: str) -> None:
-    """Replace the first match of a pattern in a file by the text; there must be one."""
+    """Replace the first match of the pattern `place` in a file by the text.
+
+    AssertionError without one.
+    """
     after, count = re.subn(place, lambda _: text, path.read_text(encoding="utf-8"), count=1)
     assert count == 1, f"{path}: {place}"
     path.write_text(after, encoding="utf-8")
@@ -38,10 +41,10 @@ def edit(path: Path, place: str, text: str) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Command:
-    """Copy the repository, add what AUTHORS.md adds, and return a function that runs a module.
+    """Copy the repository, add what AUTHORS.md adds, and return a function that runs modules there.
 
-    The function takes the module's name and its arguments, and returns the ended process;
-    TimeoutExpired after 280 s.
+    It takes a module's name and arguments, returns the ended process, and raises TimeoutExpired
+    after 280 s.
     """
     for part in PARTS:
         source = ROOT / part
@@ -72,7 +75,10 @@ def run(tmp_path: Path) -> Command:
     paths = os.pathsep.join(str(tmp_path / part) for part in ("conformance", "reference"))
 
     def module(*words: str) -> subprocess.CompletedProcess[str]:
-        """Run a Python module with its words in the copy; return the ended process."""
+        """Run `python -m` with these words in the copy of the repository.
+
+        Return the ended process.
+        """
         return subprocess.run(
             [sys.executable, "-m", *words], cwd=tmp_path, check=False, text=True,
             capture_output=True, timeout=280, env={**os.environ, "PYTHONPATH": paths},
@@ -86,8 +92,7 @@ def run(tmp_path: Path) -> Command:
 def test_a_requirement_is_added_as_the_page_for_authors_says(run: Command) -> None:
     """With the page's requirement added, lint is clean and the reference passes its check.
 
-    Both of its mutants are killed, `explain sentences` lists it, and the tests of the catalogue
-    pass.
+    Both mutants are killed, `explain sentences` lists it, and the catalogue's tests pass.
     """
     suite = "mcp_proxy_conformance"
     tests = [

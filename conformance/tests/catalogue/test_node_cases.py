@@ -28,7 +28,7 @@ main(["{}", *sys.argv[2:]])
 
 
 def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
-    """Run the JavaScript runner on these case files and that proxy, by default the reference.
+    """Run the JavaScript runner on these case files and a proxy, by default the reference.
 
     Return the ended process; TimeoutExpired after 110 s.
     """
@@ -51,14 +51,14 @@ def some_of_each_area() -> list[Case]:
 
 
 def path_of(case: Case) -> Path:
-    """Return the file of a case."""
+    """Return the path of a discovery case's file."""
     return fixtures_dir() / "discovery" / case.area / f"{case.id}.json"
 
 
 def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
-    """Return the printed lines whose first word is one of these, split into at most four parts.
+    """Return the printed lines whose first word is one of these, each as its parts.
 
-    These are: word, case, path, observed value.
+    The parts are the word, the case, the path and the observed value, if printed.
     """
     lines = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
     return [line for line in lines if line[0] in set(words)]
@@ -68,7 +68,7 @@ def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> 
 def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
     """From Node, two cases of each area on the reference are all ok or skipped; exit 0.
 
-    They are on several stages.
+    They are on more than one stage.
     """
     chosen = some_of_each_area()
 
@@ -81,7 +81,10 @@ def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
 
 
 def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
-    """A case with a wrong status gives one FAIL line, with its path and observed value; exit 1."""
+    """A case with a wrong status gives one FAIL line, with its path and the observed value.
+
+    Exit 1.
+    """
     case = next(
         candidate
         for candidate in cases()
@@ -103,9 +106,9 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
-    """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN; exit 0.
+    """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN.
 
-    Only with the lower cap are expectations skipped as never seen.
+    Exit 0; only with the lower cap are expectations skipped as never seen.
     """
     resting = [case for case in cases() if case.interpretations]
 
@@ -120,7 +123,7 @@ def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
 
 
 def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
-    """A proxy program that is missing gives exit 2, its name, and no line of any case."""
+    """With a proxy program that is missing, the runner exits with 2, names it, prints no case."""
     missing = tmp_path / "no-proxy"
     path = path_of(cases()[0])
 

@@ -28,7 +28,7 @@ LATER = "ROB.tools~text"
 def with_a_second_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[requirement.Profile]:
-    """Yield `robustness@2`, in a copy of the fixtures whose `robustness@1` lacks one clause.
+    """Yield `robustness@2`, in a copy of the fixtures with a `robustness@1` that lacks LATER.
 
     Cached profiles are dropped before and after.
     """
@@ -51,9 +51,9 @@ def with_a_second_version(
 def test_a_clause_that_is_added_later_belongs_to_the_later_version(
     with_a_second_version: requirement.Profile,
 ) -> None:
-    """Without a version the newest profile is meant, and only the newest is listed.
+    """A profile's name without a version means the newest, and only the newest is listed.
 
-    The older one lacks the added clause.
+    The older version lacks the clause that was added.
     """
     newest, old = with_a_second_version, profile("robustness@1")
 
@@ -66,9 +66,9 @@ def test_a_clause_that_is_added_later_belongs_to_the_later_version(
 
 
 def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.Profile) -> None:
-    """Profiles joined by `+`, each in its version or the newest, have a name that says so.
+    """Profiles joined by `+` have a name with each version, which looks up the same again.
 
-    It looks up the same profile again.
+    A profile without a version is joined in its newest.
     """
     del with_a_second_version
 
@@ -95,7 +95,10 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
 def test_an_unknown_version_is_refused_with_those_that_there_are(
     wanted: str, said: str, with_a_second_version: requirement.Profile
 ) -> None:
-    """An unknown version or profile, or one in two versions, raises UnknownProfile with a hint."""
+    """An unknown profile or version, or one profile in two versions, raises UnknownProfile.
+
+    The message has the known or nearest names.
+    """
     del with_a_second_version
 
     with pytest.raises(UnknownProfile) as error:
@@ -108,7 +111,7 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
 def test_a_run_by_an_old_version_has_its_clauses_only(
     with_a_second_version: requirement.Profile, tmp_path: Path
 ) -> None:
-    """A run by joined old versions reports just their clauses, and their name.
+    """A report on joined old versions has exactly their clauses, and their name.
 
     An unknown version exits with 2 and one line that lists the known ones.
     """
@@ -127,9 +130,9 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
 
 
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:
-    """CHANGELOG.md lists each profile version with its number of clauses.
+    """CHANGELOG.md lists each version of a profile with its number of clauses.
 
-    Frozen versions have the fingerprints of `frozen.toml`.
+    Frozen versions have the fingerprints that are in frozen.toml.
     """
     text = (Path(__file__).parents[3] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
     frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
@@ -143,13 +146,13 @@ def test_the_list_of_changes_names_every_version_with_its_size() -> None:
 
 
 def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
-    """A report without `profile.name`, as of earlier builds, is named by id and version."""
+    """`profile_of` a report without `profile.name`, of an earlier build, is its id and version."""
     assert "name" not in CLEAN["profile"]
     assert profile_of(typed(CLEAN)) == "discovery@1"
 
 
 def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
-    """A profile's fingerprint ignores order, text and interpretations.
+    """A profile's fingerprint does not depend on order, text or interpretations.
 
     It changes if a clause, or a pass of the floor, is taken away.
     """

@@ -47,7 +47,7 @@ Json = Any
 
 
 def toml(name: str) -> dict[str, Json]:
-    """Return the members of a TOML file below fixtures/."""
+    """Return the members of a TOML file by its path below fixtures/."""
     return tomllib.loads((fixtures_dir() / name).read_text(encoding="utf-8"))
 
 
@@ -58,7 +58,10 @@ def schema(name: str) -> dict[str, Json]:
 
 
 def faults(name: str, instance: Json) -> list[str]:
-    """Return each error of the instance under that schema as `path: keyword`, sorted."""
+    """Return the errors of the instance under the schema of that name.
+
+    Each is a text `path: keyword`; they are sorted.
+    """
     known = [schema(each) for each in NAMES]
     registry: Registry[Json] = Registry().with_resources(
         (each["$id"], Resource.from_contents(each)) for each in known
@@ -68,9 +71,9 @@ def faults(name: str, instance: Json) -> list[str]:
 
 
 def unexplained(node: Json) -> list[str]:
-    """Return the names of properties without description or reference, anywhere in a schema.
+    """Return the names of properties without description or `$ref`, anywhere in a schema.
 
-    Conditions are left out.
+    Those in `if`, `then` and `else` are left out.
     """
     if not isinstance(node, dict):
         return []
@@ -82,7 +85,7 @@ def unexplained(node: Json) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_is_valid_says_where_it_lives_and_describes_every_member(name: str) -> None:
-    """Each schema is of draft 2020-12, has its own `$id`, and leaves no member unexplained."""
+    """Each schema is of draft 2020-12, has its own `$id`, and describes every member."""
     document = schema(name)
 
     Draft202012Validator.check_schema(document)
@@ -95,7 +98,7 @@ def test_a_schema_is_valid_says_where_it_lives_and_describes_every_member(name: 
 
 @pytest.mark.parametrize(("file", "name"), FILES.items())
 def test_a_data_file_is_valid_under_its_schema(file: str, name: str) -> None:
-    """Each shipped data file is valid under the schema of its kind."""
+    """Each shipped TOML file of FILES is valid under the schema that FILES names."""
     violations = faults(name, toml(file))
 
     assert violations == []
@@ -124,7 +127,7 @@ KNOWN = {
 
 
 def asking(**members: Json) -> Json:
-    """Return a catalogue of one requirement and one required clause with these further members."""
+    """Return requirements as data: one, with one required clause to which `members` are added."""
     return {"requirement": [ROW | {"clause": [CLAUSE | members]}]}
 
 
@@ -171,7 +174,7 @@ SOUND = {
     ("name", "instance"), [(name, each) for name, rows in SOUND.items() for each in rows]
 )
 def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
-    """An instance that the source allows is valid under its schema."""
+    """An instance that the source allows has no error under its schema."""
     violations = faults(name, instance)
 
     assert violations == []
@@ -244,7 +247,7 @@ UNSOUND = [
 def test_an_unsound_instance_is_refused_for_its_one_fault(
     name: str, instance: Json, fault: str
 ) -> None:
-    """An instance with one fault has exactly one schema error, at that path by that keyword."""
+    """An instance with one fault has exactly one error, at that path and of that keyword."""
     violations = faults(name, instance)
 
     assert violations == [fault]
@@ -258,9 +261,9 @@ SAYING = {
 
 
 def nameless(node: Json) -> list[Json]:
-    """Return the parts of a schema that can refuse an answer and name no known clause.
+    """Return the parts of a schema that can refuse an answer, but name no known clause.
 
-    A `type` beside properties or items does not count; nested parts are searched.
+    A `type` beside properties or items does not count. Nested parts are searched.
     """
     if isinstance(node, list):
         return [part for each in node for part in nameless(each)]
@@ -279,7 +282,7 @@ def nameless(node: Json) -> list[Json]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
-    """In a schema of answers, what can refuse one has a `$comment` with clauses of the catalogue.
+    """Each part of a schema of answers that can refuse one names clauses in its `$comment`.
 
     The document's own type needs none.
     """
@@ -292,7 +295,7 @@ def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
-    """Each schema of answers contains up-to-date copies of the schemas that it refers to."""
+    """Each schema of answers contains copies, up to date, of the schemas that it refers to."""
     assert schema(name) == bundled(name), (
         "run python -m mcp_proxy_conformance.selftest.authoring.bundles"
     )
@@ -305,9 +308,9 @@ PROGRAM = Path(__file__).parents[1] / "node" / "strict-schemas.mjs"
 def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
     tmp_path: Path,
 ) -> None:
-    """Ajv, installed for this, compiles each schema of answers in strict mode without a warning.
+    """Ajv in strict mode compiles each schema of answers without a warning.
 
-    It judges each sound and unsound answer as Python does.
+    It judges each sound and unsound answer as Python does. Ajv is installed for this test.
     """
     install = [str(strangers.NODE), str(strangers.NPM), "install", "--prefix", str(tmp_path)]
     subprocess.run(

@@ -23,9 +23,9 @@ each_stage = pytest.mark.parametrize("name", FILES)
 
 
 def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
-    """Return the kind of a step, in the words of ORDER or `refresh`, and the tools it affects.
+    """Return (kind of a step, tools that it affects); the kind is a word of ORDER, or `refresh`.
 
-    For a quarantine, or a server switched off, that is all tools of the server.
+    A quarantine, or a server switched off, affects all tools of the server.
     """
     if step.add is not None:
         return "add", [ToolKey(step.server, step.add.name)]
@@ -39,10 +39,9 @@ def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
 
 @cache
 def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
-    """Return the locks on every tool after so many steps, in the order they were laid.
+    """Return {tool: kinds of its locks, in order} after the first `steps` steps, or all if None.
 
-    By default all steps count, as do denials at the start; an unlock takes away all locks of its
-    tools.
+    Denials at the start count; an unlock takes away all locks of its tools.
     """
     world = stage(name)
     denied = {ToolKey(server.name, tool) for server in world.servers for tool in server.deny}
@@ -55,7 +54,7 @@ def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
 
 @pytest.mark.parametrize("name", ["stage", "case"])
 def test_the_schemas_are_themselves_valid(name: str) -> None:
-    """The schemas of stages and of cases are valid JSON schemas (draft 2020-12)."""
+    """The schemas of stages and cases are valid JSON schemas of draft 2020-12."""
     path = schemas_dir() / f"{name}.schema.json"
     Draft202012Validator.check_schema(json.loads(path.read_bytes()))
 
@@ -71,7 +70,7 @@ def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
 
 @each_stage
 def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
-    """No query word, server name or canary of a stage is near or within another word of it.
+    """No query word, server name or canary of a stage is near to another word, or inside of one.
 
     None has an ending that search engines drop.
     """
@@ -89,7 +88,10 @@ def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
 
 @each_stage
 def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
-    """No part of a tool's name is in, or inside a word of, another; in `plain`: its word."""
+    """No part of a tool's name is inside a word of another tool's texts.
+
+    In `plain` the tool's `word` counts, not each part of the name.
+    """
     tools = stage(name).tools().values()
     words = [word for tool in tools for word in texts(tool)]
     parts = [p for t in tools for p in ([t.word] if name == "plain" else t.name.split("_"))]
@@ -99,9 +101,9 @@ def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
 
 @each_stage
 def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
-    """Each canary (a word that must stay unseen) is in its own tool's text, which ends locked.
+    """Each canary is in a text of its own tool, which is locked after all steps.
 
-    For a changed tool it is in the new text only.
+    Of a changed tool it is in the new text only.
     """
     new = {ToolKey(s.server, s.change): s for s in stage(name).steps if s.change is not None}
     for key, tool in stage(name).tools().items():
@@ -129,10 +131,9 @@ def test_locks_come_in_order_and_new_texts_are_looked_at_first(name: str) -> Non
 
 @each_stage
 def test_every_lock_is_provable(name: str) -> None:
-    """Each kind of lock is laid on some tool that was callable, so that its effect can be seen.
+    """Each kind of lock is laid, somewhere on its server, on a tool that was callable before.
 
-    A quarantine may come before. A server with a tool that waits for approval has an approved new
-    one.
+    A quarantine may come before it. A server with a pending new tool has an approved new one, too.
     """
     world, unproven, proven = stage(name), set[tuple[str, str]](), set[tuple[str, str]]()
     added = [ToolKey(step.server, step.add.name) for step in world.steps if step.add is not None]
@@ -148,7 +149,10 @@ def test_every_lock_is_provable(name: str) -> None:
 
 
 def test_nothing_but_the_crowd_is_locked_at_start() -> None:
-    """Only `crowd` has tools denied at start; an allow list names all tools of its server."""
+    """Only in `crowd` tools are denied at the start.
+
+    An allow list names all tools of its server.
+    """
     lists = [server for name in FILES for server in stage(name).servers if server.allow is not None]
 
     assert [name for name in FILES if any(_locks(name, 0).values())] == ["crowd"]
@@ -158,7 +162,7 @@ def test_nothing_but_the_crowd_is_locked_at_start() -> None:
 
 
 def test_alone_and_crowd_have_words_for_every_size() -> None:
-    """Group words of `alone` and `crowd` match the needed numbers of locked tools, up to 500.
+    """Group words of `alone` and `crowd` match the numbers of tools that cases need, up to 500.
 
     In `alone` they match locked tools only.
     """
@@ -172,9 +176,9 @@ def test_alone_and_crowd_have_words_for_every_size() -> None:
 
 
 def test_no_two_tools_tie_in_plain() -> None:
-    """In `plain`, SQLite's ranking gives no two tools one score for any stored query.
+    """In `plain`, SQLite's ranking gives no two tools the same score for a stored query.
 
-    Descriptions differ in length; 60 or more distinct requests, of known agents, are stored.
+    Descriptions differ in length; at least 60 distinct requests, of known agents, are stored.
     """
     world, tools = stage("plain"), stage("plain").tools().values()
     queries = {" OR ".join(tokens(request["query"])) for request in world.requests}

@@ -63,10 +63,7 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
 def test_a_target_that_does_not_start_is_told_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run of one check on a target that crashes at its start exits with 3.
-
-    It prints the target's traceback.
-    """
+    """`run` on a target that crashes at its start exits with 3 and prints its traceback."""
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 

@@ -234,9 +234,9 @@ def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> No
 
 
 def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> None:
-    """With the same file of known failures, a mutant passes and the reference fails with 5.
+    """With one file of known failures, the job passes on a mutant and fails on the reference.
 
-    Its error stands at the line of the stale entry.
+    That is exit 5, with the file and line of the stale entry.
     """
     entry = (
         '[[deviation]]\nid = "FR-006.cap"\nreason = "Known, and mended with the next index."\n'

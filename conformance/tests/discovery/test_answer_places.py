@@ -32,9 +32,10 @@ def reply(text: str, **beside: Any) -> ToolReply:
 
 
 def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside: Any) -> set[str]:
-    """Read an answer, or a listing, of this text; return the clauses that reading finds broken.
+    """Return the clauses that reading an answer, or a listing, of this text finds broken.
 
-    The answer is to the query `drop` with limit 2; of a listing the flag does not count.
+    The answer is to `drop` with limit 2; `beside` are members beside the text. For a listing the
+    flag does not count.
     """
     try:
         sent = reply(text, **beside)
@@ -64,10 +65,9 @@ def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside:
     ],
 )
 def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: set[str]) -> None:
-    """A member that occurs twice with two values breaks a clause; with equal ones it does not.
+    """A member that occurs twice with two values breaks a clause; with equal values it does not.
 
-    The locked section, the remediation map and the note may occur once only, even if equal. A
-    repeat in a schema of a tool without a name breaks none.
+    Section, map and note may occur once only. A repeat in a callable tool's schema breaks none.
     """
     assert clauses(text) == (set() if broken == {"no name"} else broken)
 
@@ -82,9 +82,9 @@ def test_a_repeated_member_counts_where_it_says_two_things(text: str, broken: se
     ],
 )
 def test_a_repeated_count_is_seen_in_a_listing(entry: str, broken: set[str]) -> None:
-    """In a listing a count with two values breaks FR-010.sum, a second counts block FR-010.block.
+    """In a listing, a count with two values breaks FR-010.sum, a second block FR-010.block.
 
-    Equal counts and repeats outside of blocks break none.
+    Equal counts, and repeats outside of blocks, break none.
     """
     assert clauses(f'{{"servers":[{{"name":"forge",{entry}}}]}}', listing=True) == broken
 
@@ -121,10 +121,7 @@ def test_structured_content_may_say_less_and_nothing_else(
 
 
 def test_structured_content_has_no_section_without_the_flag() -> None:
-    """Without the flag, an empty locked section in structured content breaks its clause.
-
-    That is FR-002.no-section.
-    """
+    """Without the flag, an empty locked section in structured content breaks FR-002.no-section."""
     content: dict[str, Any] = {"tools": [], "disabled": []}
 
     broken = clauses('{"tools":[]}', flagged=False, structuredContent=content)

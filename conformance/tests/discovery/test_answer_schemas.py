@@ -31,9 +31,9 @@ SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask
 
 
 def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (place, clauses) of each breach of the schema in an answer.
+    """Return (place, clauses) of each breach of the schema in an answer to a request.
 
-    The request had this flag, by default true, and limit, by default none.
+    The request had this flag and this limit, None being no limit.
     """
     findings = exchange_findings(body, OWN, flag=flag, limit=limit)
     return [(finding.path, finding.clauses) for finding in findings]
@@ -64,17 +64,17 @@ def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str,
 def test_a_breach_has_the_targets_own_names_and_its_clauses(
     body: Json, places: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    """Each place with its clauses is one finding, under the target's own names of members.
+    """Each breached place is one finding, with its clauses, by the target's own names of members.
 
-    Of several wrong items in a list the first one is named.
+    Of several wrong items in a list only the first is named.
     """
     assert found(body) == places
 
 
 def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
-    """The cap is the limit's if that is a whole number.
+    """More locked entries than `limit` are a breach if the limit is a whole number.
 
-    A note beside callable tools is a breach if the flag is false; with any other flag it is none.
+    A note beside callable tools is one if the flag is false, with no other flag.
     """
     three = SOUND | {"locked": [ENTRY] * 3}
     noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
@@ -93,9 +93,9 @@ def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
 
 
 def test_listing_inspection_and_rejection_have_schemas_of_their_own() -> None:
-    """A count of 0 is a breach in a listing and in the view of one server.
+    """A count of 0 is a breach in a listing and in the inspection of one server.
 
-    So is a blank rejection of a user-locked tool; under a word that is not a status, nothing is.
+    So is a blank rejection of a user-locked tool, but not one under an unknown status.
     """
     block = {"callable": 1, "disabled_by_user": 0, "as_of": "now"}
     listed = listing_findings([{"name": "a"}, {"name": "b", "tally": block}], OWN)
@@ -117,7 +117,7 @@ CITED = ("FR-006.cap",)
 
 
 def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> list[Finding]:
-    """Return the findings of a check that cites `cited`, met BREACH twice and ended like this.
+    """Return the findings of a check on `cited` that ended so and met BREACH twice.
 
     `reported` are the clauses whose breaches the run has reported before.
     """
@@ -126,7 +126,7 @@ def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> li
 
 
 def with_breach(ending: Ending) -> Ending:
-    """Return a passing or failing ending like this one, in which BREACH was met twice."""
+    """Return an ending with this verdict, comparison and error, in which BREACH was met twice."""
     return Ending(
         verdict=ending.verdict, comparison=ending.comparison, error=ending.error,
         of_schemas=(BREACH, BREACH),
@@ -134,9 +134,9 @@ def with_breach(ending: Ending) -> Ending:
 
 
 def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
-    """A breach met twice is one finding of the first check that meets it.
+    """A breach that a passing check meets twice is one finding.
 
-    Later it is one only of checks that cite its clause.
+    If the run has reported the clause before, it is one only of checks that cite the clause.
     """
     passed = Ending(verdict="pass")
 
@@ -162,7 +162,10 @@ def test_a_clause_that_the_check_finds_broken_gets_no_second_finding() -> None:
 
 
 def test_a_check_that_passed_still_shows_its_own_clauses() -> None:
-    """A check that passed but met a breach of another clause fails, its own clause observed."""
+    """A check that passed but met a breach of another clause fails.
+
+    Its own clause counts as observed.
+    """
     ending = with_breaches_of_schemas(
         Ending(verdict="pass", of_schemas=(BREACH,)), CITED, frozenset()
     )
@@ -180,7 +183,7 @@ STRUCTURE = {
 
 
 def limits(schema: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (keyword, value) of each keyword that breaks clauses, in the schema and inside it."""
+    """Yield (keyword, value) of each limit in the schema, or inside, that names clauses."""
     if isinstance(schema, dict):
         if "$comment" in schema:
             yield from ((word, value) for word, value in schema.items() if word not in STRUCTURE)
@@ -192,7 +195,10 @@ def limits(schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_limit_of_an_answer_is_put_into_words() -> None:
-    """No words of JSON Schema or of Python are in what the schemas of answers allow."""
+    """`in_words` puts each limit of the schemas of answers into plain words.
+
+    None has words of JSON Schema or of Python.
+    """
     words = {
         in_words(keyword, value)
         for name in ("discovery-exchange", "server-listing", "server-inspection", "rejection")

@@ -43,11 +43,11 @@ VALUES = st.recursive(
 def read(text: str) -> Ending:
     """Return the ending of a check that reads this text as an answer and as a listing.
 
-    It also compares and redacts the parts for a report.
+    It also compares the parts, and writes and redacts them as for a report.
     """
 
     def check() -> None:
-        """Read the text as an answer and as a listing, and bring its parts into a report."""
+        """Read the text as an answer and as a listing, and write its parts as for a report."""
         content = json.dumps([{"type": "text", "text": text}]).encode()
         envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"content":%b}}' % content)
         message = Message(
@@ -74,7 +74,7 @@ def read(text: str) -> Ending:
 @hypothesis.settings(max_examples=300)
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
 def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
-    """300 generated answers are read or refused, and never end in an error of the suite.
+    """Reading any of 300 generated answers never ends in an error blamed on the suite.
 
     They have numbers of any size, NaN, lone surrogates, repeated members and odd entries.
     """
@@ -92,7 +92,10 @@ def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) ->
 @pytest.mark.parametrize("depth", [199, 201, 399, 950, 100_000])
 @pytest.mark.parametrize("form", ['{"a":%s}', '{"tools":%s}', '{"disabled":[{"name":"a","x":%s}]}'])
 def test_neither_is_one_that_nests(form: str, depth: int) -> None:
-    """An answer nested up to 100,000 levels, in any of three places, passes or is inconclusive."""
+    """Reading an answer nested up to 100,000 levels passes, or is inconclusive.
+
+    It is blamed on nobody or the target.
+    """
     ending = read(form % ("[" * depth + "]" * depth))
 
     assert ending.verdict in ("pass", "inconclusive")
@@ -102,7 +105,7 @@ def test_neither_is_one_that_nests(form: str, depth: int) -> None:
 @pytest.mark.parametrize("member", ["tools", "disabled"])
 @pytest.mark.parametrize("of", ["name", "server"])
 def test_a_name_of_any_length_is_no_breach_and_takes_no_time(member: str, of: str) -> None:
-    """A tool's or server's name of six million characters makes a check inconclusive.
+    """Reading a name of six million characters, a tool's or a server's, is inconclusive.
 
     The reason says how long names may be.
     """

@@ -28,9 +28,9 @@ from mcp_proxy_conformance.discovery.calibration import Exact
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording) -> None:
-    """A recording that is written and read again has the same answers and a valid manifest.
+    """A recording that is written and read has the same answers, and a valid manifest.
 
-    Its files contain no address and no folder of the run.
+    Its files have no address and no folder of the run.
     """
     write(before, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
@@ -44,21 +44,21 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
 
 
 def spoil_file(folder: Path) -> None:
-    """Replace `tools` by `toolz` once in some recorded answer of the phase `open`."""
+    """Replace `tools` by `toolz` once in one recorded answer of the phase `open`."""
     file = next((folder / "open").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """Remove the file of some recorded answer of the phase `locked`."""
+    """Remove the file of one recorded answer of the phase `locked`."""
     next((folder / "locked").iterdir()).unlink()
 
 
 def edit(name: str, value: Any) -> Callable[[Path], None]:
-    """Return a function that sets this member in the manifest of a recording's folder."""
+    """Return a function that sets the member `name` in the manifest of a recording's folder."""
 
     def spoil(folder: Path) -> None:
-        """Set the member in the manifest of that folder."""
+        """Set the member in the manifest of that folder to the value."""
         path = folder / "manifest.json"
         manifest = json.loads(path.read_text(encoding="utf-8")) | {name: value}
         path.write_text(json.dumps(manifest), encoding="utf-8")
@@ -82,7 +82,7 @@ def edit(name: str, value: Any) -> Callable[[Path], None]:
 def test_a_recording_that_was_tampered_with_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], sentence: str, before: Recording
 ) -> None:
-    """A changed or missing file of a recording raises BadBaseline, with one line that says so.
+    """Reading a recording with a changed or missing file raises BadBaseline, with one line.
 
     `baseline diff` then exits with 2 and one line.
     """
@@ -98,9 +98,10 @@ def test_a_recording_that_was_tampered_with_is_refused(
 
 
 def test_recordings_are_compared_and_accepted(tmp_path: Path, before: Recording) -> None:
-    """Of unequal recordings `diff` names the place and exits with 1, until `accept` takes the new.
+    """`baseline diff` of two recordings names the place that differs, exit 1.
 
-    `accept` needs a reason, records it, and makes the kind of the recording `previous`.
+    `baseline accept` needs a reason, which it records, and takes the new answers; then `diff` exits
+    with 0.
     """
     old, new = tmp_path / "old", tmp_path / "new"
     write(before, old)
@@ -125,7 +126,7 @@ def test_recordings_are_compared_and_accepted(tmp_path: Path, before: Recording)
 def test_nothing_is_written_into_a_folder_of_something_else(
     tmp_path: Path, before: Recording
 ) -> None:
-    """Writing into a folder with other files raises BadBaseline and leaves them as they are."""
+    """Writing a recording into a folder with other files raises BadBaseline; they are unchanged."""
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
 
     with pytest.raises(BadBaseline, match="is not empty and contains no recording"):
@@ -145,10 +146,9 @@ ANSWER = Body(
 
 
 def test_an_answer_is_read_as_it_was_written_without_what_moves() -> None:
-    """An answer that is written and parsed again has the same bytes, line ends included.
+    """An answer that is written and parsed has the same bytes, but for members that move.
 
-    Only the values of members that move are replaced by placeholders; it does not differ from the
-    first.
+    Their values are placeholders; `changed` finds no difference from the first.
     """
     again = parsed(written(ANSWER))
 

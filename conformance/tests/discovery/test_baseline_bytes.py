@@ -33,13 +33,13 @@ class Golden(SingleFileSnapshotExtension):
 
     @classmethod
     def dirname(cls, *, test_location: Any) -> str:
-        """Return the folder fixtures/golden."""
+        """Return the folder fixtures/golden, whatever the test."""
         del test_location
         return str(fixtures_dir() / "golden")
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:
-        """Return the name that the test gave as `index`."""
+        """Return as the file's name what the test gave as `index`."""
         del test_location
         return str(index)
 
@@ -50,9 +50,9 @@ class Golden(SingleFileSnapshotExtension):
 def test_the_reference_without_the_feature_answers_as_ever(
     phase: str, what: str, snapshot: SnapshotAssertion, before: Recording
 ) -> None:
-    """Default answers of the reference without the feature have the bytes of fixtures/golden.
+    """The default answers of the reference without the feature have the bytes of fixtures/golden.
 
-    There is a file for each phase and kind of request; no other target is compared with these.
+    There is a file for each phase and kind of request. No other target is compared with them.
     """
     bodies = [body for body in before.bodies if body.phase == phase and _kind(body) == what]
 
@@ -64,9 +64,9 @@ def test_the_reference_without_the_feature_answers_as_ever(
 
 
 def changes(old: Recording, new: Recording) -> dict[str, str]:
-    """Return the differences between two recordings as texts, by request.
+    """Return {request: difference} of two recordings, as texts; empty if none differs.
 
-    They are those of whole answers and of entries.
+    Whole answers and single entries are compared.
     """
     changed = answers_changed(old.bodies, new.bodies, new.members)
     changed |= entries_changed(old.bodies, new.bodies, new.members)
@@ -74,19 +74,16 @@ def changes(old: Recording, new: Recording) -> dict[str, str]:
 
 
 def _kind(body: Body) -> str:
-    """Return `listing` for a recorded listing, else the name of the request's agent.
-
-    Without an agent that is `admin`.
-    """
+    """Return `listing` for a recorded listing, else the agent of the request, `admin` for none."""
     if "list" in body.request:
         return "listing"
     return str(body.request.get("agent", "admin"))
 
 
 def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: Recording) -> None:
-    """With the feature, 300 or more answers of the reference are the same as without it.
+    """With the feature, the reference's 300 and more default answers are the same as without it.
 
-    They are to 60 queries or more, and include at least four listings.
+    They are to 60 queries or more, and have at least four listings.
     """
     assert changes(before, after) == {}
     assert len(before.bodies) >= 300
@@ -95,7 +92,7 @@ def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: 
 
 
 def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recording) -> None:
-    """With the feature four or more answers of the reference have a note, without it none has."""
+    """With the feature, four or more default answers have a note; without it none has."""
     noted = [body.key for body in after.bodies if b'"notice"' in body.exact.text]
 
     assert len(noted) >= 4
@@ -103,25 +100,25 @@ def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recordi
 
 
 def spaced(text: str) -> str:
-    """Return the text with a space behind its first colon, if there is one."""
+    """Return the text with a space after its first colon, if there is one."""
     return text.replace(":", ": ", 1)
 
 
 def reordered(text: str) -> str:
-    """Return the document, rendered, with its members in the opposite order."""
+    """Return the JSON document with its members in opposite order, as the reference writes it."""
     document = json.loads(text)
     return render(dict(reversed(document.items())))
 
 
 def moved(text: str) -> str:
-    """Return the document, rendered, with its first member at the end."""
+    """Return the JSON document with its first member at the end, as the reference writes it."""
     document = json.loads(text)
     first = next(iter(document))
     return render({**{n: v for n, v in document.items() if n != first}, first: document[first]})
 
 
 def duplicated(text: str) -> str:
-    """Return the document with its last member once more at the end."""
+    """Return the JSON document with its last member repeated at the end."""
     name = list(json.loads(text))[-1]
     value = json.dumps(json.loads(text)[name])
     return f'{text[:-1]},"{name}":{value}}}'
@@ -145,9 +142,9 @@ ONE_BYTE: dict[str, tuple[Callable[[str], str], str]] = {
 def test_a_difference_of_a_byte_is_found_and_named(
     name: str, before: Recording, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers to one query, and listings, that are spelled otherwise are found in a recording.
+    """A recording in which some answers are spelled otherwise differs in these answers only.
 
-    No other answer differs, and one difference has the place.
+    They are those to `issue`, and listings; a difference names the place.
     """
     change, place = ONE_BYTE[name]
 
@@ -168,7 +165,7 @@ def test_a_difference_of_a_byte_is_found_and_named(
 
 
 def counting() -> Callable[[Json, Request], Json]:
-    """Return an answer decision that adds a counter, a clock, and random scores of tools."""
+    """Return an `answer` decision that adds a counter and the time, and random scores of tools."""
     from itertools import count  # noqa: PLC0415
     from random import random  # noqa: PLC0415
     from time import time_ns  # noqa: PLC0415
@@ -176,7 +173,7 @@ def counting() -> Callable[[Json, Request], Json]:
     numbers = count()
 
     def answer(document: Json, _request: Request) -> Json:
-        """Add the next number, the time, and a random score for each tool."""
+        """Return the document with the next number, the time, and a random score for each tool."""
         tools = [tool | {"score": random()} for tool in document["tools"]]  # noqa: S311
         return document | {"tools": tools, "served": next(numbers), "at": time_ns()}
 
@@ -185,9 +182,9 @@ def counting() -> Callable[[Json, Request], Json]:
 
 @pytest.mark.proof
 def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
-    """Two recordings with a counter, a clock and random scores do not differ: these are cut out.
+    """Two recordings of a reference with a counter, a clock and random scores do not differ.
 
-    In each answer but listings the counter is known to move.
+    In each answer but listings the counter is recorded as moving.
     """
     restless = Changed(id="restless", text="Restless.", change={"answer": Fresh(counting)})
 
@@ -202,10 +199,7 @@ def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
 def test_a_member_that_begins_to_move_is_a_difference(
     before: Recording, recorded: Recorded
 ) -> None:
-    """The `total` that moves in the new recording, and did not in the old one, is a difference.
-
-    It is the place of each one.
-    """
+    """If `total` moves in the new recording only, each difference is at `text.total`."""
     members = Changed(
         id="restless",
         text="The total moves.",
@@ -219,12 +213,12 @@ def test_a_member_that_begins_to_move_is_a_difference(
 
 
 def _total_of(numbers: Iterator[int]) -> Callable[[Json, Request], Json]:
-    """Return an answer decision that takes the member `total` from these numbers."""
+    """Return an `answer` decision that takes the member `total` from these numbers in turn."""
     return lambda document, _request: document | {"total": next(numbers)}
 
 
 def test_a_build_that_does_not_agree_with_itself_is_not_recorded(recorded: Recorded) -> None:
-    """Recording a target that drops a tool from every third answer is inconclusive."""
+    """Recording a target that drops a tool from every third answer raises Inconclusive."""
     turns = iter(range(100_000))
     other = Changed(
         id="fickle",

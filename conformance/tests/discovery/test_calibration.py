@@ -25,39 +25,42 @@ BODY = {"query": "q", "tools": [TOOL, OTHER], "total": 2}
 
 
 def exact(body: object, frame: bytes = FRAME) -> Exact:
-    """Return an answer whose text is this body as JSON, within that frame (the result's bytes)."""
+    """Return an answer whose text is this body as JSON; `frame` is the result's other bytes."""
     return Exact(result=frame, text=json.dumps(body).encode())
 
 
 def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
-    """Return a target that answers form `A` (flag absent) with `absent`, others with `false`."""
+    """Return a target: a function that answers form `A`, the flag absent, with `absent`.
+
+    It answers the other forms with `false`.
+    """
     return lambda form: absent if form == "A" else false
 
 
 def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
-    """Return a target that answers each call with a new body of `make`, whatever the form."""
+    """Return a target: a function that answers any form with a new body of `make`."""
     return lambda _form: exact(make())
 
 
 def test_equal_answers_differ_nowhere() -> None:
-    """A target that answers both forms with the same bytes has no difference."""
+    """A target that answers with and without the flag false by the same bytes has no difference."""
     assert absent_against_false(steady(exact(BODY), exact(BODY))) == ()
 
 
 def counter() -> Callable[[], object]:
-    """Return a maker of bodies with a number that grows by one with every call."""
+    """Return a function that makes bodies with a number that grows at each call."""
     count = itertools.count()
     return lambda: BODY | {"calls": next(count)}
 
 
 def clock() -> Callable[[], object]:
-    """Return a maker of bodies with a time that moves at every fifth call."""
+    """Return a function that makes bodies with a time that moves at every fifth call."""
     count = itertools.count()
     return lambda: BODY | {"at": f"12:00:{next(count) // 5:02}"}
 
 
 def score() -> Callable[[], object]:
-    """Return a maker of bodies whose tools have new random scores, in the same order."""
+    """Return a function that makes bodies with new scores of two tools, in the same order."""
     dice = random.Random(7)  # noqa: S311 - a fixed seed
     return lambda: BODY | {"tools": [t | {"score": dice.random()} for t in (TOOL, OTHER)]}
 
@@ -73,7 +76,7 @@ def jitter() -> Callable[[], object]:
 def test_what_moves_by_itself_accuses_nobody(
     target: Callable[[], Callable[[], object]], skip: int
 ) -> None:
-    """A counter, a clock or random scores make no difference, wherever the comparison begins."""
+    """A counter, a clock or random scores make no difference, after any number of earlier calls."""
     make = target()
     for _ in range(skip):
         make()
@@ -84,7 +87,7 @@ def test_what_moves_by_itself_accuses_nobody(
 
 
 def test_a_jitter_accuses_nobody() -> None:
-    """A duration that is seldom 1, else 0, makes no difference in sixty comparisons."""
+    """A duration that is 1 at times, else 0, makes no difference in sixty comparisons."""
     make = jitter()
 
     deviations = [absent_against_false(drawing(make)) for _ in range(60)]
@@ -109,7 +112,7 @@ FALSE_FORMS = {
 def test_a_difference_of_the_false_form_is_found(name: str) -> None:
     """An answer to false that is spelled otherwise gives three differences.
 
-    The first has place, offset and both sides; the parsed values may be equal.
+    The first has its place, byte offset and both sides, even where the values are equal.
     """
     usual = exact(BODY)
     old, new, at = FALSE_FORMS[name]
@@ -125,11 +128,14 @@ def test_a_difference_of_the_false_form_is_found(name: str) -> None:
 
 
 def test_a_difference_beside_moving_members_is_found() -> None:
-    """A member that false changes is found beside a moving member of the same name elsewhere."""
+    """A member that only `false` changes is found, beside a moving one of the same name."""
     count = itertools.count()
 
     def ask(form: str) -> Exact:
-        """Return an answer with a new score of the first tool, and with false of the second."""
+        """Return an answer with a new first score.
+
+        In form `F`, the flag false, with another second one.
+        """
         changed = {"score": next(count)}
         tools = [TOOL | changed, OTHER | ({"score": 9} if form == "F" else {})]
         return exact(BODY | {"tools": tools})
@@ -140,7 +146,7 @@ def test_a_difference_beside_moving_members_is_found() -> None:
 
 
 def test_a_difference_around_the_text_is_found() -> None:
-    """A member of the result around the text that only answers to false have is found."""
+    """A member beside the text that only answers to the flag false have is a difference."""
     marked = FRAME[:-1] + b',"isError":false}'
 
     deviations = absent_against_false(steady(exact(BODY), exact(BODY, marked)))
@@ -149,7 +155,7 @@ def test_a_difference_around_the_text_is_found() -> None:
 
 
 def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
-    """If one answer to the flag false differs, and the next ones do not, there is no difference."""
+    """If one answer to the flag false differs and later ones do not, there is no difference."""
     odd = iter([exact(BODY | {"total": 3})])
     usual = exact(BODY)
 
@@ -172,7 +178,7 @@ def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
     ],
 )
 def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) -> None:
-    """Equal requests whose answers differ in a name, a member or a length are inconclusive.
+    """Answers to equal requests that differ in a name, member or length raise Inconclusive.
 
     The reason names the member.
     """
@@ -185,7 +191,7 @@ def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) 
 
 
 def test_moving_space_leaves_nothing_to_compare_with() -> None:
-    """Equal requests whose answers differ in blanks outside all members are inconclusive."""
+    """Answers to equal requests that differ in blanks outside of members raise Inconclusive."""
     wide = Exact(result=FRAME, text=exact(BODY).text + b" ")
 
     with pytest.raises(Inconclusive, match="does not agree with itself"):
@@ -193,9 +199,9 @@ def test_moving_space_leaves_nothing_to_compare_with() -> None:
 
 
 def test_a_container_is_never_cut_out() -> None:
-    """A member that moves in usual answers is still a difference where it is an object.
+    """A member that moves in usual answers is a difference where it becomes an object.
 
-    Other values of it are none.
+    Any other value of it is none.
     """
     usual = [exact({"at": 1}), exact({"at": 2})]
 
@@ -218,9 +224,9 @@ def test_a_container_is_never_cut_out() -> None:
     ],
 )
 def test_the_flag_is_cut_out_of_a_repeated_request_only(told: bytes, kept: bytes | None) -> None:
-    """The flag is cut out of objects that are exactly the request's arguments, with its comma.
+    """`without_flag` cuts the flag out of objects that are exactly the request's arguments.
 
-    Other objects, and what is not JSON, stay as they are.
+    Other objects, and a text that is not JSON, are unchanged.
     """
     arguments = {"query": "q", "include_disabled": False}
 

@@ -35,14 +35,14 @@ def texts(corpus: str) -> list[dict[str, Any]]:
 
 
 def masked(text: str) -> str:
-    """Return the text as a check reads it: names written as `server:tool` are masked."""
+    """Return the text as a check reads it: both names of each `server:tool` in it are masked."""
     return mask(text, {name for pair in re.findall(r"([\w-]+):(\w+)", text) for name in pair})
 
 
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
-    """Judge the fair or the unfair texts of a corpus; return the texts by judgement.
+    """Return {judgement: texts} of the fair, or the unfair, texts of a corpus.
 
-    A judgement without texts is missing.
+    A judgement that no text gets is missing.
     """
     by_outcome: dict[str, list[str]] = {}
     for row in texts(corpus):
@@ -54,19 +54,19 @@ def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_fair_text_is_never_convicted(corpus: str) -> None:
-    """No text of a corpus that fits its status is judged to be wrong, whatever its words."""
+    """No fair text of a corpus, one that fits its status, is convicted."""
     assert outcomes(corpus, fair=True).get("convicted", []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_an_unfair_text_is_never_taken_for_right(corpus: str) -> None:
-    """No text that does not fit its status is judged to convey it; it may go unread."""
+    """No unfair text of a corpus, one that does not fit its status, is said to convey it."""
     assert outcomes(corpus, fair=False).get("conveys", []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
-    """At least half of the texts that fit their status are judged so; others need a pin."""
+    """At least half of the fair texts of a corpus are said to convey their status."""
     counts = Counter({name: len(rows) for name, rows in outcomes(corpus, fair=True).items()})
 
     assert counts["conveys"] * 2 >= counts.total()
@@ -74,5 +74,5 @@ def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_some_wrong_texts_are_convicted(corpus: str) -> None:
-    """At least CONVICTED of the unfair texts of each corpus are judged to be wrong."""
+    """At least CONVICTED[corpus] unfair texts of a corpus are convicted."""
     assert len(outcomes(corpus, fair=False).get("convicted", [])) >= CONVICTED[corpus]

@@ -14,7 +14,7 @@ FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include
 
 
 def chain(length: int) -> dict[str, Any]:
-    """Return a schema of that many definitions, each of which refers to the next one twice.
+    """Return a schema of `length` definitions, each of which refers to the next one twice.
 
     The last accepts anything.
     """
@@ -25,7 +25,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def deep(depth: int) -> dict[str, Any]:
-    """Return a schema of that many objects around an innermost one."""
+    """Return a schema of objects nested `depth` deep."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"x": schema}}
@@ -44,9 +44,9 @@ def deep(depth: int) -> dict[str, Any]:
     ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
 )
 def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: str) -> None:
-    """A schema that is slow, endless, too deep or has a foreign pattern is Inconclusive.
+    """An input schema that is slow, endless or too deep raises Inconclusive within 20 s.
 
-    That is within 20 s, and the reason says which.
+    So does a pattern of another regex dialect. The reason says which it is.
     """
     began = time.monotonic()
 
@@ -57,23 +57,23 @@ def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: st
 
 
 def test_what_refers_to_another_document_is_open() -> None:
-    """A schema that refers to a document elsewhere is inconclusive."""
+    """An input schema that refers to a document elsewhere raises Inconclusive."""
     with pytest.raises(Inconclusive, match="refers to another document"):
         refusals({"$ref": "http://127.0.0.1:9/schema.json"}, FORMS)
 
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
-    """What is not a JSON Schema raises Misshapen, whether applied in this process or a child."""
+    """An input schema that is not a JSON Schema raises Misshapen, in this process or a child."""
     with pytest.raises(Misshapen, match="is not a JSON Schema"):
         refusals(schema, FORMS)
 
 
 @pytest.mark.parametrize("keyword", [{}, {"allOf": [True]}], ids=["here", "in a child"])
 def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> None:
-    """Each form of arguments gets its list of refusals, which is empty if it is accepted.
+    """`refusals` returns a list of sentences for each form of arguments, empty if it is accepted.
 
-    The sentence is the same in this process and in a child.
+    The sentence is the same from this process and from a child.
     """
     flag = {"include_disabled": {"type": "string"}}
 

@@ -22,7 +22,7 @@ def receive(ledger: Ledger, raw: bytes, times: int) -> None:
 
 
 def test_ordinary_answers_are_all_kept() -> None:
-    """A ledger keeps 300 answers of forty tools each, as many as a run asks for."""
+    """A ledger keeps 300 answers of forty tools each, and raises nothing."""
     ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
 
     receive(ledger, ORDINARY.encode(), 300)
@@ -32,7 +32,7 @@ def test_ordinary_answers_are_all_kept() -> None:
 
 @pytest.mark.parametrize("unit", [b"x" * 50, b"{},", b"[],", b"0,", b'{"a":[]},'])
 def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
-    """300 answers of 1 MiB, of one text or many values, raise OverBudget with the bound in MiB."""
+    """Recording 300 answers of 1 MiB raises OverBudget at the ledger's bound, which it names."""
     ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
     answer = unit * ((1 << 20) // len(unit))
 
@@ -41,7 +41,7 @@ def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
 
 
 def test_a_second_answer_that_is_too_large_is_the_last() -> None:
-    """The second answer that is too large to be read raises OverBudget; the first does not."""
+    """`Budget.refuse` raises OverBudget at the second answer that is too large, not the first."""
     budget = Budget(most=300, per_second=1e4, within_s=60)
 
     budget.refuse("at most 16 MiB")
@@ -52,7 +52,7 @@ def test_a_second_answer_that_is_too_large_is_the_last() -> None:
 
 @pytest.mark.parametrize("unit", [b"{}", b"[]", b"0", b'{"a":0}', rb'"{\"a\":0}"'])
 def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
-    """A message of more than MOST_VALUES values raises a ProtocolFault of the kind `size`."""
+    """A message of more than MOST_VALUES values raises ProtocolFault of the kind `size`."""
     inner = b",".join([unit] * jsonrpc.MOST_VALUES)
 
     with pytest.raises(ProtocolFault) as caught:
@@ -66,17 +66,17 @@ def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
     [(b"7", 1), (b"[]", 1), (b"[1,2,3]", 4), (b'{"a":{"b":[1,2]},"c":"x"}', 6)],
 )
 def test_values_are_never_counted_too_few(raw: bytes, least: int) -> None:
-    """The count of a message's values is at least that of its containers and each value in them."""
+    """`values` counts at least each container of a message and each value in it."""
     assert jsonrpc.values(raw) >= least
 
 
 @pytest.mark.parametrize("schema", [7, "object", [], True])
 def test_a_schema_that_is_no_object_is_none(schema: object) -> None:
-    """An input schema that is not an object raises Misshapen: the protocol requires one."""
+    """An input schema that is not an object raises Misshapen."""
     with pytest.raises(Misshapen, match=r"the inputSchema is an? \w+, not an object"):
         refusals(schema, [{}])
 
 
 def test_properties_that_are_no_object_declare_no_default() -> None:
-    """A schema whose `properties` are not an object gives the flag no default."""
+    """`default` of a schema whose `properties` are not an object is None."""
     assert default({"properties": [1]}) is None

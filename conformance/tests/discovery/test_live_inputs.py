@@ -20,23 +20,23 @@ from mcp_proxy_conformance.discovery.live.words import VERBS, Names, WordQueue, 
 
 
 def entry(name: str, server: str | None, status: str | None = None) -> Entry:
-    """Return an entry of this name with those of name, server and status that are not None."""
+    """Return an entry of an answer with this name; members that are None are left out."""
     members: dict[str, Any] = {"name": name, "server": server, "status": status}
     present = {member: value for member, value in members.items() if value is not None}
     return Entry(key=ToolKey(server or "", name), name=name, members=present)
 
 
 def keys(*entries: Entry) -> list[str]:
-    """Return the entries' tools as `server:tool`, in order.
+    """Return the tools of these entries as `server:tool`, in order.
 
-    How names are spelled is told from all entries together.
+    How names are spelled is learned from all of them together.
     """
     names = Names.of(entries)
     return [str(names.key(listed)) for listed in entries]
 
 
 def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
-    """A locks file is read as the status of each tool that it names."""
+    """`read_locks` returns {tool: status} of a locks file."""
     file = tmp_path / "locks.toml"
     file.write_text('"forge:delete_repo" = "disabled_by_config"\n', encoding="utf-8")
 
@@ -70,7 +70,7 @@ def test_a_bad_file_of_locks_is_told_with_its_repair(
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """A locks file that does not exist raises BadEndpoint with the system's own reason."""
+    """A locks file that does not exist raises BadEndpoint with the system's reason."""
     with pytest.raises(BadEndpoint, match="No such file"):
         read_locks(tmp_path / "none.toml")
 
@@ -88,24 +88,24 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
-    """The server's name before or behind a tool's, and the separator between, are cut off.
+    """`bare` cuts the server's name off a tool's name, before or behind, with the separator.
 
-    A name that only begins so, or is that name alone, is left whole; so is any without a server.
+    A name that only begins so, or is that name alone, or has no server, is left whole.
     """
     assert bare(server, name) == own
 
 
 def test_a_bare_name_that_begins_like_its_server_is_left_whole() -> None:
-    """Where other tools of `git` have bare names, its `git-log` and its `log` are two tools."""
+    """If `git` has tools with bare names, its `git-log` and `log` are two tools."""
     names = keys(entry("git-log", "git"), entry("log", "git"), entry("push", "git"))
 
     assert names == ["git:git-log", "git:log", "git:push"]
 
 
 def test_locked_entries_may_go_by_their_bare_names() -> None:
-    """Locked entries may have bare names where callable ones have the server's name, too.
+    """A locked entry may have a bare name where callable ones include the server's name.
 
-    An entry without a server is that of the known server in its name.
+    An entry without a server belongs to the known server in its name.
     """
     names = keys(
         entry("git:log", "git"), entry("push", "git", "disabled_by_user"), entry("git:pull", None)
@@ -115,9 +115,9 @@ def test_locked_entries_may_go_by_their_bare_names() -> None:
 
 
 def test_words_that_were_named_come_first_and_none_twice() -> None:
-    """Named words come first, as they are written.
+    """WordQueue yields the named words first, as written, then verbs and words heard in answers.
 
-    Then come common verbs and words heard in answers, in lower case, none twice and `the` never.
+    Those are in lower case; none comes twice, and `the` never.
     """
     words = WordQueue(["Zorvik", "list"])
     words.hear("deleteRepoHTTP of the forge", None, "日本語")
@@ -131,7 +131,7 @@ def test_words_that_were_named_come_first_and_none_twice() -> None:
 
 
 def test_a_password_in_a_url_becomes_a_header() -> None:
-    """User and password of a URL are cut out of it and returned as an Authorization header."""
+    """`place_named` cuts user and password out of a URL, and returns them as a header."""
     assert place_named("http://me:pw@x.test:1/mcp?a=b") == (
         "http://x.test:1/mcp?a=b",
         {"Authorization": "Basic bWU6cHc="},
@@ -139,6 +139,6 @@ def test_a_password_in_a_url_becomes_a_header() -> None:
 
 
 def test_headers_and_credentials_are_read() -> None:
-    """Headers are read from `Name: value`, and several credentials of one agent are merged."""
+    """`headers_of` reads `Name: value`; `agents_of` merges several headers of one agent."""
     assert headers_of(["A: b:c", "D:e"], "--header") == {"A": "b:c", "D": "e"}
     assert agents_of(["north=A: b=c", "north=D: e"]) == {"north": {"A": "b=c", "D": "e"}}

@@ -18,10 +18,9 @@ TEXT = "Deletes a repository for good."
 
 
 def leaks(query: str, name: str, **members: Any) -> list[str]:
-    """Return the texts that an answer without the flag leaks of a locked tool.
+    """Return the texts of a locked tool that leak in an answer without the flag.
 
-    The tool has that name and the description TEXT; the answer repeats the query beside these
-    members.
+    The tool has that name and the description TEXT; the answer has the query and these members.
     """
     entry = Entry(key=ToolKey("", name), name=name, members={"description": TEXT})
     answer = Answer(reply=cast("Any", None), query=query, body={"query": query} | members)
@@ -38,14 +37,14 @@ def leaks(query: str, name: str, **members: Any) -> list[str]:
     ],
 )
 def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
-    """A locked tool's name or description that the query has itself is not a leak."""
+    """A locked tool's name or description that is in the query itself is not a leak."""
     assert leaks(query, name) == []
 
 
 def test_what_the_query_does_not_hold_is_one() -> None:
     """A locked tool's name as a whole word, or its description, in an answer is a leak.
 
-    A name within a longer one is none.
+    A name inside a longer one is none.
     """
     assert leaks("rename", "delete_repository", notice="try delete_repository") == [
         "delete_repository"
@@ -56,7 +55,7 @@ def test_what_the_query_does_not_hold_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["Deletes a repository.", 'Deletes a "repo".', "Two\nlines."])
 def test_what_every_answer_holds_is_common(text: str) -> None:
-    """A locked tool's text that is also in the answer to a word of no tool counts as common."""
+    """A locked tool's text that the answer to a word of no tool has, too, is `_common`."""
     entry = Entry(key=ToolKey("", "delete"), name="delete", members={"description": text})
     answer = Answer(reply=cast("Any", None), query=NOWHERE, body={"usage": f"Try it: {text}"})
     look = SimpleNamespace(answer=answer, flagged=False)

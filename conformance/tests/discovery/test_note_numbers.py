@@ -36,9 +36,9 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
     ],
 )
 def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
-    """Numbers in digits, in words, or as an article before `tool` are read from a note, in order.
+    """`numbers_in` reads numbers in digits, in words, or as an article, in order.
 
-    A number of thousands of digits is read as the greatest one.
+    A number of thousands of digits is read as 10**18 - 1.
     """
     assert numbers_in(text) == numbers
 
@@ -55,5 +55,5 @@ def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
     ],
 )
 def test_no_number_is_read_into_other_words(text: str) -> None:
-    """Digits inside names or versions, and number words inside words, are not numbers."""
+    """`numbers_in` reads no number in names, versions or other words."""
     assert numbers_in(text) == ()

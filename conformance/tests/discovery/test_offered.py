@@ -15,9 +15,9 @@ from mcp_proxy_conformance.targets.started import Started
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
-    """The reference's tool names the flag at each endpoint, in both revisions, and over stdio.
+    """`offered_anywhere` finds the reference's discovery tool, which names the flag, at each place.
 
-    The program over stdio has a state of its own.
+    They are both endpoints, each in both eras, and stdio, whose program has its own state.
     """
     target = target_of(Description(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)

@@ -53,16 +53,16 @@ EVERY = [
     ],
 )
 def test_the_order_of_reasons_decides(state: ToolState, allowed: set[str]) -> None:
-    """A tool's locks allow the places that the order of reasons gives (FR-004).
+    """`allowed_statuses` follows the order of reasons: server off, config, user, pending.
 
-    The order: server off, config, user, pending; quarantine stands beside it.
+    Quarantine stands beside it.
     """
     assert oracle.allowed_statuses(state) == allowed
 
 
 @pytest.mark.parametrize("state", EVERY, ids=str)
 def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: ToolState) -> None:
-    """Every combination of locks allows some place, and only none allows `callable` (FR-004)."""
+    """Every combination of locks allows some place, and only no lock at all allows `callable`."""
     allowed = oracle.allowed_statuses(state)
 
     assert allowed
@@ -72,9 +72,9 @@ def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: Too
 
 @pytest.mark.parametrize("state", [state for state in EVERY if state.config], ids=str)
 def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> None:
-    """A config-denied tool is never pending, nor disabled by the user, in entries or counts.
+    """A config-denied tool is never allowed as pending or disabled by the user, nor counted so.
 
-    Nor is it listed as quarantined (FR-004, SC-003).
+    Nor may it be listed as quarantined.
     """
     words = oracle.allowed_statuses(state) | oracle.counted_as(state)
 
@@ -95,14 +95,14 @@ def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> No
 def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
     state: ToolState, word: str
 ) -> None:
-    """A tool of a server that is on is counted under the word of its first reason (FR-010)."""
+    """`counted_as` of a tool of a server that is on is the word of its first reason."""
     assert oracle.counted_as(state) == {word}
 
 
 def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reason() -> None:
-    """A tool of a server that is off is counted as such, by its own reason, or not at all.
+    """`counted_as` of a tool whose server is off is `server_disabled`, absent or its own reason.
 
-    If config denies it, its own reason is config, never the user (FR-010, EC-3, SC-003).
+    If config denies it, its own reason is config, never the user.
     """
     off = {"server_disabled", "absent"}
 
@@ -113,10 +113,7 @@ def test_a_tool_of_a_server_that_is_off_is_counted_by_its_server_or_its_own_reas
 
 
 def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
-    """A quarantined tool may be counted under any status or not at all (FR-010).
-
-    It is never counted as callable.
-    """
+    """`counted_as` of a quarantined tool is any status or absent, but not callable."""
     assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}
 
 
@@ -132,7 +129,7 @@ def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() ->
     ],
 )
 def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> None:
-    """Texts of quarantined, pending and changed tools are withheld, others not (FR-003)."""
+    """`is_withheld` is true of quarantined, pending and changed tools only."""
     assert oracle.is_withheld(state) is withheld
 
 
@@ -153,9 +150,9 @@ def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> N
     ],
 )
 def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
-    """The cap is the smaller of limit and ten (FR-006).
+    """`cap` is the smaller of limit and ten.
 
-    It is ten without a limit, and for one that is not a whole number of at least one.
+    It is ten for None, and for a limit that is not a whole number of at least one.
     """
     assert oracle.cap(limit) == most
 
@@ -172,16 +169,16 @@ def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
 def test_a_note_is_due_when_the_flag_would_show_something_of_the_query(
     callables: int, revealed: int, relevant: int, due: bool, allowed: bool
 ) -> None:
-    """Without callable tools, a note is due if relevant tools are revealed (FR-009).
+    """A note is due if no tool is callable and relevant tools are revealed.
 
-    It is allowed if any are revealed, and neither due nor allowed beside callable tools.
+    It is allowed if any are revealed; beside callable tools it is neither.
     """
     assert oracle.must_have_note(callables=callables, relevant=relevant) is due
     assert oracle.may_have_note(callables=callables, revealed=revealed) is allowed
 
 
 def test_the_map_has_a_key_for_each_status_shown() -> None:
-    """The map's keys are the distinct statuses of the answer, and none without any (FR-005)."""
+    """`remediation_keys` are the distinct statuses of an answer; none for an empty one."""
     shown = ["disabled_by_user", "disabled_by_config", "disabled_by_user"]
 
     assert oracle.remediation_keys(shown) == {"disabled_by_config", "disabled_by_user"}

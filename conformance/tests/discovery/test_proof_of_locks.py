@@ -22,7 +22,7 @@ FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")
 
 @dataclass
 class FakeTarget:
-    """A target with short waits."""
+    """A target of all capabilities that waits 0.1 s for a lock and for readiness."""
 
     enforce_s: float = 0.1
     ready_s: float = 0.1
@@ -42,7 +42,10 @@ class FakeStarted:
     )
 
     def call(self, tool_key: Any) -> Called:
-        """Return the next item of the tool's script as the result of a call; the last one stays."""
+        """Return whether a call of the tool is reached: the next item of its script.
+
+        The last one stays.
+        """
         script = self.scripts[tool_key]
         reached = script.pop(0) if len(script) > 1 else script[0]
         return Called(key=tool_key, reply=cast("Any", None), reached=reached)
@@ -50,7 +53,7 @@ class FakeStarted:
 
 @pytest.fixture(autouse=True)
 def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the call of the module under test by the target's scripted one."""
+    """Replace the module's `call` by the fake target's own, in each test."""
     name = "mcp_proxy_conformance.discovery.arming.call"
     monkeypatch.setattr(name, lambda started, tool_key: started.call(tool_key))
 
@@ -64,9 +67,9 @@ def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: bool) -> None:
-    """A locked tool counts as refused only if another tool is reached between two refusals.
+    """A locked tool is proven refused only if a free one is reached between two refusals.
 
-    Else it is unproven.
+    If the target is down meanwhile, it is unproven.
     """
     prover = Prover(cast("Started", FakeStarted({LOCKED: locked, FREE: free})))
     prover.armed.called.update({LOCKED, FREE})
@@ -78,10 +81,7 @@ def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: b
 
 
 def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
-    """A new tool's server is refreshed again as long as calls of the tool get through.
-
-    The target refuses them from the second refresh on, and is refreshed twice.
-    """
+    """A new tool's server is refreshed until calls of the tool are refused: here, twice."""
 
     class Overlooking(FakeStarted):
         """A target that refuses calls of a new tool only from the second refresh on."""
@@ -89,7 +89,7 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
         looks = 0
 
         def change_upstream(self, step: Step) -> None:
-            """Do nothing: the target does not see the change by itself."""
+            """Do nothing: this target does not see the change by itself."""
 
         def refresh(self, server_name: str) -> None:
             """Let calls of the tool through after the first refresh, and refuse them later."""
@@ -110,22 +110,22 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
 def test_a_change_that_a_target_overlooks_is_not_waited_for_as_long_as_a_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A target that refuses a new tool at once, and never a changed one, gets little time for that.
+    """A changed tool that a target never refuses is waited for 0.4 s, if a new one was refused.
 
-    Without an earlier refresh that it followed it gets its whole ready time.
+    Without such an earlier refresh it is waited for the whole ready time, 1.5 s.
     """
 
     class HalfBlind(FakeStarted):
         """A target that sees new tools, but no changes."""
 
         def change_upstream(self, step: Step) -> None:
-            """Refuse calls of an added tool; let those of a changed one through."""
+            """Refuse calls of an added tool from now on; let those of a changed one through."""
             self.scripts[key(f"forge:{step.add.name if step.add else step.change}")] = [
                 step.add is None
             ]
 
         def refresh(self, server_name: str) -> None:
-            """Do nothing."""
+            """Do nothing: this target sees additions at once."""
 
     monkeypatch.setattr("mcp_proxy_conformance.discovery.arming.FOLLOWS_S", 0.4)
     untrusted = world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False))
@@ -144,7 +144,7 @@ def test_a_change_that_a_target_overlooks_is_not_waited_for_as_long_as_a_start(
 
 
 def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
-    """A tool that the first answer to a query listed, and a later one did not, stays recorded."""
+    """A tool that the first answer to a query listed, and a later one did not, stays in `shown`."""
     prover = Prover(cast("Started", FakeStarted({})))
 
     for listed in ((FREE, LOCKED), (FREE,)):

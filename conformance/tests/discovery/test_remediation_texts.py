@@ -52,14 +52,14 @@ SENTENCES = st.one_of(
 
 @pytest.mark.parametrize("row", CORPUS, ids=lambda row: f"{row['status']}: {row['text'][:60]}")
 def test_a_sentence_of_the_corpus_is_judged_as_written(row: dict[str, str]) -> None:
-    """Each hand-written sentence gets the outcome that was written beside it."""
+    """`judge` gives each sentence of the corpus the outcome that is written beside it."""
     judged = judge(row["text"], row["status"])
 
     assert judged == row["expect"]
 
 
 def test_the_corpus_covers_every_class_and_outcome() -> None:
-    """Every lock class has sentences of all three outcomes, none of them twice."""
+    """Each status has sentences of all three outcomes in the corpus, none of them twice."""
     covered = {(row["status"], row["expect"]) for row in CORPUS}
     distinct = {(row["status"], row["text"]) for row in CORPUS}
 
@@ -68,7 +68,7 @@ def test_the_corpus_covers_every_class_and_outcome() -> None:
 
 
 def test_the_word_lists_are_as_their_schema_describes() -> None:
-    """The words file is valid, and its schema is a valid schema."""
+    """words.json is valid under its schema, which is itself valid."""
     schema = json.loads(
         (schemas_dir() / "remediation-words.schema.json").read_text(encoding="utf-8")
     )
@@ -78,7 +78,7 @@ def test_the_word_lists_are_as_their_schema_describes() -> None:
 
 
 def test_a_phrase_has_one_meaning() -> None:
-    """No phrase is in two lists, so the order of the lists decides nothing."""
+    """No phrase or verb is in two lists of words.json."""
     listed = [*WORDS["harmless"], *(p for phrases in MEANINGS.values() for p in phrases)]
     listed += [verb for verbs in WORDS["verbs"].values() for verb in verbs]
 
@@ -87,16 +87,16 @@ def test_a_phrase_has_one_meaning() -> None:
 
 @pytest.mark.parametrize("row", [row for row in CORPUS if row["expect"] != "unrecognised"][::7])
 def test_a_text_with_an_unknown_word_is_not_read(row: dict[str, str]) -> None:
-    """A text of the corpus that is read, with an unknown word added, is unrecognised.
+    """A sentence that is conveyed or convicted is unrecognised with an unknown word added.
 
-    Every seventh text is tried.
+    Every seventh one of the corpus is tried.
     """
     assert judge(f"{row['text']} Zebras.", row["status"]) == "unrecognised"
 
 
 @given(text=SENTENCES, status=st.sampled_from([*STATUSES, "unheard_of"]))
 def test_any_text_gets_a_judgement(text: str, status: str) -> None:
-    """Whatever the text, the answer is one of three outcomes and never an exception."""
+    """`judge` returns one of three outcomes for any text and any status."""
     judged = judge(text, status)
 
     assert judged in {"conveys", "convicted", "unrecognised"}
@@ -113,9 +113,9 @@ def test_any_text_gets_a_judgement(text: str, status: str) -> None:
 def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_convicted(
     text: str, word: str, where: int
 ) -> None:
-    """A text for config with such a word put anywhere between its words is not convicted.
+    """A text about config with a certain word added anywhere is never convicted.
 
-    Such is a negator, a word for the operator or for a policy, or an unknown one.
+    The word is a negator, one for the operator or a policy, or an unknown one.
     """
     pieces = text.split(" ")
     pieces.insert(where % (len(pieces) + 1), word)
@@ -128,7 +128,7 @@ def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_co
 @pytest.mark.parametrize("text", CONVICTED)
 @pytest.mark.parametrize("letter", ["é", "ж", "語"])
 def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: str) -> None:
-    """A letter outside ASCII added to a text that is convicted makes it unrecognised."""
+    """A convicted text with a letter outside ASCII added is unrecognised."""
     judged = judge(f"{text} {letter}", CONFIG)
 
     assert judged == "unrecognised"
@@ -139,7 +139,7 @@ def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: 
     "row", [r for r in CORPUS if "masked_name" in r["text"]], ids=lambda r: r["text"]
 )
 def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str) -> None:
-    """A text with the masked name of a tool called like an act or a policy is judged as ever."""
+    """A text about a tool named like an act or a policy, its name masked, is judged as expected."""
     text = row["text"].replace("masked_name", name)
 
     judged = judge(mask(text, [name]), row["status"])
@@ -148,7 +148,7 @@ def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str)
 
 
 def test_masking_keeps_words_that_could_acquit() -> None:
-    """Names of tools and servers are masked, but not `policy`, and not an unquoted word of a list.
+    """`mask` masks names of tools and servers, but not `policy`, nor a listed word without quotes.
 
     A blank name masks nothing.
     """
@@ -183,7 +183,7 @@ def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
     ],
 )
 def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -> None:
-    """A text claims operator policy if it says so without denial or condition."""
+    """`claims_operator_policy` is true of a text that says so without denial or condition."""
     assert claims_operator_policy(text) is claimed
 
 
@@ -197,7 +197,7 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
     ],
 )
 def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
-    """A text tells an act of the user if it states one that is not denied.
+    """`tells_user_act` is true of a text with an act of the user that is not denied.
 
     A call of the discovery tool is none.
     """
@@ -205,7 +205,7 @@ def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
 
 
 def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
-    """A text pinned for config, that plainly asks for an act of the user, is convicted for it."""
+    """A text that plainly asks for a user's act is convicted of it, though pinned for config."""
     text = "Ask the user to enable it in the UI."
 
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})

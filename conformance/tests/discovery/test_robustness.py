@@ -41,7 +41,7 @@ FAIR = (
 
 
 def answer(status: int, body: bytes, media: str = "application/json") -> HttpResponse:
-    """Return a response of that status, body and media type, by default JSON, without events."""
+    """Return a response of that status, body and media type, without events."""
     none: Any = None
     return HttpResponse(
         status=status, headers=(("content-type", media),), body=body, events=(),
@@ -50,25 +50,25 @@ def answer(status: int, body: bytes, media: str = "application/json") -> HttpRes
 
 
 def bench() -> Any:
-    """Return a stand-in for a bench whose transcript is empty."""
+    """Return a stand-in for a Bench, with an empty transcript."""
     started = SimpleNamespace(transcript=Transcript(), forget_clients=lambda: None)
     return SimpleNamespace(started=started)
 
 
 @pytest.mark.parametrize("text", TRACES)
 def test_stack_traces_are_known(text: str) -> None:
-    """Stack traces of six languages are recognised behind another line of text."""
+    """TRACE matches a stack trace of any of six languages, after another line of text."""
     assert TRACE.search(f"Something failed.\n{text}")
 
 
 @pytest.mark.parametrize("text", FAIR)
 def test_ordinary_sentences_are_no_stack_traces(text: str) -> None:
-    """Ordinary sentences with words of stack traces are not recognised as one."""
+    """TRACE does not match an ordinary sentence with words of stack traces."""
     assert TRACE.search(text) is None
 
 
 def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
-    """No text, name, flag, body or description that the suite sends looks like a stack trace."""
+    """TRACE matches no text, name, flag, body or description that the suite sends."""
     sent = [*TEXTS.values(), *NAMES.values(), *map(json.dumps, FLAGS.values())]
     sent += [body.decode("utf-8", "replace") for body in BODIES.values()]
     sent += [tool.description for tool in HOSTILE.tools().values()]
@@ -93,28 +93,28 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
     ],
 )
 def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
-    """Refusals by HTTP or JSON-RPC yield no complaint.
+    """`readable` returns "" for a refusal by HTTP or JSON-RPC, else a complaint.
 
-    A 5xx status without an error object yields one, and so does a 200 whose body is not JSON.
+    That is for a 5xx without a JSON-RPC error, and for a 200 whose body is not JSON.
     """
     assert readable(answer(status, body)).startswith(told)
     assert bool(readable(answer(status, body))) == bool(told)
 
 
 def refuse(error: Exception) -> Callable[[], object]:
-    """Return a function that raises this error, in the place of a request."""
+    """Return a function, in the place of a request, that raises this error."""
 
     def ask() -> object:
-        """Raise the error."""
+        """Raise the error that was given."""
         raise error
 
     return ask
 
 
 def test_what_is_refused_is_clean_and_silence_is_not() -> None:
-    """A 4xx status and an answer are clean; a 5xx, silence and a complaint are reported.
+    """`uncleanly` reports a 5xx, silence and a complaint, each by (request's name, kind).
 
-    Each failure is keyed by the request's name and its kind.
+    A 4xx and an ordinary answer are clean.
     """
     asks = {
         "refused": refuse(ProtocolFault("http", "HTTP 200", "HTTP 422", status=422)),
@@ -134,7 +134,7 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
 
 
 def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
-    """After two requests without an answer, the third one is not made; both are reported."""
+    """After two requests without an answer `uncleanly` makes no more; both are reported."""
     silent = refuse(Unreachable("it", "wait", "no answer in time", 5.0))
     calls: list[int] = []
 
@@ -146,9 +146,9 @@ def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
 
 
 def test_the_call_after_it_may_need_a_new_session() -> None:
-    """An ordinary call after a request may fail once, if the next one works.
+    """The ordinary call after a request may fail once, if the next try works.
 
-    One that fails twice is reported.
+    If both fail it is reported as `next call`.
     """
     tries = iter([False, True, False, False])
 
@@ -158,11 +158,11 @@ def test_the_call_after_it_may_need_a_new_session() -> None:
 
 
 def test_a_stack_trace_in_an_answer_is_told() -> None:
-    """A stack trace inside a JSON answer is reported by its first frame."""
+    """A stack trace inside of a JSON answer is reported by its first frame."""
     traced = bench()
 
     def ask() -> None:
-        """Record an answer that contains a stack trace."""
+        """Record in the transcript an answer that contains a stack trace."""
         raw = json.dumps({"error": {"message": TRACES[1]}}).encode()
         traced.started.transcript.record(
             edge="client", direction="received", peer="it", raw=raw, headers=(), note=""
@@ -174,9 +174,9 @@ def test_a_stack_trace_in_an_answer_is_told() -> None:
 
 
 def test_the_reference_is_robust(tmp_path: Path) -> None:
-    """A run of the robustness profile on the reference exits with 0: seven clauses pass.
+    """`run reference --profile=robustness` exits with 0.
 
-    So do two advisory ones.
+    Seven required and two advisory clauses pass.
     """
     arguments = ["run", "reference", "--profile=robustness", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
@@ -187,7 +187,7 @@ def test_the_reference_is_robust(tmp_path: Path) -> None:
 
 
 def test_what_has_no_locks_of_a_kind_is_not_accused_of_their_absence(tmp_path: Path) -> None:
-    """A robustness run of the reference without any declared capability exits with 0."""
+    """`run reference --profile=robustness --capabilities=` exits with 0."""
     arguments = ["run", "reference", "--profile=robustness", "--capabilities=", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 

@@ -33,9 +33,10 @@ def first_look(
     members: dict[str, str] | None = None,
     **names: Any,
 ) -> Outcome | None:
-    """Look at the changed reference with these names declared; return how that ends the run.
+    """Look at the changed reference with these names declared.
 
-    None means that the run goes on. `members` rename members of answers.
+    Return the outcome that stops the run. None means that the run goes on. `members` are names of
+    members of answers, `names` of the surface.
     """
     target = embedded(changed, settle_s=0.1, ready_s=0.5)
     replaced = msgspec.structs.replace(target.surface.members, **(members or {}))
@@ -64,7 +65,7 @@ def first_look(
 def test_a_member_that_comes_under_another_name_is_asked_for(
     tmp_path: Path, member: str, came: str
 ) -> None:
-    """A member declared under a wrong name ends the run with 2 before its first check.
+    """A member of answers declared under a wrong name stops the run with 2 at the first look.
 
     The sentence has the name that came and the key to set.
     """
@@ -92,9 +93,9 @@ def test_a_member_that_comes_under_another_name_is_asked_for(
 def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
     tmp_path: Path, names: dict[str, Any], sentence: str
 ) -> None:
-    """A tool or argument declared under a wrong name ends the run with 2 before its first check.
+    """A tool or argument declared under a wrong name stops the run with 2 at the first look.
 
-    The sentence has the nearest name or the key to set.
+    The sentence has the nearest name, or the key to set.
     """
     stopped = first_look(tmp_path, **names)
 
@@ -104,20 +105,20 @@ def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
 
 
 def test_the_name_of_a_call_that_has_holes_is_not_looked_for(tmp_path: Path) -> None:
-    """A call tool whose declared name has placeholders is not looked for; the run goes on."""
+    """A call tool whose declared name has placeholders is not looked for: the run goes on."""
     assert first_look(tmp_path, calls=(ToolTemplate(tool="{server}__{tool}"),)) is None
 
 
 @pytest.mark.parametrize("decision", ["note", "remediation"])
 def test_a_target_without_the_member_is_judged(tmp_path: Path, decision: str) -> None:
-    """A target that never sends a note, or a map, is not stopped at the first look."""
+    """A target that never sends a note, or never a map, does not stop the run at the first look."""
     changed = Changed(id="without", text="It is left out.", change={decision: lambda *_: None})
 
     assert first_look(tmp_path, changed) is None
 
 
 def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
-    """A note in a text item of its own ends the run and names its place.
+    """A note in a text item of its own stops the run, and its place `content[]` is named.
 
     If that place is declared, the run goes on.
     """
@@ -131,7 +132,7 @@ def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
 
 
 def see(members: Members, *answers: dict[str, Any]) -> str:
-    """Return the sentence on misnamed members after these answers without the flag, or ""."""
+    """Return the sentence on misnamed members after these answers without the flag; "" for none."""
     seen = Sightings(members)
     for answer in answers:
         seen.see_answer(answer, flagged=False)
@@ -146,7 +147,7 @@ def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
 
 
 def test_a_text_beside_callable_tools_is_not_the_note() -> None:
-    """A text like a note that also stands beside callable tools is not taken for the note."""
+    """A text like a note that stands beside callable tools, too, is not taken for the note."""
     listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
 
     assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
@@ -154,7 +155,7 @@ def test_a_text_beside_callable_tools_is_not_the_note() -> None:
 
 @pytest.mark.parametrize("locked", [[ENTRY], {"forge:drop": ENTRY}])
 def test_locked_entries_are_known_by_their_status(locked: Any) -> None:
-    """An array or object of entries with statuses is taken for the locked section, misnamed."""
+    """A list or object of entries with statuses is named as the locked section, misnamed."""
     seen = Sightings(Members())
     seen.see_answer({"tools": [], "hidden": locked}, flagged=True)
 
@@ -185,17 +186,17 @@ def test_numbers_without_a_status_word_are_not_counts() -> None:
     ],
 )
 def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) -> None:
-    """A schema without the declared query is no error, unless one other argument would fit.
+    """`missing_argument` is "" for a schema without the query, unless one other argument fits.
 
-    A schema that has it is none either.
+    It is "" for a schema that has the query, too.
     """
     assert missing_argument(Surface(), {"inputSchema": schema}) == ""
 
 
 def test_a_flag_that_reveals_nothing_is_told_with_the_members_that_came(tmp_path: Path) -> None:
-    """A check of a target that ignores the flag is inconclusive, with a hint for the repair.
+    """On a target that ignores the flag, a check is inconclusive, with a hint to repair it.
 
-    The hint has the answer's members, and the key of the target file to set.
+    The hint has the answer's members, and the key to set in the target file.
     """
     deaf = Changed(id="deaf", text="The flag is ignored.", change={"flag": lambda _: False})
     selection = Selection(checks=("limits-11-at-10",))

@@ -49,7 +49,10 @@ COMMAND = [
 
 
 def judged(changed: ChangedRelay, folder: Path, only: Sequence[str] = ()) -> dict[str, str]:
-    """Judge a changed relay in a process of its own, by some clauses or all; return verdicts."""
+    """Judge a changed relay by these clauses, or all if `only` is empty; return {clause: verdict}.
+
+    It runs in a process of its own, which must end with 0, 1 or 4 within 300 s.
+    """
     lines = ['kind = "relay"', f"command = {json.dumps([*COMMAND, changed.id])}", "", "[relay]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in changed.facts.items()]
     (folder / "target.toml").write_text("\n".join(lines), encoding="utf-8")
@@ -65,21 +68,21 @@ def judged(changed: ChangedRelay, folder: Path, only: Sequence[str] = ()) -> dic
 
 
 def test_each_changed_relay_has_a_name_of_its_own() -> None:
-    """No two mutants or variants share an id."""
+    """No two mutants or variants of relays share an id."""
     names = Counter(changed.id for changed in (*relay_mutants(), *relay_variants()))
 
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_each_mutant_breaks_required_clauses_of_relays() -> None:
-    """What a mutant breaks are required clauses of `fidelity` or `integrity`."""
+    """Each clause that a mutant of relays breaks is a required one of `fidelity` or `integrity`."""
     required = {name for name in BOTH.clauses if CLAUSES[name].level == "required"}
 
     assert [mutant.id for mutant in relay_mutants() if not required.issuperset(mutant.breaks)] == []
 
 
 def test_each_required_clause_is_broken_by_two_mutants() -> None:
-    """Every required clause of both profiles has two mutants, but for those in OF_SEVERAL."""
+    """Each required clause of both profiles is broken by two mutants, but those in OF_SEVERAL."""
     broken = Counter(name for mutant in relay_mutants() for name in mutant.breaks)
     required = {name for name in BOTH.clauses if CLAUSES[name].level == "required"}
 
@@ -87,7 +90,10 @@ def test_each_required_clause_is_broken_by_two_mutants() -> None:
 
 
 def test_each_variant_takes_an_interpretation() -> None:
-    """What a variant takes are interpretations and advisory clauses that exist."""
+    """Each variant of relays takes at least one interpretation or advisory clause.
+
+    All of them exist.
+    """
     advisory = {name for name, clause in CLAUSES.items() if clause.level == "advisory"}
     known = advisory | {row.id for row in interpretations()}
 
@@ -97,24 +103,27 @@ def test_each_variant_takes_an_interpretation() -> None:
 
 
 def test_a_filter_writes_what_it_read() -> None:
-    """Numbers keep their spelling, and texts their code points, through a filter."""
+    """`write(read(text))` keeps the spelling of numbers, lone surrogates and other letters."""
     text = rb'{"a":[1.0,-0,1e400,9007199254740993,"\ud800\u00e9"],"":{"b":null}}'
 
     assert write(read(text)) == text
 
 
 def test_a_filter_changes_the_events_of_a_stream() -> None:
-    """Notifications are changed or left out, one by one, and the answer stays as it is."""
+    """`by_message` changes notifications of a stream, or leaves them out.
+
+    The answer is unchanged.
+    """
     told = b'{"method":"notifications/message","params":{"data":1.0}}'
     left_out = b'{"method":"notifications/tools/list_changed"}'
     answer = b'{"id":1, "result":{}}'
 
     async def forward(_: Sent) -> Got:
-        """Answer with a stream of three messages."""
+        """Return a response with a stream of three messages, in the place of the relay."""
         return Got(status=200, headers={}, events=_each(told, left_out, answer))
 
     async def passed() -> list[bytes]:
-        """Return the messages that come out of the filter."""
+        """Return the messages of the stream that come out of the filter."""
         around = by_message(down=_renamed)
         asked = Sent(method="POST", headers={}, session=None, body=b"{}")
         events = (await around(asked, forward)).events
@@ -125,13 +134,16 @@ def test_a_filter_changes_the_events_of_a_stream() -> None:
 
 
 async def _each(*events: bytes) -> AsyncIterator[bytes]:
-    """Yield events."""
+    """Yield these messages in order."""
     for event in events:
         yield event
 
 
 def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
-    """Return a log message under another name, and None for a change of tools."""
+    """Return None for a change of tools, other notifications under a changed name.
+
+    An answer is returned as it is.
+    """
     method = message.get("method", "")
     if method == "notifications/tools/list_changed":
         return None
@@ -142,7 +154,7 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("mutant", SHOWN[PART.number - 1 :: PART.of], ids=lambda mutant: mutant.id)
 def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
-    """A clause that the mutant breaks fails."""
+    """In a run by the clauses that a mutant breaks, at least one of them fails."""
     verdicts = judged(mutant, tmp_path, mutant.breaks)
 
     assert "fail" in {verdicts[name] for name in mutant.breaks}
@@ -154,7 +166,7 @@ def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     "variant", relay_variants()[PART.number - 1 :: PART.of], ids=lambda variant: variant.id
 )
 def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
-    """No required clause fails, or stays open."""
+    """In a run on a conforming variant, no required clause fails or is left open."""
     verdicts = judged(variant, tmp_path)
 
     accused = {

@@ -9,7 +9,10 @@ from mcp_proxy_conformance.fidelity.exact_json import Difference, differences, r
 
 
 def found(allowed: bytes, observed: bytes, *, additions: bool = False) -> list[Difference]:
-    """Return the differences of two documents."""
+    """Return the differences between two JSON documents, given as bytes.
+
+    With `additions`, members that only `observed` has are none.
+    """
     return list(differences(read(allowed), read(observed), additions=additions))
 
 
@@ -28,7 +31,10 @@ def found(allowed: bytes, observed: bytes, *, additions: bool = False) -> list[D
     ],
 )
 def test_values_of_equal_meaning_do_not_differ(allowed: bytes, observed: bytes) -> None:
-    """Spellings of one value are equal; so are decimal fractions of one double."""
+    """Numbers of equal value, and other spellings or orders of the same, do not differ.
+
+    Nor do decimal fractions that are the same double.
+    """
     assert found(allowed, observed) == []
 
 
@@ -48,12 +54,12 @@ def test_values_of_equal_meaning_do_not_differ(allowed: bytes, observed: bytes) 
     ],
 )
 def test_other_values_differ_by_kind(allowed: bytes, observed: bytes, kind: str) -> None:
-    """A difference says what it is that differs."""
+    """A difference has a kind: integer, number, text, member (missing), or other."""
     assert [each.kind for each in found(allowed, observed)] == [kind]
 
 
 def test_a_difference_has_its_path_and_both_sides() -> None:
-    """The path leads to the innermost value that differs; numbers are shown by their tokens."""
+    """A difference has the path of the innermost value that differs, and both sides as written."""
     allowed, observed = b'{"rows":[{"n":1.50}]}', b'{"rows":[{"n":2}]}'
 
     assert found(allowed, observed) == [
@@ -62,12 +68,12 @@ def test_a_difference_has_its_path_and_both_sides() -> None:
 
 
 def test_further_members_may_be_no_difference() -> None:
-    """With `additions`, what only the observed value has does not count."""
+    """With `additions`, members that only the observed document has are no difference."""
     assert found(b'{"a":{}}', b'{"a":{"b":1},"c":2}', additions=True) == []
 
 
 def test_tokens_are_compared_as_they_are_written() -> None:
-    """Other spellings, orders and double members are other tokens."""
+    """`same_tokens` is false for other spellings, other orders and repeated members."""
     pairs = [(b"1", b"1.0"), (b'{"a":1,"b":2}', b'{"b":2,"a":1}'), (b'{"a":1,"a":2}', b'{"a":2}')]
 
     assert [exact_json.same_tokens(read(one), read(other)) for one, other in pairs] == [False] * 3
@@ -75,6 +81,6 @@ def test_tokens_are_compared_as_they_are_written() -> None:
 
 @pytest.mark.parametrize("document", [b"NaN", b"[Infinity]", b"{", b"\xff"])
 def test_what_is_not_json_is_refused(document: bytes) -> None:
-    """NaN, infinities and broken documents raise ValueError."""
+    """`read` raises ValueError for NaN, infinities, cut documents and bytes that are not UTF-8."""
     with pytest.raises(ValueError, match=r"JSON|Expecting|decode"):
         read(document)

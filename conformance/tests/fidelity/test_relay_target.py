@@ -11,7 +11,10 @@ from mcp_proxy_conformance.targets.relay import RelayFacts, launched, relay_targ
 
 
 def test_placeholders_become_words_and_texts() -> None:
-    """A word `{upstream}` becomes several words; within a word it is quoted as for a shell."""
+    """The word `{upstream}` becomes the words of the upstream's command.
+
+    Within a longer word they are quoted as for a shell. Without a port, `url` is empty.
+    """
     target = relay_target(["r", "--url={upstream_url}", "{upstream}", "sh -c '{upstream}'"])
 
     filled = launched(target, upstream=["a b", "c"], upstream_url="http://h/mcp", upstream_token="")
@@ -21,7 +24,7 @@ def test_placeholders_become_words_and_texts() -> None:
 
 
 def test_a_relay_with_a_port_has_a_url() -> None:
-    """The declared URL gets the port of the command line; without a port it speaks over stdio."""
+    """The URL of a relay with `{port}` in its command is the declared one, with that port."""
     facts = RelayFacts(url="http://127.0.0.1:{port}/other")
     target = relay_target(["r", "-p", "{port}", "{upstream_url}"], facts)
 
@@ -42,7 +45,10 @@ def test_a_relay_with_a_port_has_a_url() -> None:
 def test_a_target_file_that_contradicts_itself_is_refused(
     text: str, message: str, tmp_path: Path
 ) -> None:
-    """A command without an upstream, the table `relay` of another kind, or an unknown member."""
+    """A target file raises BadTarget if its relay names no upstream, or has an unknown member.
+
+    So it does with a table `relay` for another kind of target.
+    """
     file = tmp_path / "target.toml"
     file.write_text(text, encoding="utf-8")
 

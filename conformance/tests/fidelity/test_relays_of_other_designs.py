@@ -43,7 +43,10 @@ OWN = {"name": "relay_status", "inputSchema": {"type": "object"}}
 
 
 def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]:
-    """Judge a relay, a script and its arguments, by one check; map clauses to verdicts."""
+    """Judge a relay, the script with these arguments, by one check; return {clause: verdict}.
+
+    The run must end with 0, 1 or 4 within 100 s.
+    """
     (folder / "relay.py").write_text(script, encoding="utf-8")
     return verdicts_of([sys.executable, "relay.py", *given, "{upstream}"], check, folder)
 
@@ -61,7 +64,7 @@ def verdicts_of(command: list[str], check: str, folder: Path) -> dict[str, str]:
 
 
 def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
-    """Answers over stdio have ids too, and the profile asks for a pass of them."""
+    """A relay over stdio that copies lines passes RLY.down.envelope."""
     verdicts = judged(COPYING, "test_answers_have_the_id_of_their_request", tmp_path)
 
     assert verdicts["RLY.down.envelope"] == "pass"
@@ -104,7 +107,7 @@ def test_the_way_back_is_judged_over_stdio(
 def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
     tmp_path: Path, check: str, clause: str, tools: list[object]
 ) -> None:
-    """Where no tool of the upstream is listed, none is seen to be listed once, no walk to end."""
+    """If a relay lists none of the upstream's tools, neither clause on the list passes."""
     assert judged(LISTING, check, tmp_path, json.dumps(tools)).get(clause) != "pass"
 
 
@@ -112,5 +115,8 @@ def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
     ("value", "may"), [(1 << 53, False), ((1 << 53) + 1, True), (-(1 << 60), True), (True, False)]
 )
 def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
-    """A relay may refuse a generated value for an integer that a double does not keep."""
+    """A generated value may be refused if it has an integer beyond 53 bits.
+
+    `case_of(...).refusable` says so.
+    """
     assert case_of("arguments", {"a": [{"b": value}]}, 1).refusable is may

@@ -22,7 +22,7 @@ FLAG: Json = {"include_disabled": True}
 
 
 def _tool(name: str, text: str = "") -> Json:
-    """Return a tool's entry in tools/list, with that description."""
+    """Return a tool's entry in tools/list, with this description and an empty schema."""
     return {"name": name, "description": text, "inputSchema": {"type": "object"}}
 
 
@@ -34,10 +34,7 @@ class _Upstream:
     calls: list[str] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the HTTP requests of one connection, each by `result`, until it ends.
-
-        Then close it.
-        """
+        """Answer the HTTP requests of one connection with `result`, until it ends."""
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -51,10 +48,7 @@ class _Upstream:
             writer.close()
 
     def result(self, message: Json) -> Json:
-        """Return the result of a message: its tools, or a text for a call, whose tool is recorded.
-
-        Any other method gets an empty object.
-        """
+        """Return the tools for tools/list, a text for a call, which is recorded, else {}."""
         if message["method"] == "tools/call":
             self.calls.append(message["params"]["name"])
             return {"content": [{"type": "text", "text": "called"}]}
@@ -72,15 +66,14 @@ class _World:
     headers: dict[str, str] = field(default_factory=dict)
 
     async def post(self, message: Json, **headers: str) -> httpx2.Response:
-        """Post a JSON-RPC message in the session and return the HTTP response."""
+        """Post a JSON-RPC request, with id 1, in the session; return the HTTP response."""
         message = {"jsonrpc": "2.0", "id": 1, **message}
         return await self.http.post(self.proxy.url, json=message, headers=self.headers | headers)
 
     async def tool(self, name: str, arguments: Json, **headers: str) -> Json:
-        """Call one of the proxy's tools.
+        """Call one of the proxy's own tools; return the result with its first text as `text`.
 
-        Return its result with `text`, its first text, and `isError`. The latter is false by
-        default.
+        `isError` is false if the result lacks it.
         """
         params = {"name": name, "arguments": arguments}
         answer = await self.post({"method": "tools/call", "params": params}, **headers)
@@ -88,21 +81,18 @@ class _World:
         return {"isError": False, "text": result["content"][0]["text"], **result}
 
     async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
-        """Call retrieve_tools with this query and arguments; return the discovery answer."""
+        """Call retrieve_tools with this query and these arguments; return the answer's document."""
         content = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
         return dict(json.loads(content["text"]))
 
     async def statuses(self, query: str, **headers: str) -> dict[str, str]:
-        """Return the status of each tool found with the flag, by name.
-
-        `callable` for callable ones.
-        """
+        """Return {tool: its status} of a search with the flag; `callable` for callable ones."""
         document = await self.discover(query, FLAG, **headers)
         locked = {entry["name"]: entry["status"] for entry in document.get("disabled", [])}
         return {entry["name"]: "callable" for entry in document["tools"]} | locked
 
     async def call(self, name: str, **headers: str) -> Json:
-        """Call an upstream tool, named `server:tool`, through the proxy, without arguments.
+        """Call an upstream tool, `server:tool`, through the proxy without arguments.
 
         Return the result.
         """
@@ -114,9 +104,9 @@ class _World:
         return json.loads(got["text"])["server"].get("tools")
 
     async def operate(self, path: str, body: Json | None = None) -> Json:
-        """Ask the operator API at a path, by GET without a body, else POST.
+        """Ask the operator API at a path, by GET without a body, else by POST.
 
-        Return its answer with the HTTP status as `status`.
+        Return its JSON answer, with the HTTP status as `status`.
         """
         url = self.proxy.url.replace("/mcp", f"/api/v1/{path}")
         method = "GET" if body is None else "POST"
@@ -128,9 +118,9 @@ class _World:
 async def _running(
     folder: Path, servers: Json, policy: Policy | None = None
 ) -> AsyncIterator[_World]:
-    """Yield a running proxy in front of these scripted upstreams, once they are loaded.
+    """Yield a running proxy in front of these scripted upstreams, after it has loaded them.
 
-    `offers` of a server are its tools; the other members go to the config.
+    `offers` of a server are its tools; its other members go to the config.
     """
     upstreams, listeners, entries = {}, [], []
     for name, server in servers.items():
@@ -162,10 +152,10 @@ TRUSTED: Json = {"offers": ZEBRAS, "skip_quarantine": True}
 
 @_asynchronous
 async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path) -> None:
-    """A config and a user lock are revealed with status, text and remediation.
+    """A config and a user lock are listed with status, description and remediation.
 
-    Both calls are refused. The refusals name policy and user; only the callable tool's call
-    arrives. The counts have one of each.
+    Calls of both are refused, naming policy and user, and do not arrive. The counts have one of
+    each.
     """
     async with _running(tmp_path, {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}) as zoo:
         lock = await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
@@ -190,9 +180,9 @@ async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path)
 
 @_asynchronous
 async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) -> None:
-    """Without the flag an answer gets the note only if nothing callable and some locked matched.
+    """Without the flag, an answer has a note only if locked tools match and no callable one.
 
-    The note counts all locked matches, even at limit 1, and names the flag.
+    The note counts all of them, even at limit 1; otherwise nothing is added.
     """
     denied = TRUSTED | {"disabled_tools": ["zebra_feed", "zebra_sell"]}
     async with _running(tmp_path, {"zoo": denied}) as zoo:
@@ -214,9 +204,9 @@ async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) ->
 async def test_the_cap_is_one_decision_of_the_policy(
     tmp_path: Path, policy: Policy, listed: list[int]
 ) -> None:
-    """Of 30 locked hits min(limit, 10) are listed, or as many as a replaced `cap` allows.
+    """Of 30 locked matches min(limit, 10) are listed, or as many as a replaced `cap` allows.
 
-    The callable one is always there.
+    The one callable match is always there.
     """
     offers = [_tool(f"lock_{n}", "gnu") for n in range(30)] + [_tool("open_1", "gnu")]
     denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["open_1"]}
@@ -229,9 +219,9 @@ async def test_the_cap_is_one_decision_of_the_policy(
 
 @_asynchronous
 async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: Path) -> None:
-    """A new and a changed tool are listed without text, as pending; the call is refused.
+    """A new and a changed tool are listed as pending, without text, and a call is refused.
 
-    Once all are approved they are callable, and the server has no counts.
+    After `approve_all` they are callable, and the server has no counts.
     """
     async with _running(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
         zoo.upstreams["zoo"].tools = [_tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
@@ -254,10 +244,10 @@ async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: P
 
 @_asynchronous
 async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
-    """A quarantined server's tools are listed without text, and refused; released, they are called.
+    """Tools of a quarantined server are listed without text and refused; released, they are called.
 
-    A config-denied one is not listed. Switched off, all are `server_disabled`; both settings are in
-    the config file.
+    A config-denied one is not listed. Switched off, all are `server_disabled`. The config file has
+    both settings.
     """
     servers = {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:
@@ -284,9 +274,9 @@ async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
 
 @_asynchronous
 async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: Path) -> None:
-    """A deny list written at run time locks a tool.
+    """A deny list that is written at run time locks a tool, and unlocking it is HTTP 409.
 
-    A broken file leaves that lock, and unlocking the tool is HTTP 409.
+    A config file that is broken then leaves the lock.
     """
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         document = json.loads(zoo.config.read_text(encoding="utf-8"))
@@ -303,9 +293,9 @@ async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: P
 
 @_asynchronous
 async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
-    """An agent gets no entry of a server outside its scope, nor is that listed.
+    """An agent finds and lists no tool of a server outside of its scope.
 
-    A call there is refused as one of a missing tool is. A wrong token is HTTP 401.
+    A call there is refused in the words for a missing tool. A wrong token is HTTP 401.
     """
     servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:
@@ -326,7 +316,7 @@ async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path
 async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path: Path) -> None:
     """After a restart the user's lock is still there.
 
-    The opt-in counter, 1 after a search with the flag and one without, is 0.
+    The opt-in counter, 1 before, is 0.
     """
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})

@@ -24,7 +24,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
 
 
 def listed(url: str) -> dict[str, Any]:
-    """Return the connection status of each server, by name, as the proxy at that URL lists it."""
+    """Return {server: its connection status} as the proxy at that URL lists them."""
     client = Client(url, transcript=Transcript())
     listing = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
     client.close()
@@ -32,14 +32,14 @@ def listed(url: str) -> dict[str, Any]:
 
 
 async def shown(config: Path, data: Path) -> dict[str, Any]:
-    """Start a proxy with that configuration, and return `listed` once every server was loaded."""
+    """Start a proxy with that config, and return `listed` once every server was loaded."""
     async with Proxy.open(config, data) as proxy:
         await proxy.settled()
         return await asyncio.to_thread(listed, proxy.url)
 
 
 def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Servers of four outcomes are listed and logged with status, attempts and a sentence.
+    """Servers of four outcomes are listed and logged with status, attempts and error.
 
     A token in their URLs is in no log line.
     """

@@ -42,7 +42,7 @@ RETRIEVE = {"method": "tools/call", "params": {"name": "retrieve_tools"}}
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Write a config file whose only upstream speaks stdio and gains a tool at a call.
+    """Write a config file with one upstream over stdio, which gains a tool when it is called.
 
     Return its path.
     """
@@ -53,7 +53,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def _command(config: Path, listen: str = "127.0.0.1:0") -> list[str]:
-    """Return the command line that serves this config at an address, by default a free port."""
+    """Return the command line that serves this config at `listen`, by default a free port."""
     flags = [f"--config={config}", "--data-dir", str(config.parent), f"--listen={listen}"]
     more = ["--enable-socket=false", "--log-level=warn"]
     return [sys.executable, "-m", "mcp_proxy_reference", "serve", *flags, *more]
@@ -64,9 +64,9 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REFERENCE)}
 
 @contextmanager
 def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Start a proxy with this config; yield its process and, once printed, its URL.
+    """Start a proxy with this config; yield (its process, its URL), once it has printed that.
 
-    Terminate it afterwards.
+    It is terminated afterwards.
     """
     with subprocess.Popen(_command(config), env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -77,9 +77,9 @@ def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
-    """Repeat a search for `zebra` until tools, with arguments also locked ones, are found.
+    """Search for `zebra` until tools are found, with arguments until locked ones are, too.
 
-    Return that discovery answer. It has no time limit of its own.
+    Return that answer's document. The caller has to limit the time.
     """
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})
@@ -90,10 +90,7 @@ async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
 
 
 async def _use(client: Client) -> None:
-    """List, discover and call with the client.
-
-    The tool that is new after the call must await approval.
-    """
+    """List, search and call by the client; the tool that appears at the call is pending."""
     names = [tool.name for tool in (await client.list_tools()).tools]
     before = await _found(client)
     call = {"name": "zoo:zebra_ride", "args_json": "{}"}
@@ -111,7 +108,7 @@ async def _use(client: Client) -> None:
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_the_proxy_over_http(config: Path, mode: str) -> None:
-    """The official client lists, discovers and calls over HTTP, in both protocol eras."""
+    """The official client lists, searches and calls the proxy over HTTP, in both eras."""
 
     async def session(url: str) -> None:
         """Use the proxy at this URL with the official client."""
@@ -124,7 +121,7 @@ def test_the_stock_client_uses_the_proxy_over_http(config: Path, mode: str) -> N
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> None:
-    """The official client lists, discovers and calls over standard streams."""
+    """The official client lists, searches and calls the proxy over stdio."""
 
     async def session() -> None:
         """Start the proxy over stdio with the official client, and use it."""
@@ -137,7 +134,7 @@ def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> 
 
 
 def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> None:
-    """A proxy is ready once it printed its URL, and SIGTERM ends it within 5 s with exit code 0."""
+    """A proxy that has printed its URL is ready; SIGTERM ends it with 0 within 5 s."""
     with _running(config) as (process, url):
         with urllib.request.urlopen(url.replace("/mcp", "/readyz")) as answer:  # noqa: S310
             ready = json.load(answer)
@@ -163,9 +160,9 @@ def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> 
 def test_an_unusable_configuration_is_told_in_one_sentence(
     config: Path, text: str, word: str
 ) -> None:
-    """An unusable config ends the process with exit 2 and one error line that names the fault.
+    """An unusable config, or a `listen` that is not loopback, ends the proxy with exit 2.
 
-    So does an address to listen on that is not the loopback's.
+    It prints one line on standard error, which names the fault.
     """
     config.write_text(text, encoding="utf-8")
     listen = [] if "listen" in text else ["--listen=127.0.0.1:0"]
@@ -193,9 +190,9 @@ def test_an_unusable_configuration_is_told_in_one_sentence(
 def test_a_malformed_request_is_refused_by_its_kind(
     config: Path, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """Each malformed HTTP request, of a running proxy, gets the status of its fault.
+    """A malformed HTTP request gets the status of its fault, and JSON with `error`.
 
-    The body is JSON with an error, without a traceback.
+    There is no traceback in it.
     """
     method = headers.get("method", "POST")
     headers = {"content-type": "application/json", **headers}
