@@ -149,7 +149,10 @@ def test_a_difference_of_a_byte_is_found_and_named(
     change, place = ONE_BYTE[name]
 
     def spelled(document: Json) -> str:
-        """Render a document; answers to the chosen query, and listings, are spelled otherwise."""
+        """Return the document as the reference writes it, but with answers to `issue` bent.
+
+        Listings are bent, too.
+        """
         text = render(document)
         chosen = document.get("query") == "issue" or "servers" in document
         return change(text) if chosen else text

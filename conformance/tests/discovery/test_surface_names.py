@@ -140,7 +140,7 @@ def see(members: Members, *answers: dict[str, Any]) -> str:
 
 
 def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
-    """A note that came once under the declared name and once under another is not misnamed."""
+    """A note that came under the declared name once is not misnamed, whatever else came."""
     said = see(Members(), {"tools": [], "notice": NOTE}, {"tools": [], "note": NOTE})
 
     assert said == ""

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.verdict.result import Finding, Result
 
 
 def message(direction: Direction, body: str) -> ReportedMessage:
-    """Return a `tools/call` message at the client's edge, in that direction, with that body."""
+    """Return a `tools/call` message of the client, sent or received, with that body."""
     note = "POST /mcp tools/call"
     return ReportedMessage(
         edge="client", direction=direction, peer="", note=note, headers={}, body=body, cut=0
@@ -22,9 +22,9 @@ def message(direction: Direction, body: str) -> ReportedMessage:
 
 
 def exchanges(*calls: tuple[dict[str, Any], str]) -> dict[str, ReportedMessage]:
-    """Return messages by place, `s/1` on: calls of retrieve_tools, each followed by its answer.
+    """Return {place: message}, places `s/1` on, of calls of retrieve_tools and their answers.
 
-    An exchange is given as the call's arguments and the answer's text.
+    Each call is (its arguments, the answer's text).
     """
     messages = list[ReportedMessage]()
     for arguments, text in calls:
@@ -36,7 +36,7 @@ def exchanges(*calls: tuple[dict[str, Any], str]) -> dict[str, ReportedMessage]:
 def quoted(messages: dict[str, ReportedMessage], *findings: Finding) -> list[str]:
     """Return the places of the messages that a failure with these findings quotes.
 
-    Its clauses are those of the first finding.
+    It is on the clauses of the first finding, and rests on all of the messages.
     """
     result = Result(
         check="test_x",
@@ -60,7 +60,7 @@ ASKED_LAST = exchanges(
 
 
 def test_the_answer_that_was_compared_is_quoted() -> None:
-    """Only the message that a finding names is quoted, not the last answer."""
+    """If a finding names its message, only that message is quoted, not the last answer."""
     found = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
 
     assert quoted(ASKED_LAST, found) == ["s/2"]
@@ -78,15 +78,15 @@ def test_the_answer_that_was_compared_is_quoted() -> None:
 def test_else_the_exchange_that_fits_the_place_is_quoted(
     path: str, clause: str, place: str
 ) -> None:
-    """Of a finding without a message, the answer is quoted whose request fits it.
+    """For a finding without a message, the answer whose request fits it is quoted.
 
-    Its query and limit must fit the finding's path, its flag the clause.
+    Query and limit must fit the finding's path, the flag its clause.
     """
     assert quoted(ASKED_LAST, Finding(path=path, clauses=(clause,))) == [place]
 
 
 def test_a_query_of_another_tool_is_not_quoted() -> None:
-    """The answer to the query in the finding's path is quoted, not a later one that mentions it."""
+    """The answer to the query in a finding's path is quoted, not a later one that has its word."""
     messages = exchanges(({"query": "mobegup"}, "none"), ({"query": "takifero"}, "see mobegup"))
 
     assert quoted(messages, Finding(path="mobegup", clauses=("FR-009.note",))) == ["s/2"]

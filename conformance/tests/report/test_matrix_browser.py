@@ -26,9 +26,9 @@ SETS: dict[str, list[tuple[str, Json]]] = {
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", SETS)
 def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
-    """In a narrow window the table of clauses is wider than its area, and the page is not too wide.
+    """In a narrow window the table of clauses scrolls by itself, and the page is not too wide.
 
-    With and without scripts, hostile and very long words included.
+    So it is with and without scripts, and with hostile or endless words.
     """
     page = looking.at(
         side_by_side.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
@@ -41,7 +41,7 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
-    """In light and dark, each text of the page has a contrast of 4.5 or more to its ground.
+    """In light and dark, each text of the comparison has a contrast of 4.5 or more to its ground.
 
     Verdicts and heads of tables are among them.
     """
@@ -53,9 +53,9 @@ def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking)
 
 
 def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
-    """A click on the failed verdict leads to its report's reason, with the check that failed.
+    """A click on a failed verdict leads to its reason, with the check.
 
-    One on the clause there leads back to the row.
+    One on the clause leads back.
     """
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
@@ -71,9 +71,9 @@ def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
-    """Unchecking equal rows leaves the one that differs, marked by a sign, and its section.
+    """If equal rows are unchecked, only the row that differs, marked ≠, and its section stay.
 
-    This needs no scripts.
+    This works without scripts, too.
     """
     page = looking.at(side_by_side.html(several(SETS["two"])), java_script_enabled=script)
 
@@ -86,9 +86,9 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
 
 
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
-    """From the area of pictures, four Tabs reach checkbox, table and two links, each visibly.
+    """From the area of pictures, four Tabs reach the checkbox, the table and two links.
 
-    The right arrow scrolls the focused table.
+    Each shows a ring; the right arrow scrolls the focused table.
     """
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
@@ -107,7 +107,7 @@ def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
 
 
 def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
-    """If the table is scrolled, the names of clauses stay at the left."""
+    """If the table is scrolled to the right, the names of clauses stay at its left."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
     area = page.locator(TABLE)
 
@@ -119,7 +119,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
 
 
 def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
-    """Each of four reports has its picture; a cell leads to its clause's reason in that report."""
+    """The page has a picture of each of four reports; a cell leads to its reason in that report."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=WIDE)
 
     figures = page.locator("figure")
@@ -130,7 +130,7 @@ def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
 
 
 def test_cells_that_differ_are_listed(looking: Looking) -> None:
-    """The table of differing cells has one row, with the cell's sign and words in both pictures."""
+    """The cells that differ are listed: one row, with the sign and word of each picture."""
     page = looking.at(side_by_side.html(several(SETS["two"])))
 
     rows = page.get_by_role("region", name="What differs in the pictures").locator("tbody tr")

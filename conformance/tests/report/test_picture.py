@@ -16,9 +16,9 @@ AFTER_RESTART = "test_a_user_disabled_tool_is_still_revealed_after_a_restart"
 
 
 def judged(verdict: str, *clauses: str, **members: object) -> Json:
-    """Return a result on these clauses; a failure has a finding that breaks them all.
+    """Return a result with this verdict on these clauses, as JSON, without a case.
 
-    It has no case; `members` take the place of the usual ones.
+    A failure has a finding that breaks them all. `members` replace the usual ones.
     """
     findings = [] if verdict != "fail" else [finding(clauses)]
     usual = result(verdict) | {"clauses": list(clauses), "findings": findings, "case": None}
@@ -26,15 +26,14 @@ def judged(verdict: str, *clauses: str, **members: object) -> Json:
 
 
 def finding(clauses: tuple[str, ...], *about: Json) -> Json:
-    """Return a finding that breaks these clauses and is about these tools, if any."""
+    """Return a finding, as JSON, that breaks these clauses and is about these tools, if any."""
     return {"path": "", "clauses": list(clauses), "about": list(about)}
 
 
 def pictured(*results: Json, judged_by: str = "discovery", **reasons: str) -> Picture:
-    """Return the picture of a report of these results; there must be one.
+    """Return the picture of a report of these results; AssertionError if it has none.
 
-    Each clause has the verdict of the first result that names it; `reasons` give causes by clause
-    id.
+    A clause's verdict is that of the first result on it; `reasons` are causes by clause id.
     """
     verdicts: dict[str, str] = {}
     for each in results:
@@ -50,7 +49,7 @@ def pictured(*results: Json, judged_by: str = "discovery", **reasons: str) -> Pi
 
 
 def words(shown: Picture, column: str) -> dict[str, str]:
-    """Return the verdicts in that column, from row id to verdict, without blank cells."""
+    """Return {row: verdict} of a column of the picture, without blank cells."""
     return {row: cell.verdict for (row, name), cell in shown.cells.items() if name == column}
 
 
@@ -67,9 +66,9 @@ def test_a_clause_that_passes_is_a_pass_in_each_of_its_cells() -> None:
 
 
 def test_a_finding_counts_in_the_row_of_its_tool_alone() -> None:
-    """A clause on two locks fails only in the row of the lock that a finding's tool has.
+    """A clause on two locks fails only in the row of the lock of the finding's tool.
 
-    That cell holds the failed result only.
+    That cell has the failed result only.
     """
     broken = judged("fail", "FR-008.pointer", findings=[finding(("FR-008.pointer",), USER)])
     shown = pictured(broken, judged("pass", "FR-008.pointer", check="test_other"))
@@ -80,14 +79,14 @@ def test_a_finding_counts_in_the_row_of_its_tool_alone() -> None:
 
 
 def test_a_failure_that_does_not_tell_its_tool_counts_in_every_row() -> None:
-    """Where a finding is about no known tool, each row of its clause fails."""
+    """If a finding is about no known tool, the clause fails in each of its rows."""
     shown = pictured(judged("fail", "FR-008.pointer"))
 
     assert words(shown, "rejection") == {"config": "fail", "user": "fail"}
 
 
 def test_a_tool_under_several_locks_counts_as_a_combination() -> None:
-    """A finding about a tool with two locks fails in the row of combinations only."""
+    """A finding about a tool with two locks fails in the row `combined`, and in no other."""
     broken = judged("fail", "FR-004.precedence", findings=[finding(("FR-004.precedence",), BOTH)])
     shown = pictured(broken, judged("pass", "FR-004.precedence", check="test_other"))
 
@@ -97,7 +96,7 @@ def test_a_tool_under_several_locks_counts_as_a_combination() -> None:
 
 
 def test_a_stage_of_combinations_counts_there_alone() -> None:
-    """A result on the stage of combinations counts in the row of combinations only."""
+    """A result on the stage `combos` counts in the row `combined`, and in no other."""
     shown = pictured(judged("fail", "FR-004.precedence", stage="combos"))
 
     assert words(shown, "status") == {"combined": "fail"}
@@ -115,10 +114,7 @@ def test_a_check_with_cells_of_its_own_counts_there_alone() -> None:
 
 
 def test_an_open_case_counts_in_the_rows_of_its_tools() -> None:
-    """An inconclusive case of a quarantined tool leaves only that row open.
-
-    The other locks pass.
-    """
+    """An inconclusive case of a quarantined tool leaves that row open; the other locks pass."""
     shown = pictured(
         judged("inconclusive", "FR-009.note", check="test_note", case="note-quarantined"),
         judged("pass", "FR-009.note", check="test_other"),
@@ -137,7 +133,7 @@ def test_an_open_case_counts_in_the_rows_of_its_tools() -> None:
     ("cause", "word"), [("not_asked", None), ("left_out", None), ("not_declared", "not_applicable")]
 )
 def test_what_was_not_asked_for_is_no_row_of_its_own(cause: str, word: str | None) -> None:
-    """A row that was not asked for or was left out is not shown; its cell is `not_asked`.
+    """A row that was not asked for, or was left out, is not shown; its cell is `not_asked`.
 
     A row of a lock that is not declared is shown as not applicable.
     """
@@ -151,9 +147,9 @@ def test_what_was_not_asked_for_is_no_row_of_its_own(cause: str, word: str | Non
 
 
 def test_what_is_about_no_lock_stands_beside_the_grid() -> None:
-    """Clauses about no lock share a cell beside the grid, as bad as the worst.
+    """Clauses about no lock share a cell beside the grid, as bad as the worst of them.
 
-    There are no rows.
+    Without clauses on locks there are no rows.
     """
     shown = pictured(judged("pass", "FR-001.accepts"), judged("fail", "FR-014.described"))
 
@@ -162,7 +158,7 @@ def test_what_is_about_no_lock_stands_beside_the_grid() -> None:
 
 
 def test_a_server_counts_in_the_row_of_its_behaviour() -> None:
-    """A finding about a server that answers with 503 fails in the row of server errors only."""
+    """A finding about a server that answers 503 fails in the row `server-error` only."""
     about = {"name": "alpha", "state": ["status 503 at tools/list"]}
     broken = judged("fail", "O4.error", findings=[finding(("O4.error",), about)])
     passed = judged("pass", "O4.error", check="test_other")
@@ -174,14 +170,14 @@ def test_a_server_counts_in_the_row_of_its_behaviour() -> None:
 
 @pytest.mark.parametrize("name", ["someone-elses", "discovery"])
 def test_nothing_judged_is_no_picture(name: str) -> None:
-    """A run without judged clauses has no picture, under a profile with a grid or without."""
+    """A report without judged clauses has no picture, under a profile with a grid or without."""
     document = CLEAN | {"clauses": [], "profile": CLEAN["profile"] | {"id": name}}
 
     assert picture(typed(document)) is None
 
 
 def test_what_differs_between_pictures_is_named() -> None:
-    """Each cell whose verdicts differ is listed with one verdict for each picture.
+    """`changes` lists each cell whose verdicts differ, with one verdict for each picture.
 
     The verdict is None where a picture or its cell is missing.
     """
@@ -195,13 +191,13 @@ def test_what_differs_between_pictures_is_named() -> None:
 
 
 def whole() -> Picture:
-    """Return the picture of a report in which every clause of the discovery profile passes."""
+    """Return the picture of a report in which each clause of discovery passes."""
     return pictured(*(judged("pass", name) for name in profile("discovery").clauses))
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_no_line_of_a_picture_is_as_wide_as_the_terminal(columns: int) -> None:
-    """A whole picture takes at most 15 lines, each narrower than the terminal."""
+    """A picture of all cells has at most 15 lines, each narrower than the terminal."""
     lines = painted(drawing.lines(whole(), columns), colour=False).split("\n")
 
     assert max(map(len, lines)) < columns
@@ -209,7 +205,7 @@ def test_no_line_of_a_picture_is_as_wide_as_the_terminal(columns: int) -> None:
 
 
 def test_a_picture_is_coloured_word_by_word() -> None:
-    """In the lines of a picture only `ok` and `FAIL` are coloured, each by itself."""
+    """In a picture's lines, only `ok` and `FAIL` are coloured, each by itself."""
     broken = judged("fail", "FR-008.pointer", findings=[finding(("FR-008.pointer",), USER)])
     shown = pictured(broken, judged("pass", "FR-008.pointer", check="test_other"))
 

@@ -16,10 +16,9 @@ ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
 
 
 def _report(*texts: tuple[str, str], level: str = "required", **members: object) -> Report:
-    """Return a report of one inconclusive result with unread texts.
+    """Return a report of one inconclusive result with these unread texts.
 
-    They are given as pairs of a text's status and the text; `members` replace members of the
-    result.
+    Each text is (its status, the text); `members` replace members of the result.
     """
     unread = [{"status": status, "text": text} for status, text in texts]
     result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
@@ -28,7 +27,7 @@ def _report(*texts: tuple[str, str], level: str = "required", **members: object)
 
 
 def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
-    """Each unread text is pinned once, under the first status it was given for.
+    """`pins` lists each unread text once, under the first status that it was given for.
 
     A comment names its other status.
     """
@@ -42,19 +41,19 @@ def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
 
 @pytest.mark.parametrize("text", [ODD, "", "'''", "\t\x00"])
 def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str) -> None:
-    """Any quoted text is one printable line, from which TOML reads the same text."""
+    """`quoted` makes any text one printable line, from which TOML reads the same text."""
     assert tomllib.loads(f"a = {quoted(text)}") == {"a": text}
     assert quoted(text).isprintable()
 
 
 def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
-    """Without unread texts, or with those of advisory results alone, there are no lines."""
+    """`pins` is empty without unread texts, and if only advisory results have some."""
     assert pins(_report()) == []
     assert pins(_report((USER, "b"), level="advisory")) == []
 
 
 def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
-    """A text that was read by its pins is listed once, quoted, with all of its statuses."""
+    """`pinned` lists a text that was read by its pins once, quoted, with all of its statuses."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 
     assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']

@@ -24,9 +24,9 @@ NO_CLIPBOARD = """
 
 
 def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a browser on the path a test is skipped with a reason.
+    """Without a browser on the path the test is skipped, with a reason.
 
-    One named in the environment is taken, even if it does not exist.
+    A browser named in the environment is taken, even if it does not exist.
     """
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.delenv(BROWSER, raising=False)
@@ -40,7 +40,7 @@ def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking: Looking) -> None:
-    """Each page, all unfolded, fits a narrow window, with and without scripts."""
+    """Each page, all of it unfolded, fits a narrow window, with and without scripts."""
     page = looking.at(html.render(typed(PAGES[name])), viewport=NARROW, java_script_enabled=script)
 
     assert page.evaluate(TOO_WIDE) == 0
@@ -71,7 +71,7 @@ def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: 
 
 
 def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None:
-    """The page's ground is light or dark, as the browser's preference says."""
+    """The ground of the page is light or dark, as the browser prefers."""
     grounds = [
         looking.at(html.render(typed(ONE)), color_scheme=scheme).evaluate(
             "getComputedStyle(document.body).backgroundColor"
@@ -83,9 +83,9 @@ def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None
 
 
 def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
-    """A failing cell leads to the failure behind it and opens it again.
+    """A click on a failing cell leads to the failure behind it, and unfolds it.
 
-    A cell that does not apply leads to its clause.
+    One on a cell that does not apply leads to its clause.
     """
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
     failure, section = page.locator("#result-1"), page.locator("[id='clause-FR-010.inspect']")
@@ -102,7 +102,7 @@ def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
 
 
 def test_a_cause_leads_to_its_result_and_its_clauses(looking: Looking) -> None:
-    """The only cause links to the failure to look at first, and, unfolded, to its clause."""
+    """The page's only cause links to the failure to look at first, and, unfolded, to its clause."""
     page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
     causes = page.get_by_role("region", name="Causes")
 
@@ -117,7 +117,10 @@ def test_a_cause_leads_to_its_result_and_its_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
-    """A clause in the folded advisory part is visible after its link was followed."""
+    """A clause in the folded advisory part is visible once its link was followed.
+
+    This works without scripts, too.
+    """
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
     advisory = page.locator("[id='clause-FR-006.fills'] h3")
     expect(advisory).not_to_be_visible()
@@ -128,7 +131,7 @@ def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
 
 
 def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> None:
-    """One cell is a stop of Tab; from it arrow keys move along rows and columns.
+    """One cell of the picture is reached by Tab; from it arrow keys move along rows and columns.
 
     Enter follows the cell's link.
     """
@@ -147,9 +150,9 @@ def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> N
 
 
 def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> None:
-    """A slash leads to the search; its words leave only clauses with all of them, and count them.
+    """A slash leads to the search, whose words leave only the clauses with all of them.
 
-    Folded clauses are found too; Escape shows all again.
+    Their number is shown. Folded clauses are found, too; Escape shows all again.
     """
     page = looking.at(html.render(typed(ONE)))
     before = shown(page)
@@ -172,16 +175,16 @@ def test_without_a_script_there_is_no_search(looking: Looking) -> None:
 
 
 def shown(page: Page) -> set[str | None]:
-    """Return the ids of the sections of clauses that are visible; None for one without an id."""
+    """Return the ids of the clauses' sections that are visible on the page."""
     sections = page.locator("section.clause").all()
     return {section.get_attribute("id") for section in sections if section.is_visible()}
 
 
 @pytest.mark.parametrize("script", [True, False])
 def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None:
-    """Unchecking two verdicts hides their clauses, checking them shows these again.
+    """Unchecking two verdicts hides their clauses; checking them shows these again.
 
-    This needs no scripts.
+    This works without scripts, too.
     """
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
     all_places = shown(page)
@@ -198,7 +201,7 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
-    """In a narrow window, Tab reaches all stops in the page's order, each with a visible ring."""
+    """In a narrow window, Tab reaches every stop in the order of the page, each with a ring."""
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
@@ -226,7 +229,7 @@ def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> No
 
 
 def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
-    """After Tab and Enter on the first link, the next stop is within the main part."""
+    """After Tab and Enter on the page's first link, the next stop is in its main part."""
     page = looking.at(html.render(typed(ONE)))
 
     page.keyboard.press("Tab")
@@ -238,7 +241,7 @@ def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
-    """Enter or Space folds a part that is open at first, and the same key unfolds it."""
+    """Enter or Space folds an open part of the page, and the same key unfolds it."""
     page = looking.at(html.render(typed(ONE)))
     folded = page.locator("article details details")
     folded.locator("summary").first.focus()
@@ -270,7 +273,7 @@ def test_hostile_words_stay_words(looking: Looking) -> None:
 
 
 def test_the_request_is_copied(looking: Looking) -> None:
-    """The button copies the curl command that the page shows, and then reads `Copied`."""
+    """The button copies the curl command that the page shows, and then says `Copied`."""
     page = looking.at(html.render(typed(ONE)))
     page.context.grant_permissions(COPIED["permissions"])
     button, command = page.get_by_role("button"), page.locator("pre.command")
@@ -290,7 +293,7 @@ def test_without_a_clipboard_the_request_is_selected(
 ) -> None:
     """Without a clipboard the button selects the command and tries the browser's older copying.
 
-    It says if that worked, else asks to copy.
+    It says `Copied` if that works, else asks to copy.
     """
     page = looking.at(html.render(typed(ONE)))
     page.evaluate(NO_CLIPBOARD.replace("WORKS", works))
@@ -303,7 +306,7 @@ def test_without_a_clipboard_the_request_is_selected(
 
 
 def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) -> None:
-    """Without scripts the folded parts open by a click, and the page lacks only the copy button."""
+    """Without scripts, folded parts open by a click, and only the copy button is missing."""
     page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
 
     page.locator("summary", has_text="How to read this page").click()

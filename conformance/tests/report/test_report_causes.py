@@ -28,14 +28,17 @@ SENTENCE = "A tool that the user disabled is never revealed by include_disabled.
 
 
 def absent(check: str, clause_id: str) -> Json:
-    """Return a failure of this check on that clause: a tool that the user disabled is absent."""
+    """Return a failure of this check on that clause: a user-locked tool is absent."""
     found = {"path": "status of forge:drop", "clauses": [clause_id], "allowed": "disabled_by_user",
              "observed": "absent", "about": LOCKED}  # fmt: skip
     return of(check, [clause_id], findings=[found], evidence=[], reason="not there")
 
 
 def run(*results: Json) -> Json:
-    """Return the report of a run with these results; each clause has its first result's verdict."""
+    """Return the report of a run with these results, as JSON.
+
+    Each clause has the verdict of the first result on it.
+    """
     ids = dict.fromkeys(name for each in results for name in each["clauses"])
     verdicts = {name: each["verdict"] for each in reversed(results) for name in each["clauses"]}
     clauses = [clause(name, "required", verdicts[name], "not there") for name in ids]
@@ -55,9 +58,9 @@ MANY = run(
 @pytest.mark.parametrize("columns", [0, 60, 80, 120])
 @pytest.mark.parametrize("detail", ["usual", "quiet"])
 def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, detail: Any) -> None:
-    """The output on many failures takes at most 60 lines of the terminal and says what is left out.
+    """The output on many failures has at most 60 lines of the terminal, and says what is left out.
 
-    It begins with the number of causes; the cause of most results is the first one told.
+    It begins with the number of causes; the cause of most results comes first.
     """
     lines = render(typed(MANY), PATH, detail=detail, columns=columns).splitlines()
 
@@ -69,7 +72,7 @@ def test_a_failing_run_takes_sixty_lines_with_its_causes_first(columns: int, det
 
 
 def test_verbose_lists_the_causes_and_every_failure() -> None:
-    """With --verbose the causes precede the failures by clause.
+    """With --verbose the causes come before the failures by clause.
 
     A cause names the clauses that are inconclusive until then.
     """
@@ -80,17 +83,16 @@ def test_verbose_lists_the_causes_and_every_failure() -> None:
 
 
 def test_markdown_has_the_causes_before_the_clauses() -> None:
-    """In Markdown a cause, its sentence and clause as code, precedes the list of clauses."""
+    """In Markdown, a cause with its sentence and clause comes before the list of clauses."""
     text = markdown.render(typed(THREE))
 
     assert text.index(f"1. **fail** `{SENTENCE}` `{ROOT}`") < text.index("Clauses: ")
 
 
 def test_a_job_has_one_annotation_for_a_cause() -> None:
-    """Three results of one cause are one error of a GitHub job.
+    """Three results of one cause are one `error` of a GitHub job.
 
-    Its title is the clause to look at first; its text names what fails, and what is inconclusive
-    until then.
+    Its title is the clause to look at first; the text has what fails, and what is inconclusive.
     """
     [(level, properties, text)] = commands(github.render(typed(THREE)))
 
@@ -113,7 +115,7 @@ def test_junit_has_the_causes_as_properties_and_in_each_failure() -> None:
 
 
 def test_sarif_names_the_causes_of_each_result() -> None:
-    """In SARIF each of the two failures has the ids of its causes."""
+    """In SARIF each of two failures has the ids of its causes."""
     log = json.loads(sarif.render(typed(THREE)))
 
     named = [result["properties"]["causes"] for result in log["runs"][0]["results"]]
@@ -121,9 +123,9 @@ def test_sarif_names_the_causes_of_each_result() -> None:
 
 
 def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
-    """A begun file of known failures has one entry for a cause, with both clauses it breaks.
+    """A file of known failures has one entry for a cause, with both clauses that it breaks.
 
-    Its sentence and reason stand above as comments.
+    Above it are its sentence and reason as comments.
     """
     document = typed(THREE)
 
@@ -135,9 +137,9 @@ def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
 
 
 def test_a_report_without_causes_is_grouped_when_it_is_read(tmp_path: Path) -> None:
-    """A report without the member `causes` gets them when it is read.
+    """`read_report` computes the causes of a report without the member `causes`.
 
-    One that has the member keeps it, even if empty.
+    A report that has the member keeps it, even if empty.
     """
     path = tmp_path / "report.json"
     path.write_text(json.dumps(THREE | {"exit": 1}), encoding="utf-8")

@@ -31,7 +31,7 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def heard() -> Iterator[Heard]:
-    """Serve on the loopback until the file's tests end; yield the record of received requests."""
+    """Serve on 127.0.0.1 until the file's tests end; yield the record of requests received."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -59,7 +59,7 @@ def heard() -> Iterator[Heard]:
 def run(line: str) -> None:
     """Run a line in sh; it must exit with 0 and print nothing, within 30 s.
 
-    The test is skipped if there is no curl.
+    The test is skipped if curl is not installed.
     """
     if shutil.which("curl") is None:
         pytest.skip("there is no curl; Debian's package is `curl`")
@@ -68,9 +68,9 @@ def run(line: str) -> None:
 
 
 def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
-    """Return a report's message of a request to that server, with this body, path and headers.
+    """Return a report's message of a request that was sent to that server.
 
-    `Content-Type` is JSON unless given.
+    It has this body, path and headers; `Content-Type` is JSON unless given.
     """
     own = {"Content-Type": "application/json", **headers}
     document = message_of("sent", body) | {"peer": heard.url + path, "headers": own}
@@ -100,7 +100,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
-    """For each odd body, the command is one printable line that sends exactly its bytes."""
+    """The curl command of any odd body is one printable line that sends exactly its bytes."""
     line = curl(sent(heard, BODIES[name]))
 
     run(line)
@@ -111,7 +111,7 @@ def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
 
 
 def test_headers_come_as_they_were(heard: Heard) -> None:
-    """Odd and empty headers are sent exactly as they were, but for Host, which is left to curl."""
+    """The curl command sends odd and empty headers exactly, but for Host, which is curl's own."""
     odd = """a'b "c" $(id) %s \\ @x"""
     request = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
 
@@ -127,14 +127,17 @@ def test_headers_come_as_they_were(heard: Heard) -> None:
     "path", ["/mcp", "/mcp?a=1&b=$(x)", "/m[1-3]c{p,q}", "/it's", "/mcp?q=%7B#part"]
 )
 def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
-    """An odd path is requested as it is, without its fragment; no shell or curl expands it."""
+    """The curl command requests an odd path as it is, without its fragment.
+
+    No shell and no curl expands it.
+    """
     run(curl(sent(heard, "{}", path)))
 
     assert heard.paths[-1] == path.partition("#")[0]
 
 
 def test_a_word_with_a_control_character_is_one_word() -> None:
-    """A text with control characters is quoted in ASCII, and the shell yields the same text."""
+    """`word` quotes a text with control characters in ASCII, and sh reads the same text."""
     text = "a\u202e b%s\x1b"
     line = f"printf %s {word(text)}"
 
@@ -146,5 +149,5 @@ def test_a_word_with_a_control_character_is_one_word() -> None:
 
 @pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
 def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
-    """For a body that was cut, or is not text, the command is empty."""
+    """`curl` is empty for a body that was cut, or that is not text."""
     assert curl(msgspec.convert(message_of("sent", "{}") | lost, ReportedMessage)) == ""

@@ -30,10 +30,9 @@ STALE = {
 
 
 def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
-    """A broken required clause is an error, titled by its id.
+    """A broken required clause is an `error` of the GitHub job, titled by the clause's id.
 
-    Its text is the sentence, the result's reason, both sides of the difference and the command to
-    reproduce.
+    The text has its sentence, the reason, both sides, and the command to reproduce it.
     """
     [(level, properties, text)] = commands(github.render(typed(ONE)))
 
@@ -62,9 +61,9 @@ def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )
 def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
-    """A run without a broken clause has one annotation: the headline as title, the reason as text.
+    """A run without a broken clause has one annotation: its headline as title, its reason as text.
 
-    The exit code decides if it is a notice, warning or error.
+    The exit code makes it a notice, a warning or an error.
     """
     document = CLEAN | {"exit": exit_code, "headline": "a headline"}
 
@@ -72,12 +71,12 @@ def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, l
 
 
 def test_one_clause_is_told_once_however_many_results_break_it() -> None:
-    """If many results break one clause, it is the only annotation."""
+    """A clause that many results break has one annotation."""
     assert len(commands(github.render(typed(MANY)))) == 1
 
 
 def test_no_more_are_told_than_a_job_shows() -> None:
-    """Of fourteen broken clauses, nine are annotations, and a tenth counts the rest."""
+    """Of fourteen broken clauses nine have an annotation, and a tenth counts the others."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
     results = [result("fail") | {"clauses": [name], "case": name, "findings": []} for name in names]
     document = report(*results) | {"clauses": [clause(name, "required", "fail") for name in names]}
@@ -90,9 +89,9 @@ def test_no_more_are_told_than_a_job_shows() -> None:
 
 @pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
 def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
-    """A stale deviation is an error at its line of the file, which is below the given folder.
+    """A stale deviation is an `error` at its file and line, below the folder that is given.
 
-    One that was used has no annotation.
+    A used one has no annotation.
     """
     waivers = [STALE, STALE | {"state": "used"}]
 
@@ -110,7 +109,7 @@ def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
 
 @pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
 def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
-    """For exit codes 2, 3, 70 and 130 the headline's annotation precedes the stale deviation's."""
+    """With exit code 2, 3, 70 or 130, the headline's annotation precedes a stale deviation's."""
     document = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
 
     printed = commands(github.render(typed(document)))
@@ -122,7 +121,7 @@ def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> No
 
 
 def test_hostile_words_are_one_command() -> None:
-    """A report of hostile words has one error, on one line, with the words made inert."""
+    """A report of hostile words is one `error`, on one line, with the words made inert."""
     [(level, _, text)] = commands(github.render(typed(BAD)))
 
     assert level == "error"
@@ -132,7 +131,7 @@ def test_hostile_words_are_one_command() -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_line_that_reads_as_what_it_was(text: str, title: str) -> None:
-    """An annotation of any text and title is one line, which reads back as both, made inert."""
+    """`annotation` of any text and title is one line, which a runner reads as both, made inert."""
     line = github.annotation("error", text, title=title)
 
     assert commands(f"{line}\n") == [("error", {"title": inert(title)}, inert(text))]

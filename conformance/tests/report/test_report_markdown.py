@@ -17,7 +17,7 @@ def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
 
 
 def test_markdown_tables_keep_their_columns() -> None:
-    """The table of clauses of a hostile report has five rows of the same number of columns."""
+    """In the Markdown of a hostile report, all five rows of the table have the same columns."""
     text = markdown.render(typed(BAD)).partition("| verdict |")
     rows = [line for line in "".join(text[1:]).split("\n") if line.startswith("|")]
 
@@ -26,7 +26,7 @@ def test_markdown_tables_keep_their_columns() -> None:
 
 
 def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
-    """A failure has its clause, sentence, observed and allowed values, and the command."""
+    """In Markdown a failure has clause, sentence, both sides, and the command to reproduce it."""
     text = markdown.render(typed(ONE))
 
     assert "## fail: `test_cap[11]`" in text
@@ -36,7 +36,7 @@ def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> N
 
 
 def test_markdown_of_many_failures_ends() -> None:
-    """Of ninety-one failures and open results, fifty are shown and the rest counted."""
+    """In Markdown fifty of ninety-one failures and open results are shown, the others counted."""
     text = markdown.render(typed(MANY))
 
     assert text.replace("## Causes", "").count("\n## ") == 50

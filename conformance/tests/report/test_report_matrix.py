@@ -36,9 +36,9 @@ REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
 
 
 def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) -> Result:
-    """Write reports to files, bytes as they are, and run `report --compare` on them.
+    """Write these reports to files, bytes as they are, and run `report --compare` on them.
 
-    Words of `more` follow the files; the command runs in this process.
+    `more` are further words of the command. Return its result.
     """
     files = []
     for number, document in enumerate(reports):
@@ -49,7 +49,7 @@ def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) 
 
 
 def test_rows_are_the_clauses_of_all_profiles() -> None:
-    """Rows are the clauses of all reports: known ones in catalogue order, then unknown ones.
+    """The matrix has a row for each clause of any report, known ones in the catalogue's order.
 
     The cell of a clause that was not asked for says why; all five rows differ.
     """
@@ -71,12 +71,12 @@ def test_rows_are_the_clauses_of_all_profiles() -> None:
 
 
 def test_equal_reports_do_not_differ() -> None:
-    """Two equal reports have no differing row, whatever their verdicts."""
+    """The matrix of two equal reports has no differing row."""
     assert matrix(several([("a", MANY), ("b", MANY)])).differing == 0
 
 
 def test_a_cell_names_the_checks_that_are_not_settled() -> None:
-    """A cell names the first six unsettled checks of its clause, and counts the others."""
+    """A cell of the matrix names six unsettled checks of its clause, and counts the others."""
     (row,) = (
         candidate
         for candidate in matrix(several([("a", MANY), ("b", ONE)])).rows
@@ -88,7 +88,10 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
 
 
 def test_markdown_is_a_table_and_its_reasons() -> None:
-    """Two reports yield exactly this Markdown: list, differing cells, table of clauses, reasons."""
+    """The Markdown of two compared reports is exactly this text.
+
+    It has a list, differing cells, the table of clauses and their reasons.
+    """
     text = side_by_side.markdown(several(REPORTS[:2]))
 
     assert text == (
@@ -127,7 +130,10 @@ def test_markdown_is_a_table_and_its_reasons() -> None:
 
 
 def test_markdown_keeps_hostile_words_in_code() -> None:
-    """Hostile words and file names stay in code, and the table keeps its columns."""
+    """In the Markdown of compared reports, hostile words and file names are in code only.
+
+    The table keeps its columns.
+    """
     text = side_by_side.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
 
     left = outside_code(text)
@@ -139,7 +145,7 @@ def test_markdown_keeps_hostile_words_in_code() -> None:
 
 @pytest.mark.parametrize("wanted", [(), ("--format", "html"), ("--format", "markdown")])
 def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: Path) -> None:
-    """Run twice on three files, standard output and --out get the same bytes.
+    """`report --compare` writes the same bytes to standard output and to --out, run twice.
 
     With --out nothing is printed; the default format is HTML.
     """
@@ -169,9 +175,9 @@ def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: P
 def test_what_cannot_be_compared_is_refused_in_one_sentence(
     reports: tuple[Json | bytes, ...], more: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Too few, invalid or missing reports, or an unfit format or --out, exit with 2 and one line.
+    """`report --compare` exits with 2 and one line on standard error for input that it cannot use.
 
-    Standard output is empty.
+    That is too few, invalid or missing reports, or an unfit format or --out.
     """
     done = compare(tmp_path, *reports, more=more)
 
@@ -188,9 +194,9 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     ],
 )
 def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
-    """`report` without a file, with two, or without a format exits with 2 and one line.
+    """`report` without a file, with two, or without a format exits with 2.
 
-    The line says what to give.
+    One line on standard error says what to give.
     """
     done = CliRunner().invoke(main, ["report", *arguments])
 
@@ -199,7 +205,7 @@ def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -
 
 
 def test_a_clause_of_a_stranger_has_a_place() -> None:
-    """Odd and repeated clause ids get anchors that differ, printable and without spaces."""
+    """Odd and repeated clause ids of a report have different anchors, printable, without spaces."""
     odd = CLEAN | {
         "clauses": [clause(name, "required", "pass") for name in ("a b", "<i>", "x", "x")]
     }

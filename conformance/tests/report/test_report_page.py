@@ -22,7 +22,7 @@ class Page(HTMLParser):
     VOID = ("meta", "input")
 
     def __init__(self, page: str) -> None:
-        """Parse the page whole, noting elements, attributes, texts, style and script."""
+        """Parse the page; note its elements, attributes, texts, style and script."""
         super().__init__()
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
@@ -33,10 +33,7 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element that begins, and its attributes.
-
-        It is open until its end, but for void ones.
-        """
+        """Note an element that begins, with its attributes; it is open unless it is a void one."""
         self.tags.append(tag)
         self.attributes += attrs
         self.open += [] if tag in self.VOID else [tag]
@@ -77,9 +74,9 @@ CLAUSES = profile("discovery").clauses
 
 @pytest.mark.parametrize("name", RUNS)
 def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
-    """Each page closes its elements in turn and has one script.
+    """Each page closes its elements in order and has one script.
 
-    It has no other elements and attributes than the listed ones.
+    It has no elements and attributes but the known ones.
     """
     page = Page(html.render(typed(RUNS[name])))
 
@@ -96,7 +93,7 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_links_lead_to_places_that_are_there_once(name: str) -> None:
-    """On each page ids are unique, and each link leads to one of them, but for a known issue's."""
+    """On each page ids are unique, and each link leads to one of them, or to a known issue."""
     page = Page(html.render(typed(RUNS[name])))
 
     places = page.values("id")
@@ -106,7 +103,7 @@ def test_links_lead_to_places_that_are_there_once(name: str) -> None:
 
 
 def test_html_allows_its_own_style_and_script_alone() -> None:
-    """The page's content policy names the digests of its style and script, and forbids all else."""
+    """The page's content policy allows its own style and script by digest, and forbids all else."""
     page = Page(html.render(typed(ONE)))
 
     digests = {
@@ -120,7 +117,7 @@ def test_html_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
-    """A failure has sentence, source, both sides, messages and commands, in that order."""
+    """A failure on the page has its sentence, source, both sides, messages, commands, in order."""
     words = Page(html.render(typed(ONE))).words
 
     told_of = [
@@ -144,9 +141,9 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
 
 
 def test_each_difference_has_its_place_and_both_sides() -> None:
-    """A finding shows its path and the allowed and observed value.
+    """A finding has its path, and the allowed and observed value, on the page.
 
-    Other evidence is quoted as is.
+    Other evidence is quoted as it is.
     """
     found = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
     members = {"findings": found, "evidence": ["a world of two tools"]}
@@ -159,9 +156,9 @@ def test_each_difference_has_its_place_and_both_sides() -> None:
 
 
 def test_the_message_that_holds_what_was_observed_is_marked() -> None:
-    """The message that holds the observed text, escaped twice, is named first and the text marked.
+    """The message that has the observed text, though escaped twice, is named first.
 
-    The request before it is the curl command.
+    The text is marked. The curl command is the request before it.
     """
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
@@ -178,7 +175,7 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 
 
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
-    """A text in the middle of a long body is marked, with 300 characters before it.
+    """An observed text in the middle of a long body is marked, with 300 characters before it.
 
     The page says that the rest is left out.
     """
@@ -191,7 +188,7 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
 
 
 def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
-    """A message that reached an upstream is headed `target → upstream`."""
+    """A message that reached an upstream server is headed `target → upstream` on the page."""
     sent, reached = message_of("sent", "{}"), message_of("received", '{"call":1}', "upstream")
     words = Page(html.render(typed(failing_report(sent, reached, findings=[], evidence=[])))).words
 
@@ -199,9 +196,9 @@ def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
 
 
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
-    """Of a hundred messages, the finding's and the last are among eight shown.
+    """Of a hundred messages eight are shown, the finding's and the last among them.
 
-    The rest is counted.
+    The others are counted.
     """
     many = [message_of("received", f'"word {number}"') for number in range(100)]
     found = [finding('word 7"', None, "x")]
@@ -214,7 +211,7 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
 
 
 def test_equal_differences_are_one_fact() -> None:
-    """Of twelve findings that observed the same, the observation is shown once, with their number.
+    """Of twelve findings that observed the same, it is shown once, with their number.
 
     Six of their places are listed.
     """
@@ -228,7 +225,7 @@ def test_equal_differences_are_one_fact() -> None:
 
 
 def test_the_page_names_target_date_duration_and_command() -> None:
-    """The head has suite, headline, target, date, duration, exit code and command of the run.
+    """The page's head has suite, headline, target, date, duration, exit code and command.
 
     A date that a report lacks is left out.
     """
@@ -245,7 +242,7 @@ def test_the_page_names_target_date_duration_and_command() -> None:
 
 
 def test_a_page_of_a_conformant_run_begins_with_what_was_proven() -> None:
-    """Sections come as: to mend (if anything), what was proven, not judged, advisory."""
+    """The page's sections are, in order: to mend, if anything, proven, not judged, advisory."""
     orders = []
     for name in ("none", "one"):
         words = Page(html.render(typed(RUNS[name]))).words
@@ -259,7 +256,7 @@ def test_a_page_of_a_conformant_run_begins_with_what_was_proven() -> None:
 
 
 def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
-    """Twenty-five failures of forty long messages each are all on a page below 500,000 bytes."""
+    """Twenty-five failures with forty long messages each are all on a page below 500,000 bytes."""
     body = json.dumps({"text": 'quoted "word" ' * 2000})
     messages = {
         f"crowd/{number}": message_of("received" if number % 2 else "sent", body)
@@ -277,7 +274,7 @@ def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
 
 
 def test_a_waived_failure_is_told_with_its_deviation() -> None:
-    """A waived failure shows its deviation's reason, three times on the page, file, line and date.
+    """A waived failure has its deviation's reason, file, line and date on the page.
 
     A stale deviation is listed with its state.
     """
@@ -293,7 +290,7 @@ def test_a_waived_failure_is_told_with_its_deviation() -> None:
     "issue", ["javascript:alert(1)", "//evil.invalid/", "", "data:text/html,x"]
 )
 def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
-    """A deviation whose issue is not an http(s) address adds no link out of the page."""
+    """If a deviation's issue is not an http(s) address, the page has no link to it."""
     bent = WAIVED | {"waivers": [DEVIATION | {"issue": issue}]}
     page = Page(html.render(typed(bent)))
 
@@ -301,7 +298,7 @@ def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
 
 
 def test_html_shows_hostile_words_as_they_are() -> None:
-    """Markup and templates in hostile words are shown as text."""
+    """Markup and templates in hostile words are text on the page, control characters escapes."""
     text = "".join(Page(html.render(typed(BAD))).texts)
 
     assert "<script>alert(1)</script>" in text
@@ -309,9 +306,9 @@ def test_html_shows_hostile_words_as_they_are() -> None:
 
 
 def test_long_bodies_end() -> None:
-    """A body of 5000 characters is cut, and one note says so.
+    """A body of 5000 characters is cut on the page, and one note says so.
 
-    The page of endless words stays small.
+    A page of endless words is below 200,000 bytes.
     """
     words = Page(
         html.render(
@@ -324,7 +321,7 @@ def test_long_bodies_end() -> None:
 
 
 def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
-    """A result of an unknown clause is in a section of its own, which says that it is unknown."""
+    """A result on an unknown clause is in a section of its own, which says that it is unknown."""
     stranger = report(result("fail") | {"clauses": ["FR-000.gone"]}, text="a")
     words = Page(html.render(typed(stranger))).words
 

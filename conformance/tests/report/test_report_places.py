@@ -52,9 +52,9 @@ LINES = {
 
 
 def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
-    """Each top-level member of a target file has the line where its value begins.
+    """`written` has the line at which the value of each top-level member begins.
 
-    Words in comments and texts, and an empty table that ends the file, do not mislead.
+    Words in comments and texts, and an empty table at the file's end, do not mislead it.
     """
     file = tmp_path / "proxy.toml"
     file.write_text(TEXT, encoding="utf-8")
@@ -64,7 +64,7 @@ def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\x00", "kind = "])
 def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
-    """A target file that is empty, not TOML or gone has no lines."""
+    """`written` has no lines for a target file that is empty, not TOML, or gone."""
     file = tmp_path / "proxy.toml"
     file.write_text(text, encoding="utf-8")
 
@@ -76,7 +76,7 @@ def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> 
 def test_a_file_is_named_from_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A target file's path is relative to the working folder, or absolute outside of it."""
+    """`written` names a target file from the working folder, or absolutely outside of it."""
     inside = tmp_path / "here" / "ci"
     inside.mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
@@ -88,7 +88,7 @@ def test_a_file_is_named_from_the_working_folder(
 
 
 def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The report of a run has its target file and the lines of members; null and none without one.
+    """A report has its target file and the lines of its members; null and {} without one.
 
     Both reports fit the schema.
     """
@@ -115,7 +115,7 @@ def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
 ) -> None:
     """After a run with waived failures, exit 0, four formats name the deviation's file and line.
 
-    These are SARIF, HTML, JUnit and Markdown; the badge is yellow-green.
+    They are SARIF, HTML, JUnit and Markdown. The badge is yellow-green.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
@@ -151,7 +151,7 @@ def found_in(document: Json) -> Json:
 
 
 def described(document: Json, file: str | None = "ci/p.toml") -> Json:
-    """Return the report with that target file and the lines LINES; null and no lines for None."""
+    """Return the report with that target file and the lines LINES; null and {} for None."""
     place = Written(file, LINES) if file else None
     target = document["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
     return document | {"target": target}
@@ -166,7 +166,10 @@ def described(document: Json, file: str | None = "ci/p.toml") -> Json:
     ],
 )
 def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line: int) -> None:
-    """A result of a clause of a capability points at `capabilities`, any other at `command`."""
+    """In SARIF a result on a clause of a capability points at `capabilities`.
+
+    Any other points at `command`.
+    """
     document = report(result("fail") | {"clauses": [clause_id]})
 
     place = found_in(described(document))["locations"][0]["physicalLocation"]
@@ -187,14 +190,14 @@ def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line:
     ],
 )
 def test_a_path_is_a_reference_that_can_be_followed(file: str, uri: str) -> None:
-    """In SARIF an odd path is percent-encoded; an absolute one is a `file` URI."""
+    """In SARIF an odd path is percent-encoded, and an absolute one is a `file` URI."""
     place = found_in(described(ONE, file))["locations"][0]["physicalLocation"]
 
     assert place["artifactLocation"] == {"uri": uri}
 
 
 def test_a_target_without_a_file_has_its_name_alone() -> None:
-    """Without a target file, a result's one location is a logical one: the target's name."""
+    """In SARIF, without a target file, a result's only location is the target's name."""
     for document in (described(ONE, None), ONE):
         assert [sorted(location) for location in found_in(document)["locations"]] == [
             ["logicalLocations"]
@@ -202,7 +205,7 @@ def test_a_target_without_a_file_has_its_name_alone() -> None:
 
 
 def test_without_a_line_it_is_the_first() -> None:
-    """A target file of which no line is known is pointed at in its first line."""
+    """In SARIF, a target file of which no line is known is pointed at in line 1."""
     document = described(ONE) | {"target": ONE["target"] | {"file": "p.toml"}}
 
     place = found_in(document)["locations"][0]["physicalLocation"]
@@ -211,7 +214,7 @@ def test_without_a_line_it_is_the_first() -> None:
 
 
 def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
-    """A waived result is suppressed in SARIF, located at the deviation's line.
+    """In SARIF, a waived result is suppressed and located at the deviation's file and line.
 
     The justification has the deviation's place, reason, issue and date.
     """
@@ -234,21 +237,21 @@ def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
 
 @pytest.mark.parametrize("named", ["FR-006.cap", "test_cap", "test_cap[11]", "11"])
 def test_a_deviation_names_a_clause_a_check_or_a_case(named: str) -> None:
-    """A waived result points at the deviation that names its clause, its check or its case."""
+    """In SARIF, a waived result points at the deviation that names its clause, check or case."""
     document = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
 
     assert found_in(document)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
 def test_a_failure_that_no_deviation_waives_is_not_suppressed() -> None:
-    """A failed result is not suppressed, even if the file has an entry for its clause."""
+    """In SARIF, a failed result is not suppressed, even if a deviation names its clause."""
     document = ONE | {"waivers": [DEVIATION]}
 
     assert "suppressions" not in found_in(document)
 
 
 def test_junit_tells_the_deviation_that_waives() -> None:
-    """A waived result is a skipped case whose message names the deviation."""
+    """In JUnit XML a waived result is a skipped case, whose message has the deviation."""
     root = ET.fromstring(junit.render(typed(WAIVED)))  # noqa: S314 - it is ours
 
     (skipped,) = root.iter("skipped")
@@ -259,9 +262,9 @@ def test_junit_tells_the_deviation_that_waives() -> None:
 
 
 def test_markdown_lists_every_deviation_in_code() -> None:
-    """Markdown lists each deviation with state, place, date, reason and issue.
+    """In Markdown each deviation is listed with state, place, date, reason and issue.
 
-    Without any, no list.
+    Without deviations there is no list.
     """
     text = markdown.render(typed(WAIVED))
 
@@ -274,10 +277,7 @@ def test_markdown_lists_every_deviation_in_code() -> None:
 
 
 def test_a_hostile_deviation_is_inert() -> None:
-    """Hostile words of a deviation leave no escape or direction mark in three formats.
-
-    These are Markdown, SARIF and JUnit.
-    """
+    """Markdown, SARIF and JUnit have no escape or direction mark of a hostile deviation."""
     bent = DEVIATION | dict.fromkeys(("reason", "issue", "expires", "file"), HOSTILE)
     document = WAIVED | {"waivers": [bent]}
 
@@ -287,7 +287,7 @@ def test_a_hostile_deviation_is_inert() -> None:
 
 
 def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
-    """The badge of a run with deviations has their headline and is yellow-green."""
+    """The badge of a run with deviations is yellow-green, and has `passes with 1 deviation`."""
     document = json.loads(badge.render(typed(WAIVED)))
 
     assert (document["message"], document["color"]) == ("passes with 1 deviation", "yellowgreen")

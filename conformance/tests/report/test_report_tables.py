@@ -32,9 +32,9 @@ def cases(document: Json) -> list[ET.Element]:
     ],
 )
 def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
-    """Each verdict has its element and type: open required results are failures or errors.
+    """In JUnit XML a required failure or open result is a failure, an error an error.
 
-    Advisory ones pass with an output, but for an error of the suite.
+    Advisory ones pass with `system-out`, but for an error of the suite; others are skipped or bare.
     """
     (case,) = cases(report(told))
 
@@ -43,7 +43,7 @@ def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None)
 
 
 def test_junit_counts_what_it_holds() -> None:
-    """The test suite has these numbers of tests, failures, errors and skips, and its seconds."""
+    """The suite element of JUnit XML has the numbers of tests, failures, errors, skips; seconds."""
     root = ET.fromstring(junit.render(typed(MANY)))[0]  # noqa: S314 - it is ours
 
     sums = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
@@ -53,7 +53,10 @@ def test_junit_counts_what_it_holds() -> None:
 
 
 def test_junit_names_clause_check_case_and_time() -> None:
-    """A case has check and case as name, its seconds, its first clause as class, all as group."""
+    """A case of JUnit XML has check and case as name, its seconds, and its first clause as class.
+
+    All of its clauses are its group.
+    """
     failed = result("fail") | {"clauses": ["FR-006.cap", "FR-006.odd-limits"]}
     (case,) = cases(report(failed))
 
@@ -66,7 +69,7 @@ def test_junit_names_clause_check_case_and_time() -> None:
 
 
 def test_junit_carries_hostile_words_as_words() -> None:
-    """Hostile words are text of two failures without elements; forbidden characters are escapes."""
+    """In JUnit XML hostile words are text of two failures; forbidden characters are escapes."""
     failed = [failure for case in cases(BAD) for failure in case.iter("failure")]
 
     assert [list(failure) for failure in failed] == [[], []]
@@ -76,7 +79,7 @@ def test_junit_carries_hostile_words_as_words() -> None:
 
 @pytest.mark.parametrize("spent", [None, "x", True, -1, 1e300, 10**400, float("nan")])
 def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
-    """A time in the report that is no usable number is written as zero."""
+    """In JUnit XML a time that is not a usable number is written as 0.000."""
     timing = {"seconds": spent, "results": {"test_cap[11]": {"seconds": spent}}}
     (case,) = cases(ONE | {"timing": timing})
 
@@ -85,14 +88,14 @@ def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
 
 @pytest.mark.parametrize("timing", [{}, {"results": []}, {"results": {"test_cap[11]": 1}}])
 def test_junit_needs_no_timing(timing: Json) -> None:
-    """A report without usable timing has a case of zero seconds."""
+    """In JUnit XML a case has the time 0.000 if the report's timing lacks it or is malformed."""
     (case,) = cases(ONE | {"timing": timing})
 
     assert case.get("time") == "0.000"
 
 
 def test_junit_of_a_run_that_broke_is_not_green() -> None:
-    """A broken run without results has one case, an error with the reason and the headline."""
+    """In JUnit XML a broken run without results has one case: an error with reason and headline."""
     (case,) = cases(report(text="it did not start") | {"exit": 3, "headline": "target broke"})
 
     assert [(child.tag, child.attrib) for child in case] == [
@@ -110,9 +113,9 @@ def sarif_run(document: Json) -> Json:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
-    """Each report has a tool, unique rules, and a successful execution.
+    """The SARIF of a report has a tool, unique rules, and a successful execution.
 
-    Results are errors with a text and a place that point at their rule.
+    Results are errors with a text and a location, and point at their rule.
     """
     run = sarif_run(REPORTS[name])
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -127,7 +130,7 @@ def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
 def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
-    """Required failures are results; inconclusive and broken checks are notifications instead."""
+    """In SARIF required failures are results; inconclusive and broken checks are notifications."""
     run = sarif_run(REPORTS[name])
 
     notifications = run["invocations"][0]["toolExecutionNotifications"]
@@ -138,7 +141,10 @@ def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int)
 
 
 def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
-    """A rule has its clause's sentence and source; that of an advisory clause has level `note`."""
+    """A rule of SARIF has its clause's sentence and source.
+
+    An advisory one has the level `note`.
+    """
     rules = {rule["id"]: rule for rule in sarif_run(ONE)["tool"]["driver"]["rules"]}
 
     assert rules["FR-006.cap"]["shortDescription"]["text"].startswith("An answer has at most")
@@ -147,7 +153,7 @@ def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
 
 
 def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
-    """Hostile words in a SARIF message are no link, and their braces are doubled."""
+    """In a SARIF message, hostile words make no link, and their braces are doubled."""
     (sarif_result,) = sarif_run(BAD)["results"]
 
     assert "](" not in sarif_result["message"]["text"]
@@ -155,7 +161,7 @@ def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
 
 
 def test_sarif_of_a_run_that_broke_says_so() -> None:
-    """A broken run has no results, and its execution was not successful."""
+    """The SARIF of a broken run has no results, and its execution was not successful."""
     run = sarif_run(report(text="it did not start") | {"exit": 3})
 
     assert run["results"] == []

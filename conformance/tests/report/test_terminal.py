@@ -32,9 +32,9 @@ COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
 def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = False) -> str:
-    """Return the lines of a report on a terminal, in that detail, as if begun by `run`.
+    """Return what the terminal shows of a report that `run` has made, in that detail.
 
-    They have no colours by default.
+    It has no colours by default.
     """
     timing = {"timing": report["timing"] | {"command": ["run", ""]}}
     return render(typed(report | timing), PATH, detail=detail, colour=colour)
@@ -42,12 +42,12 @@ def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = Fal
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
-    """The usual output of each hand-written ending is the pinned one."""
+    """The usual output of each hand-written ending is the text in the snapshot."""
     assert text(ENDINGS[name]) == snapshot
 
 
 def test_the_whole_profile_is_run_without_the_case() -> None:
-    """After a run with --case, the command for all of the profile is the same without it."""
+    """After a run with --case, the output has a command for the whole profile, without the case."""
     case = ENDINGS["partial"]
     timing = case["timing"] | {"command": ["run mcpproxy --case 'my laws/a.json' --seed 3", ""]}
 
@@ -61,13 +61,13 @@ def test_the_whole_profile_is_run_without_the_case() -> None:
 def test_less_and_more_of_a_report_is_as_pinned(
     name: str, detail: Detail, snapshot: SnapshotAssertion
 ) -> None:
-    """The output of four endings with --quiet and with --verbose is the pinned one."""
+    """The output of four endings with --quiet, and with --verbose, is the text in the snapshot."""
     assert text(ENDINGS[name], detail) == snapshot
 
 
 @pytest.mark.parametrize("name", [name for name in ENDINGS if name != "waived"])
 def test_the_pinned_reports_are_valid(name: str) -> None:
-    """The hand-written reports whose output is pinned fit the schema, but for the waived one."""
+    """The hand-written endings, but for the waived one, fit the schema of reports."""
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
 
     jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
@@ -75,7 +75,7 @@ def test_the_pinned_reports_are_valid(name: str) -> None:
 
 @pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
 def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
-    """Each failure, long and hostile ones too, takes at most 25 lines with its command."""
+    """On the terminal a failure takes at most 25 lines, a long or hostile one too."""
     lines = painted(failures(typed(told), PATH), colour=False).splitlines()
     ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
 
@@ -85,7 +85,7 @@ def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
 
 
 def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
-    """Of forty failures of a clause, three are printed and 37 counted, under one headline."""
+    """Of forty failures of one clause, three are printed and 37 counted, under one headline."""
     output = text(FORTY, "quiet")
 
     assert output.count("FAIL  FR-006.cap") == 1
@@ -95,7 +95,7 @@ def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
 
 
 def test_nothing_that_moves_a_terminal_is_printed() -> None:
-    """Escape sequences and direction marks of a target are printed as escapes, in any detail."""
+    """Escapes and direction marks of a target are printed as escapes, in each detail."""
     for detail in ("quiet", "usual", "verbose"):
         output = text(BAD, detail, colour=True)
 
@@ -103,7 +103,7 @@ def test_nothing_that_moves_a_terminal_is_printed() -> None:
 
 
 def test_a_target_cannot_write_a_line_of_ours() -> None:
-    """No line that a target forges begins as one of ours; the last line is the run's own."""
+    """No line that a target forges begins like one of ours, and the last line is the run's own."""
     forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
     document = report(result("fail", text=forged), result("error", text=forged), text=forged)
 
@@ -114,7 +114,7 @@ def test_a_target_cannot_write_a_line_of_ours() -> None:
 
 
 def test_colours_only_help() -> None:
-    """The output with colours is the plain one plus codes of colours, of which there are some."""
+    """The output with colours is the plain one with codes of colours added."""
     for document in (ONE, OPEN, TIMED):
         plain, coloured = text(document, "verbose"), text(document, "verbose", colour=True)
 
@@ -147,21 +147,22 @@ class Terminal(io.StringIO):
 def test_colours_are_for_terminals(
     stream: io.StringIO, environment: dict[str, str], coloured: bool
 ) -> None:
-    """Colours are used on terminals but dumb ones.
+    """`wanted` is true on a terminal that is not dumb.
 
-    FORCE_COLOR, unless 0 or empty, sets them elsewhere. A non-empty NO_COLOR prevails.
+    FORCE_COLOR, unless 0 or empty, makes it true elsewhere. A NO_COLOR that is not empty makes it
+    false.
     """
     assert wanted(stream, environment) is coloured
 
 
 def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
-    """The advice on open clauses names `explain` for one; without any, to run again."""
+    """`settling` advises `explain` for an open clause, and without any to run again."""
     assert "explain FR-006.cap" in settling(["FR-006.cap"])
     assert settling([]) == "run the suite again"
 
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:
-    """Each cause that has a hint occurs in the suite's source, as a quoted word."""
+    """Each cause in HINTS occurs in the suite's source as a quoted word."""
     files = checks_dir().parent.rglob("*.py")
     source = " ".join(path.read_text(encoding="utf-8") for path in files if path.stem != "verdict")
 
@@ -173,12 +174,12 @@ def test_every_cause_with_a_hint_is_given_somewhere() -> None:
     [("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\u2028", "\\u2028"), ("é漢", "é漢")],
 )
 def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
-    """Control characters and line separators become escapes; line breaks, tabs, letters stay."""
+    """`inert` makes control characters and line separators escapes; line breaks and tabs stay."""
     assert inert(raw) == shown
 
 
 def test_a_difference_names_its_path() -> None:
-    """Two unequal objects yield a line for each differing member, with both values."""
+    """Two unequal objects make a line for each member that differs, with both values."""
     sides = ("==", {"a": {"b": 1, "c": "x y"}}, {"a": {"b": 2, "c": "x"}})
 
     lines = sentences(of_sides(sides, ("FR-006.cap",)))
@@ -191,9 +192,9 @@ COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[tas
 
 @pytest.mark.parametrize("told", COMMANDS)
 def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
-    """Words that a CI would obey begin no line on a terminal or in Markdown.
+    """Words of a target that a CI obeys begin no line on a terminal or in Markdown.
 
-    Harmless colons and hashes stay as they are.
+    Harmless colons and hashes stay.
     """
     spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
 
@@ -208,7 +209,7 @@ def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_a_long_command_is_broken_into_lines_that_a_shell_joins(columns: int) -> None:
-    """A command longer than the terminal is broken between words; a shell reads it as before."""
+    """A command longer than the terminal is broken between words, and bash reads the same words."""
     line = "run command --settle 2 --check 'test_it[a b]' -- python 'my adapter.py' --flag it\\'s"
 
     lines = [each.text for each in command("  See ", line, columns)]
@@ -221,7 +222,7 @@ def test_a_long_command_is_broken_into_lines_that_a_shell_joins(columns: int) ->
 
 
 def test_a_command_that_fits_or_has_no_terminal_is_one_line() -> None:
-    """A command that fits is one line, as one is without a terminal, however long."""
+    """A command that fits the terminal is one line; without a terminal (0 columns) any is."""
     short, long = "run --check test_it", f"run --check {'x' * 90}"
 
     assert [each.text for each in command("See ", short, 80)] == [f"See {short}"]

@@ -44,10 +44,10 @@ BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1
 
 
 def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
-    """Run the wrapper program of a builtin around that script; return its answers to these lines.
+    """Run the wrapper of builtin loaders around that script; return its answers to these lines.
 
-    `way` is the function of the script that it calls: `every` for all servers, or `one`. The
-    program must exit with 0, within 60 s.
+    `way` is the function of the script that it calls, `every` for all servers, or `one`. It must
+    exit with 0 within 60 s.
     """
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
@@ -58,15 +58,15 @@ def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> li
 
 
 def request(number: int) -> bytes:
-    """Return the line that asks to load one server that works and one that fails."""
+    """Return the line of request `number`: load one server that works and one that fails."""
     return json.dumps({"id": number, "op": "load", "servers": BESIDE}).encode()
 
 
 @pytest.mark.parametrize(("way", "error"), [("every", "KeyError"), ("one", "nobody there")])
 def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> None:
-    """Two loads of a good and a failing server each answer with both outcomes, and nothing else.
+    """Two loads of a good and a failing server are answered with both outcomes and nothing else.
 
-    What the library prints is in no answer; a failure is `permanent`, with its exception's text.
+    What the library prints is not among them. A failure is `permanent`, with the exception's text.
     """
     lines = answers(tmp_path, way, request(1), request(2))
 
@@ -97,7 +97,7 @@ tasks = []
 
 
 def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) -> None:
-    """Two loads are answered although the script leaves a task that ignores its cancellation."""
+    """Two loads are answered though the script leaves a task that ignores its cancellation."""
     loads = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
 
     assert [[outcome["status"] for outcome in load["ok"]["outcomes"]] for load in loads] == [
@@ -107,7 +107,7 @@ def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) ->
 
 
 def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) -> None:
-    """Hello, before a load and after it, is answered with the one capability `stdio`."""
+    """A builtin answers hello, before and after a load, with the one capability `stdio`."""
     hello = json.dumps({"id": 7, "op": "hello"}).encode()
 
     lines = answers(tmp_path, "every", hello, request(1), hello)
@@ -117,9 +117,9 @@ def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) 
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """Nonsense and a list get an error with the id null, an unknown operation one with its id.
+    """A builtin answers a line that is no request with an error of id null.
 
-    A load after them succeeds.
+    An unknown operation gets an error with its id; a load after them succeeds.
     """
     lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
 
@@ -132,7 +132,7 @@ def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
-    """Looking up a builtin `llama` raises UnknownBuiltin, whose message lists the known names."""
+    """`builtin("llama")` raises UnknownBuiltin, whose message lists the known names."""
     with pytest.raises(
         UnknownBuiltin, match=r"no builtin loader is named 'llama'; choose one of langchain, "
     ):
@@ -140,9 +140,9 @@ def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """Builtins are listed in order of unique names and found by these.
+    """Builtins are in order of their names, and found by these.
 
-    Each of the six scripts defines its function.
+    Each of six scripts has its function.
     """
     names = [entry.name for entry in builtins()]
     scripts = [(SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
@@ -154,7 +154,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
 
 
 def made(tmp_path: Path, requirement: str) -> Builtin:
-    """Return a builtin of package `own` that needs this pip requirement."""
+    """Return a builtin named `own` that needs this pip requirement."""
     return Builtin(
         name="own",
         package="own",
@@ -167,17 +167,14 @@ def made(tmp_path: Path, requirement: str) -> Builtin:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point the user's cache below an empty folder.
-
-    Return where environments of builtins go in it.
-    """
+    """Point the user's cache to an empty folder; return where environments of builtins will be."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
 
 
 @pytest.mark.proof
 def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    """A requirement that cannot be installed raises NotInstalled, one line with its name.
+    """If pip cannot install a requirement, NotInstalled is one line with its name.
 
     No folder is left.
     """
@@ -203,14 +200,14 @@ def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path
 def test_two_at_once_make_one_environment(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two threads that make one environment, both get the same command, and one folder is left.
+    """Two threads that make one environment at once get the same command; one folder is left.
 
     A third use makes none.
     """
     both, began = threading.Barrier(2), []
 
     def make(folder: Path, environment: Environment) -> None:
-        """Record the requirement, make a folder with a file, and wait for the other thread."""
+        """Record the requirement, make the folder with a file, and wait for the other thread."""
         began.append(environment.requirement)
         folder.mkdir()
         (folder / "content").touch()
@@ -238,7 +235,7 @@ def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def healthy() -> Iterator[UpstreamServer]:
-    """Yield a running MCP server with two tools, one of which begins like a prefix."""
+    """Yield a started MCP server with two tools, one of which begins with the server's name."""
     with Upstreams(Transcript()) as running:
         tools = [UpstreamTool(name="add"), UpstreamTool(name="healthy_sub")]
         yield running.add(UpstreamServer("healthy", tools))
@@ -247,9 +244,9 @@ def healthy() -> Iterator[UpstreamServer]:
 def loaded(
     tmp_path: Path, name: str, *servers: Mapping[str, Any]
 ) -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    """Load these servers with a builtin, after a load of none; return each one's outcome.
+    """Load these servers with a builtin, after a load of none.
 
-    An outcome is (status, tools, whether there is an error), by server id.
+    Return {server id: (status, tools, whether there is an error)}.
     """
     loader = LoaderProgram(command(builtin(name)), tmp_path)
     try:
@@ -282,7 +279,7 @@ NAMES = [entry.name for entry in builtins()]
 def test_a_builtin_loads_over_http_and_stdio(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """Each builtin loads one server over HTTP and over stdio, with the tools' own names in both.
+    """Each builtin loads a server over HTTP and over stdio, with the tools' own names.
 
     Its library's version is known. Skipped unless a variable asks to install builtins.
     """
@@ -302,10 +299,10 @@ def test_a_builtin_loads_over_http_and_stdio(
 def test_a_builtin_tells_of_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """Beside a healthy server, a closed port and a 404 are `permanent`, without tools.
+    """A builtin gives a closed port and a 404 `permanent`, without tools, beside a healthy server.
 
-    If the library gives all tools or none, so is the healthy server. Skipped unless a variable asks
-    for it.
+    If its library loads all or none, so it gives the healthy one. Skipped unless a variable asks to
+    install builtins.
     """
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

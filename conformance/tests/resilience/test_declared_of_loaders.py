@@ -30,7 +30,7 @@ DENIAL = 403
 
 @contextmanager
 def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[LoadBench]:
-    """Yield a bench of that loader, with its declarations besides its capabilities.
+    """Yield a bench of that loader; `declared` are its declarations besides capabilities.
 
     Loads and target are closed at the end.
     """
@@ -44,18 +44,18 @@ def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[Loa
 
 
 def differing(bench: LoadBench, case: str) -> list[str]:
-    """Return the paths of the findings on the load case of that id; empty if there are none."""
+    """Return the paths of the findings on the load case of that id."""
     return [finding.path for finding in bench.judged(CASES[case]).findings]
 
 
 def prefixed(before: str) -> ChangedLoad:
-    """Return the reference's loader that puts this prefix before each tool.
+    """Return the reference's loader with `before` in front of each tool's name.
 
     `{server_id}` in it is the server's id with `_` for `-`.
     """
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
-        """Put the prefix before each tool of the answer; `-` in a server's id becomes `_`."""
+        """Put the prefix before each tool of the answer, and return the answer."""
         for outcome in answer["outcomes"]:
             own = before.replace("{server_id}", outcome["server_id"].replace("-", "_"))
             outcome["tools"] = [own + name for name in outcome["tools"]]
@@ -79,9 +79,9 @@ def prefixed(before: str) -> ChangedLoad:
 def test_only_the_declared_prefix_is_taken_off(
     before: str, declared: str, wrong: list[str], tmp_path: Path
 ) -> None:
-    """Tools with the declared prefix, or with none, are the server's own.
+    """Tools with the declared prefix, or with none, are taken for the server's own.
 
-    Those with another prefix give a finding for each server.
+    Any other prefix is a finding for each server.
     """
     with loading(prefixed(before), tmp_path, tool_prefix=declared) as bench:
         differing_paths = differing(bench, "outcome-several-tools")
@@ -104,15 +104,18 @@ def test_only_the_declared_prefix_is_taken_off(
 def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
     told: list[str], prefix: str, own: bool
 ) -> None:
-    """Told names match the listed `add` and `a_add`, with the prefix taken off at most once.
+    """`are_tools_of` matches told names to the listed `add` and `a_add`, the prefix taken off once.
 
-    Letters of the server's id that no tool name may have can be replaced or missing.
+    Letters of the server's id that no tool name may have may be replaced or missing.
     """
     assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:
-    """Return the signal, as a timeout if its body has the test's signature in any case."""
+    """Return a timeout signal if the body has SIGNATURE, in any case of letters.
+
+    Else the signal.
+    """
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
 
@@ -129,7 +132,7 @@ AS_IT_IS = ChangedLoad(id="as-it-is", text="It is the reference's own.")
 def test_each_declared_signature_is_served(
     changed: ChangedLoad, wrong: list[str], tmp_path: Path
 ) -> None:
-    """Of two declared timeout signatures, one that the loader does not know gives a finding.
+    """A loader that does not know one of two declared timeout signatures has a finding on it.
 
     A loader that treats both as timeouts has none.
     """
@@ -139,9 +142,9 @@ def test_each_declared_signature_is_served(
 
 
 def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
-    """A case about timeout signatures does not apply to a loader that declares none.
+    """A case on declared signatures is not applicable to a loader that declares none.
 
-    Nor does a case of a denial if its body is, in any case of letters, a declared signature.
+    Nor is a case of a denial if its body is a declared signature, in any case of letters.
     """
     with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no timeout"):
         bench.judged(CASES["authorization-declared"])
@@ -154,14 +157,14 @@ def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) ->
 
 
 def by_turns() -> Any:
-    """Return a change of answers: by load, failed servers are permanent and transient in turn.
+    """Return a change of answers by which failures are permanent and transient in turn, by load.
 
     Control servers keep their status.
     """
     turn = count()
 
     def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
-        """Call failed servers but controls permanent in odd loads, transient in even ones."""
+        """Make failed servers permanent in the first load, transient in the next; not controls."""
         word = ("permanent", "transient")[next(turn) % 2]
         for outcome in answer["outcomes"]:
             if outcome["status"] != "available" and not outcome["server_id"].startswith("control"):
@@ -175,9 +178,9 @@ def by_turns() -> Any:
     "case", ["unnamed-html", "unnamed-429", "unnamed-rpc-error", "unnamed-stdio-exits"]
 )
 def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Path) -> None:
-    """A failure called permanent, then transient, gives a finding on the second load.
+    """A failure that is permanent, then transient, is a finding on the second load.
 
-    Either class is allowed there; the unchanged loader has no finding.
+    Either class by itself is allowed: the unchanged loader has no finding.
     """
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
@@ -189,9 +192,9 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
 
 @pytest.mark.proof
 def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
-    """A loader that refuses commands is not given any, and their cases do not apply to it.
+    """A loader that declares no `stdio` is given no command; such cases are not applicable.
 
-    If it declares stdio nevertheless, they fail or are inconclusive.
+    If it refuses commands and declares stdio, they fail or are inconclusive.
     """
     variant = next(each for each in load_variants() if each.id == "http-only")
     checks = Selection(clauses=frozenset({"X.stdio", "I4.bounded"}))
@@ -199,7 +202,7 @@ def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) ->
     def verdicts(lacks: tuple[str, ...], place: Path) -> dict[str, set[str]]:
         """Judge the loader without these capabilities.
 
-        Return the verdicts on cases of commands and others.
+        Return {"command": verdicts on cases of commands, "others": verdicts on others}.
         """
         target = embedded_target(variant, lacks, patience=0.5)
         results = tried(trial(target, checks, profile="resilience", examples=1), place).every
@@ -217,7 +220,10 @@ def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) ->
 
 @pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])
 def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
-    """A 403 whose connection is then cut is a denial; a loader that reports a cut has a finding."""
+    """A 403 whose connection is cut afterwards is a denial.
+
+    A loader that reports the cut as transient has a finding.
+    """
     cut = ChangedLoad(
         id="cut",
         text="What ends is transient.",
@@ -232,9 +238,9 @@ def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> None:
-    """A run with a target file of a loader alone judges by its declared timeout signature.
+    """`run --target-file` with a loader's file judges by the timeout signature that it declares.
 
-    The reference's loader, which does not know that one, fails T4.declared with exit 1.
+    The reference's loader, which does not know it, fails T4.declared: exit 1.
     """
     file = tmp_path / "loader.toml"
     file.write_text('kind = "loader"\ntool_prefix = "x_"\ntimeout_signatures = ["gone late"]\n')

@@ -42,9 +42,9 @@ ONE = ("--check", "test_outcomes_have_their_form_under_any_script", "--examples"
 
 
 def program(folder: Path, answer: Any) -> list[str]:
-    """Write the plain loader; return the command that starts it with this answer to hello.
+    """Write the plain loader to the folder; return the command that starts it.
 
-    The answer is without its id.
+    It answers hello with this object, to which the id is added.
     """
     path = folder / "loader.py"
     path.write_text(PLAIN, encoding="utf-8")
@@ -52,9 +52,9 @@ def program(folder: Path, answer: Any) -> list[str]:
 
 
 def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any]]:
-    """Judge the plain loader with this answer to hello.
+    """Run `run loader` on the plain loader with this answer to hello; return (result, report).
 
-    Return the result and the report, {} if none. No scratch folder may be left.
+    The report is {} if there is none. No scratch folder may be left.
     """
     words = ["--command", shlex.join(program(folder, answer)), "--out", str(folder / "out")]
     done = CliRunner().invoke(main, ["run", "loader", *words, *options])
@@ -64,14 +64,14 @@ def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any
 
 
 def line(**members: Any) -> bytes:
-    """Return the line of an answer to hello that has these members."""
+    """Return the line that answers hello, of id 1, with these members."""
     return json.dumps({"id": 1, **members}).encode()
 
 
 def test_an_answer_declares_what_a_target_file_does() -> None:
-    """Capabilities, prefix and signatures are read from hello; name and version lose line breaks.
+    """`read_hello` reads capabilities, prefix, signatures, name and version of a loader.
 
-    An unknown member is ignored.
+    Line breaks in name and version are blanks; an unknown member is ignored.
     """
     members = {"tool_prefix": "x_", "timeout_signatures": ["late"], "later": 1}
     titled = {"name": "my\nloader", "version": "1.2"}
@@ -90,7 +90,7 @@ def test_an_answer_declares_what_a_target_file_does() -> None:
 
 @pytest.mark.parametrize("answer", [UNKNOWN, {"error": "no operation hello"}])
 def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> None:
-    """`read_hello` returns None for an answer of `unsupported`, or with an error."""
+    """`read_hello` returns None for an answer `unsupported` or with an error."""
     assert read_hello(line(**answer)) is None
 
 
@@ -110,7 +110,7 @@ def test_a_program_that_does_not_know_hello_declares_nothing(answer: Any) -> Non
     ],
 )
 def test_what_cannot_be_declared_is_refused_with_its_place(ok: Any, sentence: str) -> None:
-    """A hello with a wrong or missing declaration raises BadTarget, which names the member."""
+    """`read_hello` raises BadTarget, which names the member, for a wrong or missing declaration."""
     with pytest.raises(BadTarget) as caught:
         read_hello(line(ok=ok))
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_declared_is_refused_with_its_place(ok: Any, sentence: st
     ],
 )
 def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str) -> None:
-    """A line that does not answer hello raises AdapterError, which quotes it and shows the form."""
+    """`read_hello` raises AdapterError for a line that does not answer; it quotes the line."""
     with pytest.raises(AdapterError) as caught:
         read_hello(answer)
 
@@ -149,9 +149,9 @@ def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str
     ],
 )
 def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sentence: str) -> None:
-    """A program that exits or is silent at hello is `broken`, and says why.
+    """A program that exits or is silent at hello makes `introduced` return a reason in `broken`.
 
-    If the user declared its capabilities, that is only a remark of one line.
+    If the user declared its capabilities, that is a remark of one line instead.
     """
     command = (sys.executable, "-c", f"import sys, time; sys.stdin.readline(); {code}")
     declared = Description(kind="loader", capabilities=("retries",))
@@ -167,9 +167,9 @@ def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sente
 
 
 def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Path) -> None:
-    """The user's declarations override those of hello; each contradiction is a remark.
+    """The user's declarations prevail over those in hello; each contradiction is a remark.
 
-    What the user leaves out is taken from the answer.
+    What the user leaves out is taken from hello.
     """
     ok = {"capabilities": ["retries", "stdio"], "tool_prefix": "a_", "timeout_signatures": ["late"]}
     command = program(tmp_path, {"ok": ok})
@@ -188,7 +188,7 @@ def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Pat
 
 
 def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
-    """The same capabilities in another order, from hello and from the user, make no remark."""
+    """The same capabilities in another order, in hello and by the user, make no remark."""
     command = program(tmp_path, {"ok": {"capabilities": ["stdio", "retries"]}})
     declared = Description(kind="loader", capabilities=("retries", "stdio"))
 
@@ -197,9 +197,9 @@ def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
-    """A loader without hello passes the basic profile with exit 0, and is never given a command.
+    """A loader without hello passes `resilience-basic`, exit 0, and is never given a command.
 
-    Two lines on standard error say how to have more judged, and what the profile is.
+    Standard error says which profile it is, and how to have more judged.
     """
     done, report = run(tmp_path, UNKNOWN, "--examples", "1")
 
@@ -239,9 +239,9 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
 def test_the_profile_follows_what_is_declared(
     declared: list[str], options: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    """The profile of a loader follows its capabilities: by hello or, overriding that, the option.
+    """The profile follows the capabilities in hello, or those of --capabilities, which prevail.
 
-    --profile overrides both; one line of standard error says which it is, and why.
+    --profile prevails over both. Standard error says which it is, and why.
     """
     ok = {"capabilities": declared, "name": "plain", "version": "3"}
     done, report = run(tmp_path, {"ok": ok}, *ONE, *options)
@@ -253,9 +253,9 @@ def test_the_profile_follows_what_is_declared(
 
 @pytest.mark.proof
 def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
-    """A hello with an unknown capability ends the run with exit 2 and one sentence.
+    """An unknown capability in hello ends the run with 2 and one sentence.
 
-    If --capabilities is given, it is a remark, and the run ends with 0.
+    With --capabilities it is a remark, and the run ends with 0.
     """
     wrong = {"ok": {"capabilities": ["retrys"]}}
     done, _ = run(tmp_path, wrong)
@@ -270,7 +270,7 @@ def test_a_declaration_that_cannot_be_used_ends_with_2(tmp_path: Path) -> None:
 
 
 def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
-    """A contradictory answer to hello ends the run with exit 3; the report has the reason."""
+    """An answer to hello with both ok and error ends the run with 3; the report has the reason."""
     done, report = run(tmp_path, {"ok": {"capabilities": []}, "error": "both"})
 
     assert done.exit_code == 3
@@ -278,7 +278,7 @@ def test_a_program_that_breaks_at_hello_ends_with_3(tmp_path: Path) -> None:
 
 
 def test_each_required_clause_of_a_command_is_shown_without_one() -> None:
-    """Every required clause of a load case over stdio has a case over HTTP; there are some."""
+    """Each required clause that a load case over stdio cites is cited by one over HTTP, too."""
     required = {clause.id for clause in catalogue().clauses.values() if clause.level == "required"}
     with_command = {c for case in load_cases() if case.needs for c in case.clauses} & required
     without = {c for case in load_cases() if not case.needs for c in case.clauses}

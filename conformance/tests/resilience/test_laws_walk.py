@@ -28,7 +28,7 @@ Told = dict[str, Any]
 
 
 def test_another_seed_is_another_list_of_loads() -> None:
-    """The same seed generates the same loads, another seed others after the same first two."""
+    """`generated` yields the same loads for a seed, others for another after the first two."""
     ids = [[case.id for case in generated(10, seed, Reads())] for seed in (0, 0, 1)]
 
     assert ids[0] == ids[1] != ids[2]
@@ -38,7 +38,7 @@ def test_another_seed_is_another_list_of_loads() -> None:
 def test_a_loader_without_stdio_is_given_no_command() -> None:
     """Of 300 loads generated for a loader without stdio none has a command, else some have.
 
-    A refused port takes the command's place.
+    A refused port takes its place.
     """
     over_stdio = [case.id for case in generated(300, 3, Reads()) if case.needs]
     refused = a_load([(Behaviour(do="stdio_exits"),)], 2, Reads(stdio=False))
@@ -49,9 +49,9 @@ def test_a_loader_without_stdio_is_given_no_command() -> None:
 
 
 def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
-    """In 300 generated loads, an end (status, attempts) is blamed if and only if it is not allowed.
+    """In 300 generated loads, an allowed end, (status, attempts), is never blamed.
 
-    Of not allowed ends only those up to the second attempt, where the source names every class.
+    An end that is not allowed is blamed where the source names the class of every failure.
     """
     for case in generated(300, 3, Reads()):
         most = min(case.given.max_attempts, 2)
@@ -110,9 +110,9 @@ def script(*words: str) -> tuple[Behaviour, ...]:
 def test_the_walk_ends_where_the_source_does(
     words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
 ) -> None:
-    """Scripts, walked by hand, have these allowed ends (status, attempts) and no others.
+    """`walk` allows exactly these ends, (status, attempts), for scripts walked by hand.
 
-    A loader goes on after a transient failure only, up to the maximum of attempts.
+    Only a transient failure leads to a further attempt, up to `most`.
     """
     server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
@@ -149,7 +149,7 @@ def test_the_walk_ends_where_the_source_does(
 def test_the_blame_is_laid_on_the_clause(
     words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
 ) -> None:
-    """With four attempts allowed, a wrong end of these scripts is blamed on exactly these clauses.
+    """With four attempts allowed, `blamed` lays a wrong end on exactly these clauses.
 
     An end that the source leaves open is blamed on none.
     """
@@ -183,9 +183,9 @@ def test_the_blame_is_laid_on_the_clause(
 def test_only_what_the_source_leaves_no_word_for_is_blamed(
     behaviour: Behaviour, status: str, clauses: list[str]
 ) -> None:
-    """After one attempt at this behaviour, reporting this status breaks exactly these clauses.
+    """After one attempt at this behaviour, `blamed` lays this status on exactly these clauses.
 
-    Where the source leaves it open there are none.
+    There are none where the source leaves the status open.
     """
     server = LoadServer(server_id="alpha", tools=("add",), script=(behaviour,))
 
@@ -195,9 +195,9 @@ def test_only_what_the_source_leaves_no_word_for_is_blamed(
 
 
 def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_classes() -> None:
-    """For a loader that does not classify failures, a 503 told as available breaks X.failed only.
+    """If a loader does not classify, a 503 reported as available breaks X.failed only.
 
-    Told as transient it breaks nothing.
+    Reported as transient it breaks nothing.
     """
     reads = Reads(classifies=False, retries=False)
     server = LoadServer(server_id="alpha", tools=("add",), script=script("503"))
@@ -208,7 +208,7 @@ def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_clas
 
 @pytest.mark.proof
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
-    """The benchmark of 200 servers, in two rounds within 100 s, exits with 0.
+    """The benchmark of 200 servers, two rounds within 100 s, exits with 0.
 
     No outcome is wrong, and all four statuses occur.
     """
@@ -227,7 +227,7 @@ def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
 
 
 def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
-    """Of eight silent servers in a generated load, all but the first two become healthy."""
+    """Of eight silent servers in a generated load, all but the first two are made healthy."""
     silent = [script("silence")] * 8
 
     case = a_load(silent, 4, Reads())
@@ -247,7 +247,7 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """A --case file that is missing or not a load case ends the run with exit 2 and the reason."""
+    """`run loader --case` with a missing file, or one that is no load case, exits with 2."""
     path = tmp_path / "own.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")

@@ -17,13 +17,13 @@ LOST = {"server_id": "alpha", "status": "denied", "tools": [], "error": "No.", "
 
 
 def validator(name: str) -> Draft202012Validator:
-    """Return the validator of the shipped schema of that name."""
+    """Return a validator of the shipped schema of that name, without `.schema.json`."""
     text = (schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text))
 
 
 def lines(arrow: str) -> list[dict[str, Any]]:
-    """Return LOADER.md's example lines after this arrow, as objects: → are requests, ← answers."""
+    """Return LOADER.md's example lines after this arrow as objects: → requests, ← answers."""
     page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
     return [json.loads(line) for way, line in LINE.findall(page) if way == arrow]
 
@@ -37,7 +37,7 @@ def test_every_line_of_the_page_keeps_to_the_schema(line: dict[str, Any]) -> Non
 
 
 def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
-    """Requests and answers of LOADER.md agree in ids, and in servers and outcomes of each load.
+    """Requests and answers in LOADER.md agree in ids, and in the servers of each load.
 
     All statuses and all kinds of answers occur.
     """
@@ -57,10 +57,7 @@ def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
 
 
 def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
-    """Every outcome in LOADER.md but one is valid under its schema.
-
-    The one is `failed`, the status of loaders that do not classify.
-    """
+    """Every outcome in LOADER.md is valid for a loader that classifies, but the `failed` one."""
     outcomes = [
         outcome for line in lines("←") for outcome in line.get("ok", {}).get("outcomes", [])
     ]
@@ -90,7 +87,7 @@ def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """Lines with a member missing, wrong or contradictory are invalid under the schema."""
+    """A line that misses a member, or has a wrong or contradictory one, breaks the schema."""
     assert not validator("loader-protocol").is_valid(json.loads(line))
 
 
@@ -109,7 +106,7 @@ def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
 def test_an_unsound_outcome_is_refused_for_its_one_fault(
     outcome: dict[str, Any], fault: str
 ) -> None:
-    """An outcome with one fault is invalid under the schema, and for that fault alone."""
+    """An outcome with one fault has exactly one error by the schema."""
     errors = validator("load-outcome").iter_errors(outcome)
 
     assert [f"{error.json_path}: {error.validator}" for error in errors] == [fault]

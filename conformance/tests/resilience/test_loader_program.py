@@ -17,14 +17,17 @@ NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
 
 
 def load(loader: LoaderProgram, deadline_s: float = 20.0) -> Loaded:
-    """Load one server, whose command does not exist, with at most two attempts; return the load."""
+    """Load one server, whose command does not exist, with at most two attempts.
+
+    Return the load, which is broken off after `deadline_s` seconds.
+    """
     return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
 
 
 def test_the_references_own_loader_answers(tmp_path: Path) -> None:
-    """The reference's loader answers two loads of a missing command with a permanent failure.
+    """The reference's loader answers two loads of a missing command with `permanent`.
 
-    It gives an error and a warning; a server that was not asked for has no outcome.
+    It has an error and a warning. A server that was not asked for has no outcome.
     """
     loader = LoaderProgram(REFERENCE, tmp_path)
 
@@ -39,7 +42,7 @@ def test_the_references_own_loader_answers(tmp_path: Path) -> None:
 
 
 def python(code: str) -> tuple[str, ...]:
-    """Return the command of a loader that reads one line as `line`, then runs this Python code."""
+    """Return the command of a loader that reads one line, as `line`, and then runs this code."""
     return (sys.executable, "-c", f"import sys, time; line = sys.stdin.readline(); {code}")
 
 
@@ -57,7 +60,7 @@ def python(code: str) -> tuple[str, ...]:
     ],
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
-    """A loader that prints anything but an answer raises AdapterError, with what is wrong."""
+    """A loader that prints a line that is no answer raises AdapterError with what is wrong."""
     loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:
@@ -79,9 +82,9 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
 def test_a_load_that_breaks_off_is_no_error_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
 ) -> None:
-    """A loader that ends, or answers with an error, gives a load that is `broke`, with the reason.
+    """If a loader ends, or answers with an error, the load has the reason in `broke`.
 
-    With no servers to load, the same raises AdapterError.
+    In a load without servers the same raises AdapterError.
     """
     loader = LoaderProgram(python(code), tmp_path)
     monkeypatch.setattr(loader, "_starts", False)
@@ -97,9 +100,9 @@ def test_a_load_that_breaks_off_is_no_error_of_the_suite(
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
-    """Answers of 0.9 million characters that two programs' loads keep raise AdapterError.
+    """Answers that the loads of two programs keep raise AdapterError at 64 MiB in all.
 
-    That is at 64 MiB in all, after 30 to 40 answers.
+    That is after 30 to 40 answers of 0.9 million characters.
     """
     code = (
         'text = \'x\' * 900_000; [print(\'{"id": %d, "ok": {"outcomes": [{"server_id":'
@@ -118,13 +121,13 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
-    """A command that does not exist raises AdapterError, which names it."""
+    """A loader's command that does not exist raises AdapterError, which names it."""
     with pytest.raises(AdapterError, match="/nowhere/loader"):
         load(LoaderProgram(("/nowhere/loader",), tmp_path))
 
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A silent loader gives two `hung` loads; the first takes less than five seconds."""
+    """A silent loader gives two loads that are `hung`; the first takes less than five seconds."""
     monkeypatch.setattr(loader_module, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
@@ -136,7 +139,7 @@ def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_start_of_a_program_is_in_no_load(tmp_path: Path) -> None:
-    """A program that takes 1.5 s to start does not exceed a first load's deadline of 1 s."""
+    """A program that takes 1.5 s to start does not exceed the first load's deadline of 1 s."""
     answer = 'print(\'{"id": %d, "ok": {"outcomes": []}}\', flush=True)'
     code = f"time.sleep(1.5); {answer % 1}; sys.stdin.readline(); {answer % 2}"
     loader = LoaderProgram(python(code), tmp_path)

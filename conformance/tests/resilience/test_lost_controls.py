@@ -34,7 +34,7 @@ LOST = {"status": "failed", "tools": [], "error": "One of the servers cannot be 
 
 @dataclass(frozen=True)
 class Told:
-    """The reference's loader, whose answer `tell` changes; it also gets the request."""
+    """The reference's loader; `tell(answer, request)` then changes its answer in place."""
 
     tell: Tell
     headers: bool = True
@@ -42,11 +42,11 @@ class Told:
     def start(self) -> Callable[[Json], Awaitable[Json]]:
         """Return a coroutine function that loads by the reference, then applies `tell`.
 
-        Without `headers` these are not sent.
+        Unless `headers` is set, the servers' headers are not sent.
         """
 
         async def load(request: Json) -> Json:
-            """Load by the reference, without headers if so, and let `tell` change the answer."""
+            """Load by the reference, with or without headers, and let `tell` change the answer."""
             answer = await loaded(request if self.headers else without_headers(request))
             self.tell(answer, request)
             return answer
@@ -55,47 +55,47 @@ class Told:
 
 
 def without_headers(request: Json) -> Json:
-    """Return the request of a load, without the headers to be sent."""
+    """Return the request of a load with empty headers for each server."""
     return request | {"servers": [server | {"headers": {}} for server in request["servers"]]}
 
 
 def all_or_none(answer: Json, _request: Json) -> None:
-    """Change the answer: if one server is not available, all are failed, without tools."""
+    """Make all servers failed, without tools, if one of them is not available."""
     if any(outcome["status"] != "available" for outcome in answer["outcomes"]):
         for outcome in answer["outcomes"]:
             outcome.update(LOST)
 
 
 def nothing(answer: Json, _request: Json) -> None:
-    """Change the answer: every server is failed, without tools."""
+    """Make every server failed, without tools."""
     for outcome in answer["outcomes"]:
         outcome.update(LOST)
 
 
 def believed(answer: Json, _request: Json) -> None:
-    """Change the answer: every server is available, without an error; its tools stay."""
+    """Make every server available, without an error; its tools stay."""
     for outcome in answer["outcomes"]:
         outcome.update(status="available", error=None)
 
 
 def with_tools(answer: Json, request: Json) -> None:
-    """Change the answer: if one server fails all are failed, and each lists a tool."""
+    """Make all servers failed if one is; each of them lists the tool `add`."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["tools"] = ["add"] if outcome["status"] == "failed" else outcome["tools"]
 
 
 def without_errors(answer: Json, request: Json) -> None:
-    """Change the answer: if one server fails all are failed; no outcome has an error text."""
+    """Make all servers failed if one is; no outcome has an error."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = None
 
 
 def with_secrets(answer: Json, request: Json) -> None:
-    """Change the answer: if one server fails all are failed.
+    """Make all servers failed if one is.
 
-    Each error quotes the request's servers, with their secrets.
+    Each error quotes the request's servers and their secrets.
     """
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
@@ -103,7 +103,7 @@ def with_secrets(answer: Json, request: Json) -> None:
 
 
 def once_for_all(answer: Json, request: Json) -> None:
-    """Change the answer: if one server fails, a single failed outcome stands for all."""
+    """Make all servers failed if one is, and keep the first outcome only."""
     all_or_none(answer, request)
     if any(outcome["status"] == "failed" for outcome in answer["outcomes"]):
         answer["outcomes"] = answer["outcomes"][:1]
@@ -119,17 +119,17 @@ def host() -> Iterator[LoaderHost]:
 
 @pytest.fixture
 def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
-    """Return a function that judges cases on a loader whose answers `tell` changes.
+    """Return a function that judges load cases on a loader whose answers `tell` changes.
 
-    It returns, for each clause of the basic profile, the verdict of each case by its id.
+    It returns {clause of the basic profile: {case id: verdict}}.
     """
 
     def judged(
         tell: Tell, cases: list[LoadCase] = ASKED, **members: Any
     ) -> dict[str, dict[str, str]]:
-        """Judge the cases, by default all of loaders without capabilities.
+        """Judge these cases, by default all of loaders without capabilities.
 
-        Return verdicts by clause and case.
+        Return {clause of the basic profile: {case id: verdict}}.
         """
         target = loader_target(lambda _: EmbeddedLoader(Told(tell, **members), host), ())
         loads = Loads(target.loader, tmp_path)
@@ -145,7 +145,7 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
 
 
 def ended(bench: LoadBench, case: LoadCase) -> dict[str, str]:
-    """Return the verdict of a case on its clauses, by clause id: what is broken, observed or open.
+    """Return {clause: verdict} of a case: fail if broken, pass if observed, else inconclusive.
 
     If the case is inconclusive or not applicable, so are all of its clauses.
     """
@@ -165,7 +165,7 @@ TIMED = "I4.bounded"
 
 
 def worst(by_clause: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the worst verdict of each clause: fail, then inconclusive, pass, not applicable."""
+    """Return {clause: its worst verdict}: fail, then inconclusive, pass, not applicable."""
     order = ("fail", "inconclusive", "pass", "not_applicable")
     return {name: min(own.values(), key=order.index) for name, own in by_clause.items()}
 
@@ -177,7 +177,7 @@ Verdicts = Callable[..., dict[str, dict[str, str]]]
 def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None:
     """A loader that reports all servers as failed if one fails breaks I1.isolated only.
 
-    Every other clause of the basic profile is judged, and holds; I4.bounded may be open.
+    Every other clause of the basic profile passes; I4.bounded may be inconclusive.
     """
     verdict_of = worst(verdicts(all_or_none))
 
@@ -197,9 +197,9 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
 def test_who_loses_all_to_one_is_convicted_of_more(
     verdicts: Verdicts, tell: Tell, broken: set[str]
 ) -> None:
-    """A loader that loses all servers to one, and has another fault, fails the clauses of that too.
+    """A loader that loses all servers to one, with a second fault, fails that fault's clauses.
 
-    No required clause but these and I1.isolated fails.
+    No other required clause but I1.isolated fails.
     """
     verdict_of = worst(verdicts(tell))
 
@@ -211,7 +211,7 @@ def test_who_loses_all_to_one_is_convicted_of_more(
 
 
 def test_of_who_never_loads_nothing_is_known(verdicts: Verdicts) -> None:
-    """On a loader that never loads any server, every clause is inconclusive in every case."""
+    """On a loader that never loads a server, every clause is inconclusive in every case."""
     by_clause = verdicts(nothing)
 
     assert {name: set(own.values()) for name, own in by_clause.items()} == {
@@ -220,7 +220,7 @@ def test_of_who_never_loads_nothing_is_known(verdicts: Verdicts) -> None:
 
 
 def test_of_who_never_fails_a_server_no_error_is_known(verdicts: Verdicts) -> None:
-    """On a loader that reports every server as available, cases of secrets are inconclusive."""
+    """On a loader that reports every server as available, S1.secrets is inconclusive."""
     by_clause = verdicts(believed, [case for case in ASKED if case.area == "secret"])
 
     assert set(by_clause["S1.secrets"].values()) == {"inconclusive"}
@@ -229,7 +229,7 @@ def test_of_who_never_fails_a_server_no_error_is_known(verdicts: Verdicts) -> No
 def test_a_secret_that_was_never_sent_is_not_cleared(verdicts: Verdicts) -> None:
     """On a loader that drops headers, the case of a secret header is inconclusive.
 
-    The one of a secret in the URL's query passes.
+    The case of a secret in a URL's query passes.
     """
     cases = [case for case in ASKED if case.id in {"secret-header-failed", "secret-query-cut"}]
 
@@ -244,9 +244,9 @@ def test_a_secret_that_was_never_sent_is_not_cleared(verdicts: Verdicts) -> None
 def test_a_machine_that_knows_every_name_spoils_nothing_else(
     verdicts: Verdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where every host name resolves, the two cases of an unknown host do not apply.
+    """If every host name resolves here, the two cases of an unknown host are not applicable.
 
-    All clauses still pass on the reference's loader; I4.bounded may be open.
+    All clauses pass on the reference's loader; I4.bounded may be inconclusive.
     """
     monkeypatch.setattr(servers, "why_resolvable", lambda: "this machine knows every name")
 
@@ -260,7 +260,7 @@ def test_a_machine_that_knows_every_name_spoils_nothing_else(
 
 
 def test_pages_are_played(host: LoaderHost, tmp_path: Path) -> None:
-    """A load case of a server with three pages of tools has tools/list sent to it three times."""
+    """In the case of a server with three pages of tools, tools/list is sent three times."""
     loads = Loads(lambda _: EmbeddedLoader(Told(lambda _answer, _request: None), host), tmp_path)
     (case,) = [load_case for load_case in load_cases() if load_case.id == "outcome-pages"]
 

@@ -29,7 +29,7 @@ END, BESIDE = CASES["end-html-list"], CASES["isolation-every-class"]
 
 @dataclass(frozen=True)
 class Stopped:
-    """The reference's loader, except that it stops at answers that `at` names: hangs or throws."""
+    """The reference's loader, but it hangs or throws at an outcome for which `at` is true."""
 
     at: Callable[[Json], bool]
     throws: bool = False
@@ -38,7 +38,10 @@ class Stopped:
         """Return a coroutine function that loads, then hangs or throws if `at` names an outcome."""
 
         async def load(request: Json) -> Json:
-            """Load by the reference; if `at` names an outcome, raise RuntimeError or hang first."""
+            """Load by the reference.
+
+            If `at` is true of an outcome, raise RuntimeError or sleep an hour.
+            """
             answer = await loaded(request)
             if any(map(self.at, answer["outcomes"])):
                 if self.throws:
@@ -50,17 +53,17 @@ class Stopped:
 
 
 def always(_outcome: Json) -> bool:
-    """Whether to stop at an outcome: at each."""
+    """Return True, for any outcome."""
     return True
 
 
 def failed(outcome: Json) -> bool:
-    """Whether to stop at an outcome: at each that is not available."""
+    """Return whether the outcome's server is not available."""
     return bool(outcome["status"] != "available")
 
 
 def denied(outcome: Json) -> bool:
-    """Whether to stop at an outcome: at each that is denied."""
+    """Return whether the outcome's server is denied."""
     return bool(outcome["status"] == "denied")
 
 
@@ -76,14 +79,14 @@ def host() -> Iterator[LoaderHost]:
 def judged(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Stopped, LoadCase], Comparison]:
-    """Return a function that judges a case by loads of such a loader, with short deadlines.
+    """Return a function that judges a load case on such a loader, with a deadline 0.3 s later.
 
-    It closes the loads and returns the comparison.
+    It closes the loads and returns the Comparison.
     """
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
 
     def judge(stopped: Stopped, case: LoadCase) -> Comparison:
-        """Return the comparison of a case with loads of that loader; close the loads."""
+        """Judge the case on that loader, close the loads, and return the Comparison."""
         loads = Loads(lambda _: EmbeddedLoader(stopped, host), tmp_path)
         try:
             return LoadBench(loads, loader_target(lambda _: EmbeddedLoader(stopped, host))).judged(
@@ -113,9 +116,9 @@ def test_a_load_that_is_not_answered_breaks_one_clause(
     clause: str,
     words: str,
 ) -> None:
-    """A loader that hangs breaks I4.bounded, one that throws I1.isolated; nothing else is judged.
+    """A loader that hangs breaks I4.bounded, one that throws I1.isolated, and nothing else.
 
-    The finding names what stopped it; the other clauses of the case are open.
+    The finding says what stopped it; the case's other clauses are left open.
     """
     comparison = judged(stopped, case)
 
@@ -135,7 +138,7 @@ def test_a_loader_that_throws_at_healthy_servers_ends_the_run(
 def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a load hung at a 403, another case of a 403 is not tried, and says why.
+    """After a load that hung at a 403, another case of a 403 is not tried, and says why.
 
     Cases without one are loaded and answered.
     """
@@ -155,7 +158,7 @@ def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
 def test_a_load_that_hangs_once_only_is_judged_by_the_second(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load that hangs at first and is answered when repeated counts as answered."""
+    """A load that hangs once, and is answered when it is repeated, counts as answered."""
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
     hangs = iter([True])
     loads = Loads(lambda _: EmbeddedLoader(Stopped(lambda _o: next(hangs, False)), host), tmp_path)
@@ -167,5 +170,5 @@ def test_a_load_that_hangs_once_only_is_judged_by_the_second(
 
 
 def _renamed(case: LoadCase, name: str) -> LoadCase:
-    """Return the case under another id."""
+    """Return a copy of the case with this id."""
     return replace(case, id=name)

@@ -24,7 +24,7 @@ BASIC = base64.b64encode(f"crane:{HELD}".encode()).decode()
 
 
 def line(error: str) -> bytes:
-    """Return the line of an answer whose one outcome has this error."""
+    """Return the line of a loader's answer whose only outcome has this error."""
     return json.dumps({"id": 1, "ok": {"outcomes": [{"error": error}]}}).encode()
 
 
@@ -42,7 +42,7 @@ def line(error: str) -> bytes:
     ],
 )
 def test_a_secret_is_found_however_it_is_spelled(secret: str, error: str) -> None:
-    """A secret is found in an error plain, percent-encoded or decoded, in base64 or out of it.
+    """`shows` finds a secret in a line plain, percent-encoded or decoded, in base64 or out of it.
 
     JSON escapes do not hide it.
     """
@@ -50,15 +50,15 @@ def test_a_secret_is_found_however_it_is_spelled(secret: str, error: str) -> Non
 
 
 def test_no_secret_is_found_where_none_is() -> None:
-    """No secret is found in an error with a part of it, nor in an empty line."""
+    """`shows` finds no secret in an error that has a part of it, nor in an empty line."""
     assert not shows(HELD, line(f"the password {HELD[:8]}… was not taken"))
     assert not shows(HELD, b"")
 
 
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
-    """Run the checks of a clause on a changed loader, failures confirmed if so.
+    """Return the verdicts of all checks of a clause on a changed loader.
 
-    Return the verdicts.
+    `confirm` says whether failures are confirmed.
     """
     changed_trial = trial(
         embedded_target(change, patience=0.5),
@@ -70,10 +70,10 @@ def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str
 
 
 class Lapse:
-    """A change of answers: the first load that has servers lacks its last outcome."""
+    """A change of answers: the first load that has servers loses its last outcome."""
 
     def __init__(self) -> None:
-        """No load was answered yet."""
+        """Begin with no load answered."""
         self.loads = 0
 
     def __call__(self, answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
 ) -> None:
     """An outcome that only the first load lacks is inconclusive if failures are confirmed.
 
-    Unconfirmed it is a failure.
+    If they are not, it is a failure.
     """
     once = ChangedLoad(id="once", text="It lapses once.", tell=Lapse())
 
@@ -103,14 +103,14 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
     [(True, "fail"), pytest.param(False, "fail", marks=pytest.mark.proof)],
 )
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:
-    """A loader that is wrong in every load fails, whether failures are confirmed or not."""
+    """A loader that is wrong in every load fails, whether or not failures are confirmed."""
     fault = next(mutant for mutant in load_mutants() if mutant.id == "501-is-permanent")
 
     assert verdict in verdicts(tmp_path, fault, "T3.server-error", confirm=confirm)
 
 
 def test_a_loader_that_reads_one_page_is_not_judged_by_later_ones(tmp_path: Path) -> None:
-    """To a loader that asks for the first page only, the clause on later pages does not apply."""
+    """If a loader asks for the first page only, O3.later-page is not applicable."""
     variant = next(each for each in load_variants() if each.id == "one-page")
 
     assert verdicts(tmp_path, variant, "O3.later-page", confirm=False) == {"not_applicable"}
@@ -122,7 +122,7 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
     """In the basic profile, a loader that reports a 5xx as available fails X.failed."""
 
     def well(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer with servers whose error speaks of `internal` as available."""
+        """Return the answer with servers whose error has `internal` as available, without tools."""
         internal: dict[str, Any] = {"status": "available", "error": None, "tools": []}
         return answer | {
             "outcomes": [
@@ -152,9 +152,9 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
 def test_a_secret_in_a_servers_words_is_told_from_one_that_the_loader_shows(
     tmp_path: Path, loader: str, own: str, echoed: str
 ) -> None:
-    """A loader that quotes servers shows a secret where one repeats it: advisory only.
+    """A loader that quotes a server's words passes S1.secrets and fails the advisory clause.
 
-    With one that shows its headers anyway this cannot be seen.
+    If it shows its own headers, S1.secrets fails and the advisory one is inconclusive.
     """
     changed = next(c for c in (*load_mutants(), *load_variants()) if c.id == loader)
     changed_trial = trial(
@@ -170,7 +170,7 @@ def test_a_secret_in_a_servers_words_is_told_from_one_that_the_loader_shows(
 
 
 def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Path) -> None:
-    """A loader whose warnings are bare server ids fails W1.lines and no other of their clauses."""
+    """A loader whose warnings are bare server ids fails W1.lines, and nothing else on warnings."""
     bare = next(mutant for mutant in load_mutants() if mutant.id == "bare-names")
     cited = ("W1.lines", "W1.one-class", "W1.denied", "W1.both", "I6.silent")
     changed_trial = trial(
