@@ -114,6 +114,7 @@ class _Evidence:
         self._grid = grid
         self._clauses = {clause.id: clause for clause in report.clauses}
         self._results: dict[str, list[Result]] = {}
+        self._told: dict[tuple[int, str], frozenset[str]] = {}
         for result in report.results:
             for clause in dict.fromkeys((*result.clauses, *result.observed)):
                 self._results.setdefault(clause, []).append(result)
@@ -207,6 +208,13 @@ class _Evidence:
         its case; of an inconclusive one, those under the lock that had to be revealed
         first. Empty if unknown.
         """
+        place = (id(result), clause)
+        if place not in self._told:
+            self._told[place] = self._told_rows(result, clause)
+        return self._told[place]
+
+    def _told_rows(self, result: Result, clause: str) -> frozenset[str]:
+        """Return the rows that `_rows` looks up, computed."""
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}

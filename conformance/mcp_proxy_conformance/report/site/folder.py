@@ -220,7 +220,7 @@ def _slug(name: str) -> str:
 
 def _facts(place: str, text: str, report: Report, build: str) -> dict[str, str]:
     """Return the facts of REPRODUCE.md; raises BadRecord if one is missing or not the report's."""
-    facts = {name: value.strip() for name, value in _FACT.findall(text) if name in FACTS}
+    facts = {name: value.strip().strip("`") for name, value in _FACT.findall(text) if name in FACTS}
     for name in FACTS:
         if name not in facts:
             raise BadRecord(place, f"it has no line `- {name}: ...`", "add it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -15,7 +16,7 @@ from mcp_proxy_conformance.report.document import SUITE
 from mcp_proxy_conformance.report.drawing import MEANINGS, SIGNS, Drawing, drawing
 from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
 from mcp_proxy_conformance.report.html import colour_of, digest, environment, part, rendered
-from mcp_proxy_conformance.report.phrases import interpretations_of, profile_of, sentence
+from mcp_proxy_conformance.report.phrases import counted, interpretations_of, profile_of, sentence
 from mcp_proxy_conformance.report.picture import Picture, picture
 from mcp_proxy_conformance.report.site.builds import Build, Record
 from mcp_proxy_conformance.report.site.history import Moving, Step, adjacent, moving, pairs
@@ -115,7 +116,7 @@ def _page(template: str, root: str, *, script: str = "", **values: Any) -> str:
                 f"default-src 'none'; style-src 'self'; img-src 'self'; {allowed}"
                 "base-uri 'none'; form-action 'none'"
             ),
-            suite=f"{SUITE} {version(SUITE)}",
+            suite=_suite(),
             signs=SIGNS,
             meanings=MEANINGS,
             verdicts=WORST_FIRST,
@@ -124,8 +125,15 @@ def _page(template: str, root: str, *, script: str = "", **values: Any) -> str:
             sentence=sentence,
             interpretations_of=interpretations_of,
             place=_place,
+            counted=counted,
         )
     )
+
+
+@cache
+def _suite() -> str:
+    """Return name and version of the running suite."""
+    return f"{SUITE} {version(SUITE)}"
 
 
 def _implementation(

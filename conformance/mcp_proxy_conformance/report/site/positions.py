@@ -40,9 +40,14 @@ def positions(record: Record) -> list[Positions]:
 
 
 def disagreements(every: list[Positions]) -> list[Positions]:
-    """Return the clauses on which implementations split, the most even and largest split first."""
+    """Return the clauses on which implementations split, the most even and largest split first.
+
+    Of equal splits required clauses come first.
+    """
     split = [each for each in every if each.is_split]
-    return sorted(split, key=lambda each: (-each.split[0], -each.split[1]))
+    return sorted(
+        split, key=lambda each: (-each.split[0], -each.split[1], each.level != "required")
+    )
 
 
 def _positions(clause_id: str, level: str, record: Record) -> Positions:

@@ -1,0 +1,232 @@
+"""What keeps a build out of a record: each refusal names the place and the repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import add, reproduce
+
+from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
+from mcp_proxy_conformance.report.site.secrets import is_pinned, secret_of
+
+Json = dict[str, Any]
+SECRET = "x" * 24
+
+
+def refused(folder: Path) -> str:
+    """Return the sentence by which a folder is refused; it must be."""
+    with pytest.raises(BadRecord) as found:
+        read_record(folder)
+    return str(found.value)
+
+
+def _edit_verdict(report: Json) -> None:
+    report["clauses"][0]["verdict"] = "not_applicable"
+
+
+def _edit_count(report: Json) -> None:
+    report["clauses"][0]["results"] = 5
+
+
+def _edit_headline(report: Json) -> None:
+    report["headline"] = "conformant"
+
+
+def _drop_clause(report: Json) -> None:
+    clause = report["clauses"].pop(0)
+    report["results"] = [r for r in report["results"] if clause["id"] not in r["clauses"]]
+
+
+def _make_advisory(report: Json) -> None:
+    report["clauses"][0]["level"] = "advisory"
+
+
+def _repeat(report: Json) -> None:
+    report["clauses"].append(report["clauses"][0])
+
+
+def _name_badly(report: Json) -> None:
+    report["clauses"][0]["id"] = "../../etc"
+
+
+def _nest(report: Json) -> None:
+    value: Json = {}
+    for _ in range(60):
+        value = {"a": value}
+    report["timing"]["deep"] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_edit_verdict, "ROB.query is not_applicable, and its results say pass"),
+        (_edit_count, "ROB.query counts 5 results, and 1 mention it"),
+        (_edit_headline, "the headline is 'conformant', and its clauses come to 'violated'"),
+        (_drop_clause, "the clause ROB.query of robustness@1 is missing"),
+        (_make_advisory, "ROB.query is advisory, and robustness@1 has it as required"),
+        (_repeat, "the clause ROB.query is in it twice"),
+        (_name_badly, "no page can be named after '../../etc'"),
+        (_nest, "it nests deeper than 40 levels"),
+    ],
+)
+def test_a_report_that_does_not_recompute_is_refused(
+    change: Callable[[Json], None], words: str, tmp_path: Path
+) -> None:
+    """An edited verdict, count, headline, level or list of clauses is named."""
+    add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=change)
+
+    sentence = refused(tmp_path)
+
+    assert sentence.startswith("alpha/1.0/report.json: ")
+    assert words in sentence
+    assert sentence.endswith("; create it again with `run`")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Authorization: Bearer abcdefgh12345678", "a value of the header Authorization"),
+        ('{\\"x-api-key\\": \\"abcdefgh12345678\\"}', "a value of the header x-api-key"),
+        ("Cookie=abcdefgh12345678", "a value of the header Cookie"),
+        (f"ghp_{SECRET}", "an access token or a private key"),
+        ("-----BEGIN RSA PRIVATE KEY-----", "an access token or a private key"),
+        (f"bearer {SECRET}", "a bearer token"),
+        ("http://me:secret@example.com/", "a user and a password in a URL"),
+        ("canary/of+the-client-c1a55e=", "a credential that the suite planted"),
+    ],
+)
+def test_a_secret_in_any_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    """A credential in a reply or in a report is named by its kind, and not repeated."""
+    add(tmp_path / "one", "alpha", "1.0", files={"reply.txt": text})
+    add(tmp_path / "two", "alpha", "1.0", {"ROB.flag": "fail"}, change=_with_body(text))
+
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        sentence = refused(folder)
+        assert words in sentence
+        assert "take it out" in sentence
+        assert text not in sentence
+
+
+def _with_body(text: str) -> Callable[[Json], None]:
+    """Return a change that puts a text into the body of a message."""
+
+    def change(report: Json) -> None:
+        next(iter(report["messages"].values()))["body"] = text
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer (redacted)",
+        "--upstream-header 'Authorization: Bearer {upstream_token}'",
+        "the header Authorization is not forwarded",
+        "https://example.com/a:b@c",
+    ],
+)
+def test_what_only_looks_like_a_secret_is_not_one(text: str) -> None:
+    """Redacted values, placeholders and prose about headers are no secrets."""
+    assert secret_of(text) == ""
+
+
+def test_a_header_that_was_not_redacted_is_refused(tmp_path: Path) -> None:
+    """A short value of a credential header of a message is refused too."""
+
+    def change(report: Json) -> None:
+        next(iter(report["messages"].values()))["headers"] = {"Authorization": "abc"}
+
+    add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=change)
+
+    assert "it has a value of the header Authorization" in refused(tmp_path)
+
+
+def test_a_credential_in_the_target_file_is_refused(tmp_path: Path) -> None:
+    """An option or a member with the name of a secret may not have a literal value."""
+    lines = ('command = ["proxy", "--token=abcdefgh"]', 'api_key = "abcdefgh"')
+    for number, line in enumerate(lines):
+        folder = tmp_path / str(number)
+        add(folder, "alpha", "1.0", files={"target.toml": line})
+
+        assert "has a credential; take it out" in refused(folder)
+
+
+@pytest.mark.parametrize("version", ["latest", "main", "1.0-nightly", "snapshot.2", "abc"])
+def test_a_moving_version_is_refused(version: str, tmp_path: Path) -> None:
+    """A version that is another build tomorrow names no build."""
+    add(tmp_path, "alpha", version)
+
+    assert not is_pinned(version)
+    assert "the version is not pinned; name the folder by" in refused(tmp_path)
+
+
+def test_a_report_of_another_build_is_refused(tmp_path: Path) -> None:
+    """The report names its version and its target, and REPRODUCE.md the same ones."""
+    (tmp_path / "a").mkdir()
+    add(tmp_path / "one", "alpha", "1.0").rename(tmp_path / "a" / "2.0")
+    (tmp_path / "one").joinpath("alpha", "2.0").parent.rmdir()
+    (tmp_path / "a").rename(tmp_path / "one" / "alpha")
+    add(tmp_path / "two", "alpha", "1.0").parent.rename(tmp_path / "two" / "beta")
+    add(tmp_path / "three", "alpha", "1.0", files={"REPRODUCE.md": reproduce("1.0", "0.1")})
+    add(tmp_path / "four", "alpha", "1.0", files={"REPRODUCE.md": "# Nothing\n"})
+
+    assert "it is about version 1.0" in refused(tmp_path / "one")
+    assert "it is about alpha" in refused(tmp_path / "two")
+    assert "its suite is not version" in refused(tmp_path / "three")
+    assert "it has no line `- Suite: ...`; add it" in refused(tmp_path / "four")
+
+
+@pytest.mark.parametrize("name", ["a b", "<script>", "x\ny", "é", "a" * 81])
+def test_a_name_that_no_page_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    """Names of folders have letters, digits and few signs; the sentence is one line."""
+    add(tmp_path, "alpha", "1.0").parent.rename(tmp_path / name)
+
+    sentence = refused(tmp_path)
+
+    assert "no page can have this name" in sentence
+    assert "\n" not in sentence
+
+
+def test_links_and_other_files_are_refused(tmp_path: Path) -> None:
+    """A link to a folder or a file, and a file that a build does not have, are named."""
+    add(tmp_path / "one", "alpha", "1.0")
+    (tmp_path / "one" / "beta").symlink_to(tmp_path / "one" / "alpha")
+    build = add(tmp_path / "two", "alpha", "1.0")
+    (build / "reply.txt").symlink_to("/etc/hostname")
+    build = add(tmp_path / "three", "alpha", "1.0")
+    (build / "page.html").write_text("<script>", encoding="utf-8")
+    add(tmp_path / "four", "alpha", "1.0")
+    add(tmp_path / "four", "Alpha", "1.0")
+    (add(tmp_path / "five", "alpha", "1.0") / "target.toml").unlink()
+
+    assert "one/beta: it is a link" in refused(tmp_path / "one")
+    assert "alpha/1.0/reply.txt: it is a link" in refused(tmp_path / "two")
+    assert "alpha/1.0/page.html: a build has no such file" in refused(tmp_path / "three")
+    assert "differs in case alone" in refused(tmp_path / "four")
+    assert "target.toml is missing" in refused(tmp_path / "five")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b'"\xff"', "it is not UTF-8"),
+        (b"[]", "does not have the format"),
+        (b" " * ((4 << 20) + 1), "it has more than 4194304 bytes; shorten it with `report"),
+    ],
+)
+def test_a_file_that_is_no_report_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
+    """Broken, endlessly nested, foreign and huge files are refused in a sentence."""
+    (add(tmp_path, "alpha", "1.0") / "report.json").write_bytes(content)
+
+    assert words in refused(tmp_path)
+
+
+def test_a_folder_without_reports_is_refused(tmp_path: Path) -> None:
+    """A folder that is missing or empty is named."""
+    assert "it is not a folder" in refused(tmp_path / "none")
+    assert "it has no report" in refused(tmp_path)

@@ -1,0 +1,302 @@
+"""The site of a record: pages, history, positions, notes, links, and the same bytes twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from typing import Any
+
+import pytest
+from records import CLAUSES, add
+
+from mcp_proxy_conformance.report.site.builds import Record, version_key
+from mcp_proxy_conformance.report.site.files import difference, write
+from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
+from mcp_proxy_conformance.report.site.history import pairs, step
+from mcp_proxy_conformance.report.site.pages import pages
+from mcp_proxy_conformance.report.site.positions import disagreements, positions
+
+SEEDS = Path(__file__).with_name("record")
+FLAG, QUERY, CALL = "ROB.flag", "ROB.query", "ROB.call"
+SCRIPT = "<script>alert(1)</script>\" onload='alert(1)' javascript:alert(1)"
+
+
+class Page(HTMLParser):
+    """A page as parsed: its tags with attributes, its anchors, and its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.scripts: list[str] = []
+        self._in_script = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag with its attributes."""
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        self._in_script = tag == "script"
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text of a script."""
+        if self._in_script:
+            self.scripts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a script."""
+        self._in_script = self._in_script and tag != "script"
+
+    @property
+    def anchors(self) -> list[str]:
+        """Every id of the page."""
+        return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Everything that the page links to or loads."""
+        return [
+            attributes[name]
+            for _, attributes in self.tags
+            for name in ("href", "src", "xlink:href", "action", "data", "poster")
+            if name in attributes
+        ]
+
+
+def broken_links(files: Mapping[str, bytes]) -> list[str]:
+    """Return `page -> address` of each link that leads nowhere, or out of the site."""
+    parsed = {
+        path: Page(content.decode()) for path, content in files.items() if path.endswith(".html")
+    }
+    known = {path: set(page.anchors) for path, page in parsed.items()}
+    lost = []
+    for path, page in parsed.items():
+        for address in page.addresses:
+            place, _, anchor = address.partition("#")
+            target = normpath(join(dirname(path), place)) if place else path
+            if target not in files or (anchor and anchor not in known.get(target, set())):
+                lost.append(f"{path} -> {address}")
+    return lost
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a record of three implementations, one with four builds."""
+    record = tmp_path / "record"
+    add(record, "alpha", "1.2.0", {FLAG: "fail", QUERY: "fail"})
+    add(record, "alpha", "1.10.0-rc.1", {QUERY: "fail"})
+    add(record, "alpha", "1.10.0", {CALL: "fail"}, day="2026-07-03")
+    add(record, "alpha", "1.9.0", {QUERY: "fail", CALL: "inconclusive"})
+    add(record, "beta", "2.0", {CALL: "fail"}, files={"reply.txt": "We read it otherwise."})
+    add(record, "gamma", "3.0")
+    return record
+
+
+def named(record: Record, version: str) -> Any:
+    """Return the build of that version."""
+    return next(build for build in record.builds if build.version == version)
+
+
+def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
+    """Two readings of a folder give equal files."""
+    assert pages(read_record(folder)) == pages(read_record(folder))
+
+
+def test_every_link_and_anchor_leads_somewhere_in_the_site(folder: Path) -> None:
+    """Links and loaded files are all of the site; no id is on a page twice."""
+    files = pages(read_record(folder))
+
+    assert broken_links(files) == []
+    for path, content in files.items():
+        if path.endswith(".html"):
+            anchors = Page(content.decode()).anchors
+            assert len(anchors) == len(set(anchors)), path
+
+
+def test_builds_are_in_the_order_of_their_versions_and_implementations_of_their_runs(
+    folder: Path,
+) -> None:
+    """Numbers count as numbers, a part after a hyphen comes before; the latest run leads."""
+    record = read_record(folder)
+
+    assert record.implementations == ("alpha", "beta", "gamma")
+    assert [build.version for build in record.of("alpha")] == [
+        "1.10.0", "1.10.0-rc.1", "1.9.0", "1.2.0",
+    ]  # fmt: skip
+    assert sorted(["v2", "10", "1-a", "1"], key=version_key) == ["1-a", "1", "v2", "10"]
+
+
+def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
+    """From a pass to a failure is a regression, the reverse a mend, all else another change."""
+    record = read_record(folder)
+
+    first = step(named(record, "1.2.0"), named(record, "1.9.0"))
+    last = step(named(record, "1.10.0-rc.1"), named(record, "1.10.0"))
+
+    assert [change.clause for change in first.mends] == [FLAG]
+    assert [(change.clause, change.after) for change in first.others] == [(CALL, "inconclusive")]
+    assert [change.clause for change in last.regressions] == [CALL]
+    assert [change.clause for change in last.mends] == [QUERY]
+
+
+def test_any_two_builds_have_a_section_without_script(folder: Path) -> None:
+    """Four builds have six pairs; each is linked from a table of the page of changes."""
+    files = pages(read_record(folder))
+    text = files["implementations/alpha/changes.html"].decode()
+
+    assert len(pairs(read_record(folder).of("alpha"))) == 6
+    assert text.count('class="step"') == 6
+    assert 'href="#from-1.2.0~1.10.0"' in text
+    assert "<script" not in text
+
+
+def test_the_most_even_split_is_the_first_disagreement(folder: Path) -> None:
+    """The newest builds count: two fail the call and one passes; nothing else is disputed."""
+    disputed = disagreements(positions(read_record(folder)))
+
+    assert [each.clause for each in disputed] == [CALL]
+    assert [build.implementation for build in disputed[0].fails] == ["alpha", "beta"]
+    assert [build.implementation for build in disputed[0].passes] == ["gamma"]
+
+
+def test_a_clause_has_its_sentence_positions_and_bytes(folder: Path) -> None:
+    """Its page has who passes and fails, readings, and the marked bytes of failing evidence."""
+    text = pages(read_record(folder))[f"clauses/{CALL}.html"].decode()
+
+    assert "passes (1)" in text
+    assert "fails (2)" in text
+    assert "<mark>two-and-a-half</mark>" in text
+
+
+def test_a_disputed_clause_is_one_click_from_the_front(folder: Path) -> None:
+    """The front links to the page of the most disputed clause."""
+    front = Page(pages(read_record(folder))["index.html"].decode())
+
+    assert f"clauses/{CALL}.html" in front.addresses
+
+
+def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Path) -> None:
+    """What the authors answer is on both pages."""
+    files = pages(read_record(folder))
+
+    for path in ("implementations/beta/index.html", "implementations/beta/2.0.html"):
+        assert "We read it otherwise." in files[path].decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("partial", {"narrowed": True}),
+        ("interrupted", {"interrupted": True}),
+        ("cut_short", {"cut_short": "the time was over"}),
+        ("aged", {"day": "2025-01-01"}),
+    ],
+)
+def test_a_build_says_what_its_run_lacks(kind: str, more: dict[str, Any], tmp_path: Path) -> None:
+    """A partial, interrupted, cut or old run has a note on its page and in the data."""
+    add(tmp_path, "alpha", "1.0", **more)
+    add(tmp_path, "beta", "1.0")
+
+    record = read_record(tmp_path)
+    files = pages(record)
+
+    assert [note.kind for note in record.of("alpha")[0].notes] == [kind]
+    assert f'class="note-{kind}"' in files["implementations/alpha/1.0.html"].decode()
+    rows = {row["implementation"]: row for row in json.loads(files["data.json"])["reports"]}
+    assert rows["alpha"]["notes"] == [kind]
+
+
+def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
+    """A report by another version of the suite has a note that names both."""
+    add(tmp_path, "alpha", "1.0", change=lambda report: report["suite"].update(version="0.9.0"))
+
+    (note,) = read_record(tmp_path).builds[0].notes
+
+    assert note.kind == "other_suite"
+    assert note.text.startswith("Version 0.9.0 of the suite made it")
+
+
+def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
+    """Texts of a report, its target file and its reply add no tag, script or address to a page."""
+
+    def hostile(report: dict[str, Any]) -> None:
+        report["why"] = report["target"]["wire"] = SCRIPT
+        report["timing"]["command"] = [SCRIPT, ""]
+        for result in report["results"]:
+            result |= {"reason": SCRIPT, "hint": SCRIPT, "evidence": [SCRIPT], "check": SCRIPT}
+            for finding in result["findings"]:
+                finding |= {"path": SCRIPT, "observed": [SCRIPT], "allowed": {SCRIPT: SCRIPT}}
+        for clause in report["clauses"]:
+            clause["reason"] = SCRIPT
+        for message in report["messages"].values():
+            message |= {"peer": SCRIPT, "note": SCRIPT, "body": SCRIPT, "headers": {SCRIPT: SCRIPT}}
+
+    text = f'kind = "command"\nname = "alpha"\nnote = {json.dumps(SCRIPT)}\n'
+    files = {"reply.txt": SCRIPT, "target.toml": text}
+    add(tmp_path, "alpha", "1.0", {FLAG: "fail", CALL: "fail"}, change=hostile, files=files)
+    add(tmp_path, "beta", "1.0")
+
+    made = pages(read_record(tmp_path))
+
+    assert broken_links(made) == []
+    for path, content in made.items():
+        page = Page(content.decode()) if path.endswith((".html", ".svg")) else Page("")
+        assert not [name for _, tag in page.tags for name in tag if name.startswith("on")], path
+        assert all("alert(1)" not in script for script in page.scripts), path
+        assert len(page.scripts) <= 1, path
+
+
+def test_no_page_loads_anything_from_elsewhere(folder: Path) -> None:
+    """No file of the site has an address of another host but in text."""
+    for path, content in pages(read_record(folder)).items():
+        if path.endswith(".html"):
+            assert not [a for a in Page(content.decode()).addresses if "://" in a], path
+        if path.endswith(".css"):
+            assert not re.search(rb"url\(|@import", content), path
+
+
+def test_a_site_replaces_an_earlier_one_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+    """Files of an earlier site go; a folder that holds something else is refused."""
+    out = tmp_path / "site"
+    write(pages(read_record(folder)), out)
+    (out / "clauses" / "old.html").write_text("old", encoding="utf-8")
+    files = pages(read_record(folder))
+
+    assert difference(files, out) == "clauses/old.html is not of this record"
+    write(files, out)
+    assert difference(files, out) == ""
+    with pytest.raises(BadRecord, match="something else than a site"):
+        write(files, folder)
+
+
+def test_data_has_every_verdict(folder: Path) -> None:
+    """data.json has each report with its verdicts by clause."""
+    data = json.loads(pages(read_record(folder))["data.json"])
+
+    assert [row["version"] for row in data["reports"]] == [
+        "1.10.0", "1.10.0-rc.1", "1.9.0", "1.2.0", "2.0", "3.0",
+    ]  # fmt: skip
+    assert list(data["reports"][0]["clauses"]) == list(CLAUSES)
+
+
+@pytest.mark.proof
+def test_the_seeds_make_a_small_site_in_time() -> None:
+    """At least 20 reports of at most 200 kB each make the same site twice, of at most 10 MB.
+
+    It takes at most 10 s of a processor, and every link in it leads somewhere.
+    """
+    reports = [path.stat().st_size for path in SEEDS.rglob("report.json")]
+    began = time.process_time()
+    files = pages(read_record(SEEDS))
+    seconds = time.process_time() - began
+
+    assert len(reports) >= 20
+    assert max(reports) <= 200_000
+    assert sum(map(len, files.values())) <= 10_000_000
+    assert seconds <= 10
+    assert files == pages(read_record(SEEDS))
+    assert broken_links(files) == []
+    assert disagreements(positions(read_record(SEEDS)))
