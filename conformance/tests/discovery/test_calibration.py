@@ -66,7 +66,7 @@ def score() -> Callable[[], object]:
 
 
 def jitter() -> Callable[[], object]:
-    """Return a maker of bodies with a duration that is 1 at about every seventh call, else 0."""
+    """Return a function that makes bodies with a duration: 1 at each seventh call or so, else 0."""
     dice = random.Random(11)  # noqa: S311 - a fixed seed
     return lambda: BODY | {"took_ms": int(dice.random() < 0.15)}
 

@@ -92,7 +92,10 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
             """Do nothing: this target does not see the change by itself."""
 
         def refresh(self, server_name: str) -> None:
-            """Let calls of the tool through after the first refresh, and refuse them later."""
+            """Let calls of the tool through after the first refresh.
+
+            Refuse them from the second on.
+            """
             assert server_name == "forge"
             self.looks += 1
             self.scripts[LOCKED] = [self.looks == 1]

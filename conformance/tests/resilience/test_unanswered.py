@@ -35,7 +35,10 @@ class Stopped:
     throws: bool = False
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a coroutine function that loads, then hangs or throws if `at` names an outcome."""
+        """Return a coroutine function that loads.
+
+        It hangs or throws if `at` is true of a server.
+        """
 
         async def load(request: Json) -> Json:
             """Load by the reference.

@@ -49,9 +49,9 @@ ENDING_S = 10.0
 def test_a_run_ends_with_its_time(
     words: list[str], seconds: int, told: str, tmp_path: Path
 ) -> None:
-    """A run of any kind ends at its time limit, within 10 s, with exit 4 and that as its reason.
+    """A run of any kind ends within 10 s of its --timeout, exit 4, with that as its reason.
 
-    Checks that were cut short are inconclusive; no reason speaks of pytest.
+    Checks that were cut short are inconclusive; no reason has words of pytest.
     """
     kind, *more = words
     began = time.monotonic()
@@ -71,14 +71,14 @@ def test_a_run_ends_with_its_time(
 
 
 def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
-    """A block that computes for ever, and catches every Exception, is ended by OutOfTime.
+    """`within` ends a block that computes for ever, and catches every Exception, by OutOfTime.
 
-    A block that ends in time raises nothing, then or later.
+    In a block that ends in time nothing is raised, then or later.
     """
     late = OutOfTime("over", of_run=True)
 
     def computes() -> None:
-        """Compute for ever, and go on after any Exception."""
+        """Compute for ever, in spite of any Exception."""
         while True:
             try:
                 sum(range(1000))

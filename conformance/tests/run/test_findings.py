@@ -44,15 +44,15 @@ LOADERS = {mutant.id: mutant for mutant in load_mutants()}
     ],
 )
 def test_values_are_equal_with_their_json_types(left: Any, right: Any, equal: bool) -> None:
-    """Values of different JSON types are not equal, as 1 and true, or 1 and 1.0.
+    """`same` is false for values of different JSON types, as 1 and true, or 1 and 1.0.
 
-    A list equals a tuple; an object with one more member is not equal.
+    A list is the same as a tuple; an object with one more member is not.
     """
     assert same(left, right) is equal
 
 
 def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
-    """Two dicts that were compared give a finding for each member that differs or is missing.
+    """`of_sides` of two unequal dicts has a finding for each member that differs or is missing.
 
     Equal members have none.
     """
@@ -66,9 +66,9 @@ def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
 
 
 def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
-    """Of two compared values the one that is allowed observes its `shows`, and breaks nothing.
+    """A value that is allowed has its `shows` observed, one that is not has its `breaks` broken.
 
-    The other breaks its `breaks` and observes nothing; the conclusion fails.
+    `conclude` then fails.
     """
     compared = Comparison()
     compared.one_of("a", 1, (1, 2), breaks=["FR-006.cap", "FR-005.keys"], shows=["FR-006.cap"])
@@ -81,13 +81,13 @@ def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
 
 
 def test_only_what_a_second_look_shows_too_is_broken() -> None:
-    """A failure confirmed by a second one keeps only the clauses that both break.
+    """`confirmed` keeps, of a failure, the clauses that a second failure breaks, too.
 
-    If there are none it is inconclusive, and the observed clauses stay.
+    If there are none it is inconclusive, and what was observed stays.
     """
 
     def failing(*clauses: str) -> Any:
-        """Return a failed ending that breaks these clauses and observes FR-006.cap."""
+        """Return a failed ending that breaks these clauses, and has FR-006.cap observed."""
         compared = Comparison()
         compared.one_of("held", 1, (1,), breaks=["FR-006.cap"])
         for clause in clauses:
@@ -104,13 +104,13 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
 
 
 def block_without_sum(tools: Any) -> Any:
-    """Return the reference's counts with a reason of zero added; None if it gives none."""
+    """Return the reference's counts with `disabled_unknown` 0 added; None if it gives none."""
     block = counts(tools)
     return block if block is None else {"disabled_unknown": 0, **block}
 
 
 def proxy(**change: Any) -> Changed:
-    """Return the reference with these decisions of its policy replaced."""
+    """Return the reference with these decisions of its policy replaced, as a Changed."""
     return Changed(id="changed", text="It is changed.", change=change)
 
 
@@ -130,9 +130,9 @@ ACCUSED = [
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
 ) -> None:
-    """A proxy with one fault fails exactly its clauses, out of all of seven requirements.
+    """A proxy with one fault fails exactly these clauses, of all those of seven requirements.
 
-    A drafted file of known failures names these clauses only.
+    A file of known failures begun from the report has no others.
     """
     target = embedded(changed, settle_s=0.1)
     near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
@@ -171,10 +171,9 @@ LOADS = [
 def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     name: str, most: set[str], tmp_path: Path
 ) -> None:
-    """A loader that is wrong on one kind of failure fails all clauses it is known to break.
+    """A loader that is wrong on one kind of failure fails all clauses that it is listed to break.
 
-    Beside these it fails few others, which are listed; loads that wait for silent servers are left
-    out.
+    Beyond them it fails at most those given. Loads that wait for silent servers are left out.
     """
     target = embedded_target(LOADERS[name])
 
@@ -192,7 +191,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
 
 @pytest.mark.proof
 def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
-    """A loader that never tries again fails T3.retried, but not O5.bounded (too many)."""
+    """A loader that never tries again fails T3.retried, but not O5.bounded."""
     never = ChangedLoad(
         id="never", text="It never tries again.", change={"again": lambda *_: False}
     )
@@ -206,7 +205,7 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
-    """With agents and quarantine undeclared, their clauses are not applicable.
+    """With `agents` and `quarantine` undeclared, their clauses are not applicable, with that cause.
 
     So they are though --only asks for them.
     """

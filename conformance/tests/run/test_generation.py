@@ -16,7 +16,7 @@ from mcp_proxy_conformance.run.laws.of_worlds import QUICK, SLOW
 def test_the_values_of_a_seed_do_not_depend_on_the_modules_that_are_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Importing a module with integers of its own changes none of 300 integers of a seed."""
+    """By one seed, 300 integers are the same before and after a module with integers is loaded."""
     before = drawn(st.integers(), 300, seed=7)
     (tmp_path / "numbers_of_its_own.py").write_text(f"NUMBERS = {list(range(70_001, 70_400))}\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -29,7 +29,7 @@ def test_the_values_of_a_seed_do_not_depend_on_the_modules_that_are_loaded(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_worlds_of_a_slow_target_are_the_first_of_a_quick_one(seed: int) -> None:
-    """The four worlds that every target gets begin before its speed is known."""
+    """The worlds drawn for a slow target are the first of those for a quick one, by any seed."""
     slow, quick = (drawn(recipes(), number, seed) for number in (SLOW, QUICK))
 
     assert repr(slow) == repr(quick[:SLOW])

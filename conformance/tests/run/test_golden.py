@@ -42,10 +42,9 @@ TARGET = ("--target", "reference", "--out", "out")
 
 
 def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProcess[str]:
-    """Run pytest on test_golden.py in the user's folder against the reference; return the process.
+    """Run pytest on test_golden.py in this folder, on the reference; return the ended process.
 
-    The reference is changed in the way that `bent` names, by default none. TimeoutExpired after 800
-    s.
+    `bent` names a mutant, or is `restless`; "" is none. It raises TimeoutExpired after 800 s.
     """
     alone = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BENT": bent}
@@ -63,7 +62,7 @@ def ran(folder: Path, *words: str, bent: str = "") -> subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the guide's example and its stored answer, made once by an update."""
+    """Return a folder with the guide's example and its stored answer, shared by all tests here."""
     folder = tmp_path_factory.mktemp("stored")
     (folder / "test_golden.py").write_text(GUIDE, encoding="utf-8")
     result = ran(folder, *TARGET, UPDATE)
@@ -78,9 +77,9 @@ def folder(stored: Path, tmp_path: Path) -> Path:
 
 
 def test_nothing_stored_is_inconclusive_and_names_the_repair(tmp_path: Path) -> None:
-    """Without a stored answer, the run fails with a sentence that names the update.
+    """Without a stored answer, the check is inconclusive and names the update: exit 1.
 
-    It stores none.
+    Nothing is stored.
     """
     (tmp_path / "test_golden.py").write_text(GUIDE, encoding="utf-8")
 
@@ -92,7 +91,7 @@ def test_nothing_stored_is_inconclusive_and_names_the_repair(tmp_path: Path) -> 
 
 
 def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
-    """The file that an update writes has the request at its head, and the answer's text below."""
+    """A stored answer's file has the request at its head, and below it the answer's text."""
     raw = (stored / STORED).read_bytes()
 
     body = parsed(raw)
@@ -107,9 +106,9 @@ def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
 
 @pytest.mark.proof
 def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
-    """Two workers pass with an equal stored answer, and so does an update.
+    """With an equal stored answer, two workers pass, and so does an update.
 
-    The file stays as it is.
+    The file is unchanged.
     """
     before = (folder / STORED).read_bytes()
 
@@ -122,9 +121,9 @@ def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
 
 
 def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> None:
-    """Against a changed target the check fails its cited clauses, with place and both values.
+    """A changed answer fails the clauses that its check cites, with place and both values.
 
-    The stored file stays as it is until an update, which replaces it.
+    The stored file is unchanged until an update, which replaces it.
     """
     (folder / "test_golden.py").write_text(CITING, encoding="utf-8")
     before = (folder / STORED).read_bytes()
@@ -150,9 +149,9 @@ def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> Non
 
 @pytest.mark.proof
 def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
-    """With a counter, a clock and a start time in each answer, an update and two more runs pass.
+    """If each answer has a counter, a clock and a start time, an update and two more runs pass.
 
-    The stored answer has a placeholder for each of the three.
+    In the stored answer each of the three is a placeholder.
     """
     shutil.rmtree(folder / "__snapshots__")
 
@@ -166,9 +165,9 @@ def test_what_moves_by_itself_is_measured_and_cut_out(folder: Path) -> None:
 
 @pytest.mark.proof
 def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
-    """In an update, an answer that is an error and a missing control are inconclusive.
+    """In an update, an answer that is an error, and a missing control, are inconclusive.
 
-    The files that they stored earlier are kept unchanged.
+    Files that these checks stored before are unchanged.
     """
     kept = ("test_a_refusal", "test_without_its_control[servers]")
     for name in kept:
@@ -186,9 +185,9 @@ def test_what_cannot_be_stored_replaces_nothing(folder: Path) -> None:
 
 @pytest.mark.proof
 def test_another_request_or_a_changed_file_is_inconclusive(folder: Path) -> None:
-    """A stored answer to another request, or a damaged file, is inconclusive.
+    """A stored answer to another request, and a damaged file, make the check inconclusive.
 
-    Both sentences name the update that repairs it.
+    Both sentences name what is wrong, the first the update that repairs it.
     """
     (folder / "test_golden.py").write_text(GUIDE.replace('"mobela"', '"drop"'), encoding="utf-8")
     other = ran(folder, *TARGET)
@@ -200,9 +199,9 @@ def test_another_request_or_a_changed_file_is_inconclusive(folder: Path) -> None
 
 
 def test_without_a_target_a_check_asks_for_one(folder: Path) -> None:
-    """Without --target the check is an error that says so, and a snapshot of syrupy passes.
+    """Without --target the check is an error that asks for one; a snapshot of syrupy passes.
 
-    An update then keeps the stored answer.
+    An update keeps the stored answer.
     """
     (folder / "test_golden.py").write_text(GUIDE + SNAPSHOT, encoding="utf-8")
 

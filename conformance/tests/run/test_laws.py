@@ -45,7 +45,7 @@ OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == 
 def trying(
     changed: ChangedLoad, folder: Path, reads: Reads | None = None
 ) -> Iterator[Laws[LoadCase]]:
-    """Yield the laws of loads with six generated examples of seed 0, loaded by that loader.
+    """Yield the laws of loads with six generated examples, seed 0, on that loader.
 
     Loads and target are closed at the end.
     """
@@ -60,31 +60,28 @@ def trying(
 
 
 def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
-    """Return the reference's loader, of that name, with these decisions replaced.
+    """Return the reference's loader of that id, with these decisions replaced.
 
-    Its answers are changed by `tell`, if given.
+    `tell` changes its answers, if given.
     """
     return ChangedLoad(id=name, text=name, change=change, tell=tell)
 
 
 def meaning(**classes: str) -> ChangedLoad:
-    """Return the reference's loader that gives these kinds of failure these statuses."""
+    """Return the reference's loader that gives each kind of failure named here this status."""
     table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
     return changed(" ".join(classes), meaning={**MEANING, **table})
 
 
 def claims_more(answer: Told, _: Told) -> Told:
-    """Return the answer with one attempt more for each server that took more than one."""
+    """Add 1 to the claimed attempts of each server that took more than one; return the answer."""
     for outcome in answer["outcomes"]:
         outcome["attempts"] += outcome["attempts"] > 1
     return answer
 
 
 def follows_the_first(answer: Told, _: Told) -> Told:
-    """Return the answer with every server denied, without tools, if the first is denied.
-
-    Else it is unchanged.
-    """
+    """If the first server is denied, make all others denied, without tools; return the answer."""
     first, *others = answer["outcomes"] or [{"status": ""}]
     for outcome in others if first["status"] == "denied" else ():
         outcome.update(status="denied", tools=[], error="The server denied access.")
@@ -92,14 +89,14 @@ def follows_the_first(answer: Told, _: Told) -> Told:
 
 
 def keeps_tools(answer: Told, _: Told) -> Told:
-    """Return the answer with the tool `kept` added to each denied server."""
+    """Add the tool `kept` to each denied server; return the answer."""
     for outcome in answer["outcomes"]:
         outcome["tools"] += ["kept"] if outcome["status"] == "denied" else []
     return answer
 
 
 def drops_the_denied(answer: Told, _: Told) -> Told:
-    """Return the answer without outcomes of denied servers; a single outcome is kept."""
+    """Drop the outcomes of denied servers, unless there is one outcome only; return the answer."""
     if len(answer["outcomes"]) > 1:
         answer["outcomes"] = [
             outcome for outcome in answer["outcomes"] if outcome["status"] != "denied"
@@ -115,7 +112,7 @@ def remembers() -> Any:
     failed: dict[str, Told] = {}
 
     def tell(answer: Told, request: Told) -> Told:
-        """Keep permanent outcomes by URL; give each server the one kept for its URL, if any."""
+        """Keep each permanent outcome by URL; give each server the kept one of its URL, if any."""
         urls = {server["server_id"]: str(server.get("url")) for server in request["servers"]}
         for outcome in answer["outcomes"]:
             if outcome["status"] == "permanent":
@@ -127,14 +124,14 @@ def remembers() -> Any:
 
 
 def by_turns() -> Any:
-    """Return a change of answers: in each load all servers have the next of the four statuses.
+    """Return a change of answers by which all servers have the next of four statuses, by load.
 
     Nothing else of the outcomes changes.
     """
     turn = count()
 
     def tell(answer: Told, _: Told) -> Told:
-        """Give all servers of this load the next status."""
+        """Give all servers of this load the next status, and return the answer."""
         word = WORDS[next(turn) % len(WORDS)]
         for outcome in answer["outcomes"]:
             outcome["status"] = word
@@ -178,13 +175,13 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
 
 
 def small_case(folder: Path) -> LoadCase:
-    """Return the load case of the only file in the folder `laws`."""
+    """Return the load case of the only file in `laws` below the folder."""
     (path,) = (folder / "laws").iterdir()
     return read_own(path)
 
 
 def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
-    """Return the comparison of a case with loads of that loader, as a check makes it.
+    """Return the Comparison of a load case on that loader, as a check makes it.
 
     Loads and target are closed.
     """
@@ -215,10 +212,10 @@ QUICK = ("http_404", "one-too-many", "drops-the-denied")
 def test_a_changed_loader_is_convicted_with_a_small_case(
     wrong: ChangedLoad, law: str, clauses: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A loader with one fault breaks its law, and only these clauses; a small case is written.
+    """A loader with one fault breaks its law, only these clauses, and a small case is written.
 
-    A finding about a status or attempts has the script of its server, by which causes are grouped.
-    The case has at most two servers and three behaviours, and breaks its clauses by itself too.
+    It has at most two servers and three behaviours, and breaks its clauses by itself, too. A
+    finding on status or attempts has its server's script.
     """
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
@@ -238,7 +235,7 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
 
 
 async def one_by_one(loads: Sequence[Any]) -> list[Outcome]:
-    """Run the loads of several servers one after the other; return their outcomes."""
+    """Run the loads of servers one after the other, and return their outcomes in that order."""
     return [await load() for load in loads]
 
 
@@ -258,7 +255,7 @@ FAIR = [
     ],
 )
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
-    """Conforming loaders, with other pauses, in sequence, or with fewer retries, break no law.
+    """A conforming loader with other pauses, order or fewer attempts breaks no law.
 
     No case is written.
     """
@@ -273,13 +270,13 @@ def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
 def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """A loader that reports only available or failed, once tried, breaks none of four laws.
+    """A loader that declares neither `classifies` nor `retries` breaks none of four laws.
 
-    It declares neither `classifies` nor `retries`.
+    It reports `available` or `failed`, and tries once.
     """
 
     def tell(answer: Told, _: Told) -> Told:
-        """Call each server that is not available `failed`."""
+        """Make each server that is not available `failed`; return the answer."""
         for outcome in answer["outcomes"]:
             outcome["status"] = "available" if outcome["status"] == "available" else "failed"
         return answer
@@ -293,7 +290,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
 
 @pytest.mark.proof
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """A loader with another status in each load is inconclusive: its breach was seen only once."""
+    """On a loader with another status in each load, a law is inconclusive: seen only once."""
     with (
         trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="only once: at most "),
@@ -302,7 +299,7 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """The sets of clauses that checks of load laws cite are those of the laws themselves.
+    """Each check of load laws cites exactly the clauses of one law, and each law has a check.
 
     Checks of once generated loads do not count.
     """
@@ -317,9 +314,9 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 @pytest.mark.proof
 def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
-    """A loader with one retry too many gets equal verdicts in two runs, and a valid case file.
+    """A loader with one attempt too many has the same failing verdicts in two runs.
 
-    The evidence names that file; a run of the reference's loader with it passes.
+    The evidence names a case file, which is valid, and passes on the reference's loader.
     """
     wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
     runs = []
@@ -356,7 +353,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
 
 
 def test_what_is_drawn_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
-    """Drawing values by hypothesis leaves no file in the working folder."""
+    """`drawn` leaves no file in the working folder."""
     code = (
         "from hypothesis import strategies as st;"
         "from mcp_proxy_conformance.run.laws.generation import drawn;"

@@ -43,7 +43,7 @@ LEAST = frozenset({"config", "user"})
 
 
 def changed(name: str, **change: Any) -> Changed:
-    """Return the reference, of that name, with these decisions of its policy replaced."""
+    """Return the reference with these decisions of its policy replaced, as a Changed of that id."""
     return Changed(id=name, text=name, change=change)
 
 
@@ -51,10 +51,9 @@ def changed(name: str, **change: Any) -> Changed:
 def trying(
     proxy: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **options: Any
 ) -> Iterator[Laws[Plan]]:
-    """Yield the laws on that proxy, declaring these capabilities, by default all.
+    """Yield the laws of discovery on that proxy, which declares these capabilities.
 
-    Only the fixed worlds of every run are played, for each law apart; laws and target are closed at
-    the end.
+    Only the fixed worlds are played, for each law apart. Laws and target are closed at the end.
     """
     target = replace(embedded(proxy, settle_s=SETTLE_S), capabilities=can)
     asks = LawOptions(examples=0, apart=True, **options)
@@ -67,16 +66,16 @@ def trying(
 
 
 def user_first(facts: Facts) -> Status:
-    """Return a tool's status, as the reference does, but a user's lock before any other."""
+    """Return the reference's status of a tool, but a user's lock before any other lock."""
     return "disabled_by_user" if facts.disabled_by_user else classify(facts)
 
 
 def moody() -> Any:
-    """Return an entry decision whose status word, `mood_N`, is new for each call of `moody`."""
+    """Return an entry decision whose status is a word of its own, `mood_N`, always another."""
     word = f"mood_{next(MOODS)}"
 
     def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
-        """Return the usual locked entry with the word of this proxy as its status."""
+        """Return the usual locked entry with that word as its status."""
         return locked_entry(facts, status, withheld) | {"status": word}
 
     return entry_with_mood
@@ -86,7 +85,7 @@ MOODS = count()
 
 
 def test_the_same_seed_gives_the_same_worlds() -> None:
-    """The same seed generates the same worlds, another seed others after the same first three."""
+    """`generated` yields the same worlds for a seed, others for another after the first three."""
     first_worlds, again, other = (generated(6, seed, CAPABILITIES) for seed in (0, 0, 1))
 
     assert first_worlds == again != other
@@ -95,7 +94,7 @@ def test_the_same_seed_gives_the_same_worlds() -> None:
 
 @pytest.mark.parametrize("can", [CAPABILITIES, LEAST, LEAST | {"agents", "server_off"}])
 def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> None:
-    """In generated worlds every step is possible, and of a kind that the target declares.
+    """Each step of generated worlds is possible where it stands, and its kind is declared.
 
     Worlds have one to six servers, and some more than 20 tools.
     """
@@ -109,9 +108,9 @@ def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> 
 
 
 def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
-    """Cases and stages written of generated worlds, for each kind of request, fit their schemas.
+    """A case and a stage written of a generated world, for any request, fit their schemas.
 
-    Read back, a stage has the steps of its world.
+    Read again, the stage has the same steps.
     """
     schemas = [
         Draft202012Validator(json.loads((schemas_dir() / f"{name}.schema.json").read_bytes()))
@@ -129,9 +128,9 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
 
 
 def _requests(plan: Plan) -> list[When]:
-    """Return a discovery with each form of the flag (none, true, false), a listing and a call.
+    """Return five requests on the last tool of the world.
 
-    They are about the last tool of the world.
+    They are a discovery for each form of the flag, none, true and false, a listing, and a call.
     """
     key, tool = list(plan.world.tools().items())[-1]
     forms = [When(do="discover", query=tool.word, include_disabled=f) for f in (None, True, False)]
@@ -165,9 +164,9 @@ WRONG = [
 def test_a_changed_proxy_is_convicted_with_a_small_case(
     wrong: Changed, law: str, clauses: set[str], tmp_path: Path
 ) -> None:
-    """A proxy with one fault breaks its law, and only these clauses; a smaller case is written.
+    """A proxy with one fault breaks its law, only these clauses, and a smaller case is written.
 
-    The evidence has its world in a line, and how to run it again.
+    The evidence has its world in one line, and how to run it again.
     """
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
@@ -195,7 +194,7 @@ FAIR = [
 
 @pytest.mark.parametrize("fair", FAIR, ids=lambda proxy: proxy.id)
 def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
-    """The reference, and one with a lower cap, break no law; every law observes something.
+    """The reference, and one with a lower cap, break no law; each law observes a clause.
 
     No case is written.
     """
@@ -214,7 +213,7 @@ def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """A proxy whose status words differ at each start is inconclusive, as seen only once."""
+    """On a proxy whose status words differ at each start, a law is inconclusive: seen only once."""
     with (
         trying(changed("moody", locked_entry=Fresh(moody)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="only once: world"),
@@ -223,7 +222,7 @@ def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
-    """If the flag reveals nothing, the law on entries is inconclusive: no world led to any."""
+    """If the flag reveals nothing, the law `entries` is inconclusive: no world led to an entry."""
     hidden = changed("hidden", sections=lambda *_: dict[str, Any]())
     with (
         trying(hidden, tmp_path) as laws,
@@ -233,7 +232,7 @@ def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """The sets of clauses that checks of discovery laws cite are those of the laws themselves.
+    """Each check of discovery laws cites exactly the clauses of one law, and each law has a check.
 
     Checks of once generated worlds do not count.
     """
@@ -248,9 +247,9 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 @pytest.mark.proof
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
-    """A proxy with a cap too high gets equal failing verdicts in two runs of a law.
+    """A proxy with a cap too high has the same failing verdicts in two runs of a law.
 
-    The evidence names the number of worlds and the seed.
+    The evidence has the number of worlds and the seed.
     """
     runs = []
     for name in ("one", "two"):
@@ -281,7 +280,7 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """A --case file that is missing, incomplete or of an unknown area raises BadCase, saying so."""
+    """`read_own` raises BadCase for a file that is missing, incomplete or of an unknown area."""
     path = tmp_path / "own.json"
     if text is not None:
         whole = {
@@ -296,7 +295,7 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_told(
 
 
 def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
-    """A run with --case of a written case judges that case alone, which passes."""
+    """`run --case` with a written case judges that case alone, which passes."""
     plan = generated(0, 0, CAPABILITIES)[1]
     word = next(iter(plan.world.tools().values())).word
     of = When(do="discover", query=word, include_disabled=True, limit=100)
@@ -313,36 +312,36 @@ def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None
 
 
 def test_breaches_of_two_laws_are_repeated_at_once(tmp_path: Path) -> None:
-    """While the breach of one law is repeated, that of another begins; both become findings."""
+    """While one law's breach is repeated, another law's repetition begins; both are findings."""
     both, plan = Barrier(2, timeout=5), generated(0, 0, CAPABILITIES)[0]
 
     class Broken(GeneratedWorlds):
-        """Worlds that all break two laws, each repetition of which waits for the other's."""
+        """Worlds that break two laws; each law's repetition waits for the other's."""
 
         def tried_on_all(self, law: str) -> list[Tried[Plan]]:
-            """Return one trial, which breaks a clause of the law's name."""
+            """Return one trial, in which `LAW.broken`, a clause of this law's name, is broken."""
             clauses: tuple[str, ...] = (f"{law}.broken",)
             finding = Finding(path=law, clauses=clauses, allowed="kept", observed="broken")
             found = {(law, clauses): finding}
             return [Tried(example=plan, found=found, observed=Counter(), broken=clauses)]
 
         def broken(self) -> list[str]:
-            """Return both laws."""
+            """Return the names of both laws."""
             return ["first", "second"]
 
         def seen_again(self, law: str, example: Plan) -> list[Tried[Plan]]:
-            """Wait until the other law's breach is repeated too, and return the same breach."""
+            """Wait until the other law's breach is repeated, too; return the same trial."""
             del example
             both.wait()
             return self.tried_on_all(law)
 
         def smaller(self, tried: Tried[Plan]) -> Iterator[list[Plan]]:
-            """Yield nothing."""
+            """Yield no smaller worlds."""
             del tried
             yield from ()
 
         def written(self, law: str, tried: Tried[Plan], *, in_time: bool) -> list[str]:
-            """Return the law's name."""
+            """Return the law's name as the evidence."""
             del tried, in_time
             return [law]
 

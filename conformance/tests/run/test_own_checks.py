@@ -56,9 +56,9 @@ def test_without_a_bench() -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of a new virtual environment in which the package is as installed.
+    """Return the Python of a new virtual environment with the package as if installed.
 
-    Suite, reference, fixtures and schemas are copies; other packages are those of this environment.
+    Suite, reference, fixtures and schemas are copies; other packages are this environment's.
     """
     root = tmp_path_factory.mktemp("installed")
     venv.create(root, symlinks=True)
@@ -79,7 +79,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def done(
     python: Path, folder: Path, text: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Write the text as test_mine.py and run `python -m` with these words on it.
+    """Write the text to test_mine.py; run `python -m ARGUMENTS test_mine.py` in the folder.
 
     Return the ended process; TimeoutExpired after 110 s.
     """
@@ -95,18 +95,18 @@ def done(
 
 
 def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest, with the plugin and the reference as target, on a file of this text."""
+    """Run pytest on a file of this text, with the plugin, on the reference; return the process."""
     plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
     return done(python, folder, text, "pytest", *plugin, "-q")
 
 
 def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run strict mypy on a file of this text, with one cache for all; return the process."""
+    """Run `mypy --strict` on a file of this text, with one cache for all; return the process."""
     return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
 
 
 def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
-    """In that environment the package and its fixtures are the copies, not the sources."""
+    """In the new environment, the package and its fixtures are the copies, not the sources."""
     code = (
         "from mcp_proxy_conformance.catalogue import resources as r;"
         "print(r.__file__, r.fixtures_dir())"
@@ -121,9 +121,9 @@ def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
-    """The examples of the guide pass strict mypy, and the first one passes pytest.
+    """Both examples of the guide pass `mypy --strict`, and the first passes pytest, exit 0.
 
-    Its report is partial, with exit 0, and has the one check that cites a clause.
+    Its report is partial, with the one check that cites a clause.
     """
     golden = mypy_on(python, tmp_path, GOLDEN)
     typed = mypy_on(python, tmp_path, EXAMPLE)
@@ -140,7 +140,7 @@ def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) ->
 
 
 def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
-    """Mypy finds the six errors of a wrong check: an unknown name, wrong arguments and results."""
+    """`mypy --strict` finds six errors in a wrong check: names, arguments, results."""
     typed = mypy_on(python, tmp_path, WRONG)
 
     codes = re.findall(r"test_mine.py:\d+: error: .*\[([\w-]+)\]", typed.stdout)
@@ -152,7 +152,7 @@ def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
-    """Checks that cite no clause are skipped if not applicable, failed if broken or not observed.
+    """A check that cites no clause is skipped if not applicable, failed if broken or inconclusive.
 
     A test without a bench passes as usual.
     """
@@ -163,7 +163,10 @@ def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path
 
 
 def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path: Path) -> None:
-    """A check that cites an unknown clause is an error at import, which says to leave it out."""
+    """A check that cites an unknown clause is an error at import, exit 2.
+
+    The message says to leave @requirement out.
+    """
     own = EXAMPLE.replace("FR-001.reveals-config", "ACME.help-desk")
 
     ran = pytest_on(python, tmp_path, own)
@@ -174,9 +177,9 @@ def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path:
 
 
 def test_the_guide_names_the_stages_and_most_names() -> None:
-    """The guide lists all shipped stages, and explains four names of the public API.
+    """The guide lists all shipped stages, and names four of the API: world, server, tool, ABSENT.
 
-    That API lists no name twice.
+    The API lists no name twice.
     """
     text = GUIDE.read_text(encoding="utf-8")
     stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))

@@ -49,7 +49,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
 def environment(**variables: str) -> dict[str, str]:
     """Return this process's environment with these variables.
 
-    A plugin that runs the reference inside of pytest is added.
+    They include a plugin by which the reference runs inside of pytest.
     """
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_PLUGINS": "embedded_reference"}
     return os.environ | here | variables
@@ -58,9 +58,9 @@ def environment(**variables: str) -> dict[str, str]:
 def done(
     folder: Path, command: tuple[str, ...], env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in this folder, which is made if missing; return the ended process.
+    """Run the command in this folder, made if missing; return the ended process.
 
-    TimeoutExpired after 400 s.
+    `env` is its environment, None this process's. TimeoutExpired after 400 s.
     """
     folder.mkdir(exist_ok=True)
     return subprocess.run(
@@ -69,7 +69,7 @@ def done(
 
 
 def report(folder: Path) -> Any:
-    """Return the report in the folder's `out`, once it has been validated by its schema."""
+    """Return the report below `out` in the folder, which must fit its schema."""
     document = json.loads((folder / "out" / "report.json").read_bytes())
     schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
@@ -77,9 +77,9 @@ def report(folder: Path) -> Any:
 
 
 def untimed(document: Any) -> Any:
-    """Return the report without what depends on time: durations, and the numbers of messages.
+    """Remove from the report, and return, what depends on time: durations, numbers of messages.
 
-    The evidence of laws goes too: how far a breach is shrunk depends on time.
+    The evidence of laws goes, too, as how far a breach is shrunk depends on time.
     """
     del document["timing"]
     for result in document["results"]:
@@ -97,10 +97,9 @@ def untimed(document: Any) -> Any:
     ],
 )
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Run each kind of target in one process.
+    """Run a kind of target in one process; return (command, environment, exit code, report).
 
-    Return (command, its environment, exit code, report without what depends on time); an
-    environment of None is that of this process.
+    The environment is None for this process's own; the report is `untimed`.
     """
     command, fault = KINDS[request.param]
     folder = tmp_path_factory.mktemp("alone")
@@ -110,7 +109,7 @@ def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> None:
-    """A run with two workers has the report and exit code of the run in one process.
+    """A run with `-n 2` has the same report and exit code as in one process.
 
     It leaves no other files.
     """
@@ -128,7 +127,7 @@ def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("alone", ["a fault"], indirect=True)
 def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) -> None:
-    """The reports of two --shard parts, merged in any order, equal the report of a whole run.
+    """`report merge` of two --shard parts, in any order, is the report of a whole run.
 
     One part alone, or merged without the other, is not complete.
     """
@@ -151,9 +150,9 @@ def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) 
 
 @pytest.mark.proof
 def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
-    """If a worker is killed in a check, the run still conforms and is complete, with exit 0.
+    """If a worker is killed once in a check, the run is complete and conformant, exit 0.
 
-    The check is run again by another worker, earlier ones are not; a second stage is started.
+    Another worker runs that check again, no earlier one; a second stage is started.
     """
     env = environment(FATAL=FATAL, FATAL_ONCE=str(tmp_path / "once"))
     command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
@@ -174,7 +173,7 @@ def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) -> None:
-    """A check that kills each worker that runs it ends the run with exit 70, and is named.
+    """A check that kills each worker that runs it ends the run with 70, and is named.
 
     Earlier results stay in the report, and no process is left.
     """
@@ -195,9 +194,9 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """SIGINT or SIGTERM ends a run with workers: exit 130, and a report of the results so far.
+    """SIGINT or SIGTERM ends a run with workers with 130, and reports the results so far.
 
-    No process and no worker's result file is left.
+    No process and no worker's file is left.
     """
     shares = tmp_path / "out" / SHARES
     run = subprocess.Popen(
@@ -226,9 +225,9 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
 def test_an_interruption_that_nobody_heard_of_ends_the_run(
     more: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A KeyboardInterrupt swallowed inside a check still ends the run after it, with exit 130.
+    """A KeyboardInterrupt that a check swallows ends the run after that check, exit 130.
 
-    That check has no result.
+    The check has no result.
     """
     command = (*RUN, "reference", "--profile=robustness", "--out=out", *more)
 
@@ -244,7 +243,7 @@ def test_an_interruption_that_nobody_heard_of_ends_the_run(
 def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
     """If targets start in one of two workers only, the other's checks are errors of the adapter.
 
-    The run ends with exit 3.
+    The run exits with 3.
     """
     adapter = tmp_path / "adapter.py"
     adapter.write_text(
@@ -280,7 +279,7 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 def test_what_cannot_be_divided_is_refused(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Impossible -n and --shard, or -n for endpoints and loaders, exit with 2 and say so."""
+    """An impossible -n or --shard, and any -n for an endpoint or a loader, exits with 2 and why."""
     came = done(tmp_path, (*RUN, *arguments))
 
     assert (came.returncode, words in came.stderr) == (2, True)
@@ -303,10 +302,9 @@ def test_what_cannot_be_divided_is_refused(
 def test_a_whole_run_uses_the_processors(
     kind: str, given: str | None, variable: str, number: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On three processors: three workers for the reference, six for others, none for a loader.
+    """On three processors: three workers for the reference, six for others, none for loaders.
 
-    -n and the variable of the environment, in this order, override it; 1 is this process alone. A
-    run of some clauses uses workers only if -n asks.
+    -n, then the variable, prevail; 1 is this process. A run of some clauses has workers only by -n.
     """
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
@@ -320,7 +318,7 @@ def test_a_whole_run_uses_the_processors(
 
 
 def test_a_number_of_processes_that_is_none_is_named(tmp_path: Path) -> None:
-    """`0` in the environment's variable ends the run with exit 2 and names the variable."""
+    """`0` in the environment's variable for processes ends `run` with 2, and names the variable."""
     came = CliRunner().invoke(main, ["run", "--out", str(tmp_path)], env={run_setup.PROCESSES: "0"})
 
     assert came.exit_code == 2
@@ -330,7 +328,7 @@ def test_a_number_of_processes_that_is_none_is_named(tmp_path: Path) -> None:
 def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A worker that does not end is sent SIGTERM at once, then again only after more than 10 s."""
+    """A worker that does not end gets SIGTERM at once, and again only after more than 10 s each."""
     now, kills = [0.0], list[float]()
     monkeypatch.setattr(Controller, "__init__", lambda _: None)
     monkeypatch.setattr(Controller, "_growing", lambda _: {"gw0": 4711})
@@ -345,12 +343,12 @@ def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
 
 
 class FakeNode:
-    """A worker that records the numbers of the checks that it is given."""
+    """A worker that records the numbers of the checks that it is sent."""
 
     shutting_down = False
 
     def __init__(self, name: str) -> None:
-        """Nothing was given to it yet."""
+        """Begin with no checks sent; `name` is the gateway's id."""
         self.gateway = SimpleNamespace(id=name)
         self.given: list[int] = []
 
@@ -359,14 +357,14 @@ class FakeNode:
         self.given += numbers
 
     def shutdown(self) -> None:
-        """Do nothing."""
+        """Do nothing; the worker need not end."""
 
 
 def scheduled(*, fail_fast: bool) -> tuple[list[str], list[str]]:
-    """Return what two workers are given at first, and after two checks of each.
+    """Return the names of the checks that each of two workers is given, in order.
 
-    There are three checks on a stage, three on generated worlds, and three with own places, two of
-    them long.
+    After a first share each has ended two checks. Three checks are on a stage, three on generated
+    worlds, two are long.
     """
     crowd = {f"crowd {number}": "crowd" for number in range(3)}
     laws = {f"law {number}": GENERATED.id for number in range(3)}
@@ -388,9 +386,9 @@ def scheduled(*, fail_fast: bool) -> tuple[list[str], list[str]]:
 
 
 def test_what_takes_longest_begins_first() -> None:
-    """Workers first get the checks on generated worlds, then the largest stage, then long checks.
+    """Workers first get checks on generated worlds and of the largest stage, then long ones.
 
-    No worker has two long checks waiting while others have none.
+    No worker has two long checks.
     """
     laws, crowd = ([f"{name} {number}" for number in range(3)] for name in ("law", "crowd"))
 
@@ -398,7 +396,7 @@ def test_what_takes_longest_begins_first() -> None:
 
 
 def test_what_takes_longest_begins_last_if_the_first_failure_ends_the_run() -> None:
-    """With --fail-fast a stage with many checks begins first; worlds and long checks come last."""
+    """With --fail-fast a stage with many checks comes first, worlds and long checks come last."""
     laws, crowd = ([f"{name} {number}" for number in range(3)] for name in ("law", "crowd"))
 
     assert scheduled(fail_fast=True) == ([*crowd, "long", "longer"], ["a", *laws])

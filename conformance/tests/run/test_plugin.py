@@ -11,9 +11,9 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 
 def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run plain pytest with the plugin and these words in this folder; return the ended process.
+    """Run pytest with the plugin and these words in this folder; return the ended process.
 
-    TimeoutExpired after 100 s.
+    It raises TimeoutExpired after 100 s.
     """
     return subprocess.run(
         [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
@@ -21,7 +21,7 @@ def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess
 
 
 def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> None:
-    """Plain pytest with --target and no path runs the installed checks, and writes the report.
+    """With --target and no path, pytest runs the installed checks and writes the report.
 
     The user's own failing test in that folder is not run.
     """
@@ -47,14 +47,14 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
-    """A misspelled --target ends pytest with exit 4, its usage error, and the nearest name."""
+    """An unknown --target ends pytest with 4, its usage error, and the nearest name."""
     done = pytest_process(tmp_path, "--target", "refrence")
 
     assert (done.returncode, "'reference'" in done.stderr) == (4, True)
 
 
 def test_a_target_that_does_not_start_passes_nothing(tmp_path: Path) -> None:
-    """With an adapter that exits at once, pytest ends with exit 1, and prints the reason."""
+    """With an adapter that ends at once, pytest ends with 1 and prints the reason."""
     nobody = json.dumps({"command": [sys.executable, "-c", ""]})
 
     done = pytest_process(tmp_path, "--target", "command", "--target-options", nobody, "-q")

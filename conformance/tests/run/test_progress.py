@@ -51,19 +51,19 @@ class Stream(io.StringIO):
     """A stream that is a terminal or is not."""
 
     def __init__(self, *, terminal: bool) -> None:
-        """An empty stream that says so if it is a terminal."""
+        """Make an empty stream that is a terminal, or is not."""
         super().__init__()
         self.terminal = terminal
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         return self.terminal
 
 
 def checks_run(to: Stream, log: Path, detail: Any = "usual", *, seconds: float = 0.0) -> str:
-    """Run three checks, which pass, fail and err, under a Progress; return what it wrote.
+    """Run three checks, a pass, a failure and an error, under a Progress; return what it wrote.
 
-    Each takes these seconds; `detail` is that of the run.
+    Each takes `seconds`; `detail` is usual, quiet or verbose.
     """
     with Progress(log, to, NOTHING_SECRET, detail) as progress:
         progress.pytest_xdist_node_collection_finished(["a", "b", "c"])
@@ -82,7 +82,7 @@ def checks_run(to: Stream, log: Path, detail: Any = "usual", *, seconds: float =
 def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
     """On a terminal each text overwrites the one before, without a line break.
 
-    The last one clears the line.
+    The last clears the line.
     """
     text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.5)
 
@@ -92,7 +92,7 @@ def test_a_terminal_gets_one_line_and_is_left_clear(tmp_path: Path) -> None:
 
 
 def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
-    """While nothing ends, a terminal's line counts the seconds of the wait."""
+    """While nothing ends, a terminal's line counts the seconds of the wait at hand."""
     to = Stream(terminal=True)
 
     with Progress(tmp_path / "log", to, NOTHING_SECRET), during(Lock(tool="forge:add", within_s=9)):
@@ -105,7 +105,7 @@ def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
 
 
 def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
-    """What is not a terminal gets one line at the end, with the checks, failures and open ones."""
+    """A stream that is no terminal gets one line at the end: checks, time, failed and open ones."""
     text = checks_run(Stream(terminal=False), tmp_path / "log")
 
     assert text.splitlines() == ["3 of 3 checks, 0:00, 1 failed, 1 open"]
@@ -114,7 +114,7 @@ def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
 def test_a_log_gets_a_line_while_something_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not a terminal gets a line on the wait at hand, at intervals, while no check ends."""
+    """A stream that is no terminal gets lines on the wait at hand while no check ends."""
     monkeypatch.setattr(module, "EVERY_S", 0.3)
     to = Stream(terminal=False)
 
@@ -125,7 +125,7 @@ def test_a_log_gets_a_line_while_something_is_waited_for(
 
 
 def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal that is `dumb` gets the one line at the end, as a log does."""
+    """With TERM=dumb a terminal gets the one line at the end, as a log does."""
     monkeypatch.setenv("TERM", "dumb")
 
     text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.3)
@@ -135,14 +135,14 @@ def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_quiet_is_silent(terminal: bool, tmp_path: Path) -> None:
-    """With --quiet nothing is written, on a terminal or not."""
+    """With the detail `quiet` nothing is written, on a terminal or not."""
     assert checks_run(Stream(terminal=terminal), tmp_path / "log", "quiet", seconds=0.3) == ""
 
 
 def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
-    """A secret written to standard output in pieces is redacted in the log.
+    """A secret that is printed in pieces is redacted in the log and in `complaint`.
 
-    So it is in the last line, which is the complaint.
+    The complaint is the log's last line.
     """
     redactor = Redactor(["open-sesame-now"])
     with Progress(tmp_path / "log", Stream(terminal=False), redactor) as progress:
@@ -162,9 +162,9 @@ LONG = Status(
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("columns", [5, 20, 40, 59, 79, 119, 200])
 def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> None:
-    """A line of the terminal fits its columns; wide characters count twice, colours not at all.
+    """`line` fits its columns; wide characters count twice, colours not at all.
 
-    With `ascii_only` all but a name's characters are ASCII.
+    With `ascii_only` nothing but a name is outside of ASCII.
     """
     text = line(LONG, columns, colour=True, ascii_only=ascii_only)
 
@@ -173,7 +173,7 @@ def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> Non
 
 
 def test_a_line_tells_all_there_is_to_tell() -> None:
-    """A line of 120 columns has a bar, counts, times, failures, open ones and what is done, cut."""
+    """A line of 120 columns has bar, counts, times, failed and open ones, and what is done, cut."""
     text = line(LONG, 120, colour=False, ascii_only=True)
 
     assert text == (
@@ -183,7 +183,7 @@ def test_a_line_tells_all_there_is_to_tell() -> None:
 
 
 def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
-    """In 79 columns the bar is short, and the brief sentence of a wait is used."""
+    """In 79 columns the bar is short, and a wait is told by its brief sentence."""
     waiting = Waiting(wait=Tools(server="mill", within_s=15), since=time.monotonic() - 7)
     whole, brief = sentence(waiting), sentence(waiting, is_brief=True)
     status = replace(
@@ -196,7 +196,7 @@ def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
 
 
 def test_a_log_line_is_not_cut() -> None:
-    """A log's line has counts, times, failures, open ones and all of what is done."""
+    """`log_line` has counts, times, failed and open ones, and what is done, uncut."""
     assert log_line(LONG) == (
         "142 of 1311 checks, 1:01:40 ~2:10 left, 12 failed, 3 open, "
         "the_locked_part_of_an_answer_keeps_to_its_cap[漢字-limits-11-at-100]"
@@ -207,7 +207,10 @@ def test_a_log_line_is_not_cut() -> None:
     ("columns", "shown"), [(4, "abcd"), (3, "ab…"), (2, "a…"), (1, "…"), (0, "")]
 )
 def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
-    """A text beyond the columns is cut and ends with the mark; one that fits is left as it is."""
+    """`cut` ends a text that is wider than the columns with the mark.
+
+    One that fits is unchanged.
+    """
     assert cut("abcd", columns, "…") == shown
 
 
@@ -229,7 +232,7 @@ def test_what_does_not_fit_is_cut_with_a_mark(columns: int, shown: str) -> None:
     ],
 )
 def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
-    """Each kind of wait has this sentence, with its seconds so far and their limit if it has one.
+    """`sentence` of each kind of wait is this, with its seconds so far and their limit, if any.
 
     The seconds never exceed the limit.
     """
@@ -237,14 +240,14 @@ def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
 
 
 def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:
-    """The wait for a place is told as what the thread that sets it up waits for.
+    """A wait for a place is told as the wait of the thread that sets it up.
 
-    Another thread is counted beside it; with no wait there is None.
+    Another such thread is counted in `beside`. Without a wait `waiting_in` is None.
     """
     armed, over = threading.Barrier(3), threading.Event()
 
     def set_up(place: str) -> None:
-        """Wait, as a set-up of that place, for tools of its mill until the test is over."""
+        """Wait, as a thread that sets up that place, for tools of its mill until the test ends."""
         with during(Setup(place=place)), during(Tools(server=f"mill-{place}")):
             armed.wait()
             over.wait()
@@ -267,9 +270,9 @@ def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> No
 def test_the_time_left_rests_on_what_each_kind_of_check_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After ten checks with fresh targets of 4 s, ten cheaper ones of a stage are expected in 5 s.
+    """After ten checks of 4 s on fresh targets, ten cheaper ones are expected to take 5 s.
 
-    The time is None before any check ended, and while a check takes far too long.
+    `seconds` is None before a check has ended, and while one takes far too long.
     """
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
@@ -294,9 +297,9 @@ RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
     columns: int, tmp_path: Path
 ) -> None:
-    """On a real terminal each drawing is narrower than it, and cleared before the report.
+    """On a real terminal each drawing of a run is narrower than it, and the last is cleared.
 
-    Above 70 columns it has a bar.
+    Above 70 columns it has a bar; the report follows.
     """
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -323,7 +326,7 @@ def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
 
 
 def _read(terminal: int) -> bytes:
-    """Return the next bytes of a terminal; empty once its other end is closed."""
+    """Return the next bytes of a terminal; b"" once its other end is closed."""
     try:
         return os.read(terminal, 65536)
     except OSError:  # its other end is closed

@@ -33,14 +33,14 @@ LAW = "test_any_value_reaches_the_upstream_in_arguments"
 
 
 def judged(out: Path, *words: str) -> tuple[int, dict[str, str]]:
-    """Run `run relay` with these words; return its exit code, and the verdicts of clauses."""
+    """Run `run relay` with these words; return (exit code, {clause: verdict})."""
     ended = CliRunner().invoke(main, ["run", "relay", "--out", str(out), *words])
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     return ended.exit_code, {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
 def test_the_bundled_relay_keeps_calls_and_lists(tmp_path: Path) -> None:
-    """Some checks of each kind of stage pass on it, and its way up and down loses no value."""
+    """`run relay` of three clauses on the bundled relay exits with 0, and all three pass."""
     words = ["RLY.up.arguments.integers", "RLY.tools.paging.beyond-first", "RLY.apart.answers"]
 
     code, verdicts = judged(tmp_path, *[part for word in words for part in ("--only", word)])
@@ -50,7 +50,10 @@ def test_the_bundled_relay_keeps_calls_and_lists(tmp_path: Path) -> None:
 
 
 def test_a_relay_that_rounds_integers_is_told_so_by_the_smallest_value(tmp_path: Path) -> None:
-    """The law finds it, and writes a case with one integer in it."""
+    """A relay that rounds integers fails RLY.up.arguments.integers, exit 1, by the law.
+
+    A case with one argument is written, and fails by itself, too.
+    """
     program = tmp_path / "lossy.py"
     program.write_text(LOSSY, encoding="utf-8")
 
@@ -77,7 +80,10 @@ def test_a_relay_that_rounds_integers_is_told_so_by_the_smallest_value(tmp_path:
 def test_an_unusable_command_line_is_refused(
     words: list[str], message: str, tmp_path: Path
 ) -> None:
-    """A command without an upstream, another kind's profile, and a quick part end with 2."""
+    """A relay's command without an upstream, another kind's profile, and --quick exit with 2.
+
+    The output says why.
+    """
     ended = CliRunner().invoke(main, ["run", "relay", "--out", str(tmp_path), *words])
 
     assert ended.exit_code == 2
@@ -85,7 +91,7 @@ def test_an_unusable_command_line_is_refused(
 
 
 def test_a_relay_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
-    """A program that ends at once ends the run with 3."""
+    """`run relay` on a program that ends at once exits with 3."""
     code, _ = judged(
         tmp_path, "--", sys.executable, "-c", "raise SystemExit(7)", "{upstream_url}", "{port}"
     )

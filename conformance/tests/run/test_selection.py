@@ -21,21 +21,21 @@ DECLARED = "test_an_authorization_that_timed_out_is_no_denial[authorization-decl
 
 
 def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
-    """Call `run` with these words in this process; return its result, and its report or {}."""
+    """Run `run` with these words into `out`; return (result, report), {} without a report."""
     done = CliRunner().invoke(main, ["run", *words, "--out", str(out)])
     path = out / "report.json"
     return done, json.loads(path.read_bytes()) if path.exists() else {}
 
 
 def observed(report: dict[str, Any]) -> set[str]:
-    """Return the ids of the clauses that have at least one result in the report."""
+    """Return the clauses that have at least one result in the report."""
     return {clause["id"] for clause in report["clauses"] if clause["results"]}
 
 
 def test_a_requirement_is_all_of_its_clauses() -> None:
-    """An id of a requirement means all of its clauses, one of a clause itself.
+    """`meant` of a requirement are all of its clauses, of a clause itself.
 
-    Any other raises UnknownClause, which names the nearest.
+    Any other id raises UnknownClause, which names the nearest.
     """
     assert catalogue().meant("FR-006.cap") == ("FR-006.cap",)
     assert {"FR-006.cap", "FR-006.fills"} < set(catalogue().meant("FR-006"))
@@ -45,9 +45,9 @@ def test_a_requirement_is_all_of_its_clauses() -> None:
 
 @pytest.mark.proof
 def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
-    """A run with --only a requirement and --only a clause judges these alone.
+    """A run with --only a requirement, and --only a clause, judges these alone: partial, exit 0.
 
-    It is partial, exit 0; the last line says so and names the report.
+    The last line says so, and names the report.
     """
     done, report = run(tmp_path, "loader", "--only", "T1", "--only", "D1.denied")
 
@@ -61,7 +61,7 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_quick_run_is_of_one_world(tmp_path: Path) -> None:
-    """With --quick all checks of the stage `mixed` run, and no others; partial, exit 0."""
+    """With --quick all checks of the stage `mixed` run, and no others: partial, exit 0."""
     done, report = run(tmp_path, "reference", "--quick")
 
     assert (done.exit_code, report["headline"]) == (0, "partial")
@@ -71,7 +71,7 @@ def test_a_quick_run_is_of_one_world(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
-    """With --only one clause, which passes, no clause is reported as inconclusive; exit 0."""
+    """With --only a clause that passes, no clause is inconclusive; exit 0."""
     done, report = run(tmp_path, "reference", "--only", "FR-006.cap")
 
     verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
@@ -120,7 +120,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
 def test_a_choice_that_cannot_be_meant_is_refused(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    """Unknown, unfit or contradictory selections exit with 2 and one sentence, without a report."""
+    """An unknown, unfit or contradictory selection exits with 2 and one sentence; no report."""
     done, report = run(tmp_path, *words)
 
     assert (done.exit_code, report) == (2, {})
@@ -129,7 +129,7 @@ def test_a_choice_that_cannot_be_meant_is_refused(
 
 
 def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) -> None:
-    """A case of counts whose locks need `config` does not apply to a target without it."""
+    """A case of counts whose locks need `config` is not applicable without that capability."""
     case = "test_the_listing_counts_tools_by_reason[counts-five-hundred]"
 
     _, report = run(tmp_path, f"--check={case}", "--capabilities=user,quarantine")
@@ -138,7 +138,7 @@ def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) ->
 
 
 def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
-    """With two --check, of a case and of a check with its case, exactly these two are run."""
+    """With --check twice, a case and a check with its case, exactly these two cases are run."""
     names = ["denied-forbidden", DECLARED]
 
     _, report = run(tmp_path, "loader", *(word for name in names for word in ("--check", name)))
@@ -151,9 +151,9 @@ def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
-    """With --fail-fast a run ends after the first failure, exit 1; later checks are not run.
+    """With --fail-fast a run ends at its first failure, exit 1; later checks are not run.
 
-    The report has every result so far, and gives that reason for the other clauses.
+    The report has all results so far, and says so of the other clauses.
     """
     done, report = run(tmp_path, "loader", *NEVER, "--fail-fast")
 
@@ -175,7 +175,7 @@ def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
 ) -> None:
     """Without a terminal, standard error has the number of checks, in plain lines.
 
-    With --quiet it is empty, and standard output is one line.
+    With --quiet it has not, and standard output is one line.
     """
     check = ["--check", "limits-11-at-10", "--out", "out"]
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", *check, *words]

@@ -47,7 +47,7 @@ SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "message
 
 
 def reported(state: RunState) -> dict[str, Any]:
-    """Return the report of a run in that state, as JSON data."""
+    """Return the report, as JSON data, of a discovery run of the reference in that state."""
     stages = tuple(state.stages)
     return plain(made(
         RunRecord(
@@ -58,9 +58,9 @@ def reported(state: RunState) -> dict[str, Any]:
 
 
 def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
-    """Return what a worker hands over of one passing check, with its stage `crowd` and a message.
+    """Return what a worker hands over of one passing check, on the stage `crowd`.
 
-    `at` is its place in the order, `reason` also the message's body, `key` a credential in it.
+    `at` is its number in the run, `reason` also its message's body, `key` a credential in that.
     """
     result = Result(
         check=f"test_{at}", case=None, clauses=("FR-006.cap",), level="required", verdict="pass",
@@ -79,9 +79,9 @@ def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
 
 
 def test_shares_come_together_in_the_order_of_the_run() -> None:
-    """Gathered from two workers, results are in the order of the checks.
+    """`gather` puts results of two workers in the order of the checks.
 
-    Their stages of one name get numbers, and so do the messages of these.
+    Stages of the same name get numbers, and so do their messages.
     """
     run = RunState()
 
@@ -107,7 +107,7 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
 def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker's file that is renamed after the folder was listed, as whole, is read."""
+    """A worker's file that is renamed as whole after the folder was listed is read all the same."""
     writer = Writer(tmp_path, "gw0")
     writer.write(Began(7))
     writer.close()
@@ -117,7 +117,7 @@ def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
 
 
 def test_a_check_that_two_workers_ran_counts_once() -> None:
-    """Of a check in two workers' shares, only the first one's result is kept."""
+    """Of a check in the shares of two workers, only the first result is kept."""
     run = RunState()
 
     gather(run, [Share(found=(crowd_check(1, "first"),)), Share(found=(crowd_check(1, "again"),))])
@@ -137,9 +137,9 @@ def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
 
 
 def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
-    """A share cut off in the middle of a line is read up to it, and has no end.
+    """A share that is cut off inside a line is read up to that line, and has no end.
 
-    A whole share has all its lines.
+    A whole share has all of its lines.
     """
     writer = Writer(tmp_path, "gw0")
     for line in (Began(7), crowd_check(1, "x"), PartEnd(cut_short="why")):
@@ -157,7 +157,7 @@ def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
 
 
 def test_what_a_target_says_can_be_sent_to_another_process() -> None:
-    """Lone surrogates in nested values become escapes, so that execnet can send them."""
+    """`encodable` makes lone surrogates in nested values escapes, so that execnet can send them."""
     value = {"a\udc80": ["\ud800", 1, None, ("é", {"b": True})]}
 
     encoded = encodable(value)
@@ -168,7 +168,7 @@ def test_what_a_target_says_can_be_sent_to_another_process() -> None:
 
 @given(st.dictionaries(st.integers(), st.sampled_from("abcdefgh")), st.integers(1, 9))
 def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str], of: int) -> None:
-    """For any checks and number of parts, each check is in one part, in the given order.
+    """`shared_out` puts each check into one part, in the given order.
 
     All checks of a place are in the same part.
     """
@@ -182,15 +182,15 @@ def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str
 
 @pytest.mark.parametrize("told", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
 def test_what_names_no_part_is_refused(told: str) -> None:
-    """A text that is not like 1/3 raises BadShard, whose message shows that form."""
+    """`shard_of` raises BadShard, with the right form, for a text that is not like 1/3."""
     with pytest.raises(BadShard, match="write 1/3 for the first of three"):
         shard_of(told)
 
 
 def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
-    """Write these documents to a.json, b.json, ...
+    """Write these reports to a.json, b.json and so on, and run `report merge` on them.
 
-    and run `report merge` on them. Return its exit code and the last line it prints.
+    Return (exit code, last line of the output).
     """
     paths = [tmp_path / f"{letter}.json" for letter in "abcd"[: len(documents)]]
     for path, part in zip(paths, documents, strict=True):
@@ -216,14 +216,14 @@ def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
 def test_what_are_no_parts_of_one_run_is_not_merged(
     other: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """A part and a report that is not another part of that run end with exit 2 and the reason."""
+    """`report merge` of a part and what is no other part of that run exits with 2 and why."""
     code, line = merge(tmp_path, PART, other)
 
     assert (code, words in line) == (2, True)
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    """Part 1 of 2, merged alone, is a partial report with exit 4 that names the missing part."""
+    """`report merge` of part 1 of 2 alone is partial, exit 4, and names the missing part."""
     code, line = merge(tmp_path, PART)
 
     assert (code, line.startswith("partial: "), "missing parts: 2/2" in line) == (4, True, True)
@@ -252,7 +252,7 @@ def without(document: dict[str, Any], member: str) -> dict[str, Any]:
 def test_a_part_that_does_not_say_what_parts_say_is_refused(
     members: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """A part with impossible members, though valid under the schema, ends with exit 2."""
+    """`report merge` of a part with impossible members, though valid, exits with 2 and why."""
     code, line = merge(tmp_path, PART | members)
 
     assert (code, words in line) == (2, True), line
@@ -260,7 +260,7 @@ def test_a_part_that_does_not_say_what_parts_say_is_refused(
 
 @pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
 def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
-    """Two parts whose timing members are of any other form are merged, as incomplete, exit 4."""
+    """`report merge` of two parts with timing of any other form is incomplete, exit 4."""
     timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
 
     code, line = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
@@ -269,7 +269,7 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
 
 
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
-    """A merged report names, to reproduce a failure, the first part's command with --check.
+    """A merged report reproduces a failure by the first part's command with --check.
 
     It has no --shard.
     """
@@ -285,7 +285,7 @@ def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_pa
 
 
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
-    """Merged with an interrupted part the exit is 130, with one that has faults of the suite 70.
+    """`report merge` with an interrupted part exits with 130, with one with faults 70.
 
     The fault is printed.
     """

@@ -13,7 +13,7 @@ NO_LINE = 0b1_1111_000
 
 
 def _interrupted_nowhere() -> None:
-    """Raise KeyboardInterrupt, at a place that has no line number after the change below."""
+    """Raise KeyboardInterrupt from code without line numbers."""
     raise KeyboardInterrupt
 
 
@@ -24,9 +24,9 @@ _interrupted_nowhere.__code__ = _interrupted_nowhere.__code__.replace(
 
 
 def test_an_interruption_at_a_place_without_a_line_can_be_told() -> None:
-    """A KeyboardInterrupt whose traceback has no line number is raised again by the run's hook.
+    """A KeyboardInterrupt without a line number in its traceback is raised again by the run's hook.
 
-    Pytest can print that one.
+    That one can be printed by pytest.
     """
     with pytest.raises(KeyboardInterrupt) as came:
         _interrupted_nowhere()

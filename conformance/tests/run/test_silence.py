@@ -10,7 +10,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 
 def ending(error: BaseException | None) -> Ending:
-    """Return the ending of a check that raises this error, or passes for None."""
+    """Return the ending of a check that raises this error, or that passes for None."""
 
     def check() -> None:
         """Raise the error, if there is one."""
@@ -21,7 +21,7 @@ def ending(error: BaseException | None) -> Ending:
 
 
 def silent() -> Ending:
-    """Return the ending of a check that timed out."""
+    """Return the ending of a check whose request timed out after 10 s."""
     return ending(Unreachable("http://127.0.0.1:1/mcp", "wait", "no answer in time", 10.0))
 
 
@@ -52,7 +52,7 @@ def test_silence_in_a_row_ends_the_run() -> None:
     ids=["an answer", "a breach", "a refusal", "an error of the adapter"],
 )
 def test_a_target_that_says_anything_is_not_given_up(between: BaseException | None) -> None:
-    """Four timeouts, then an answer, breach, refusal or adapter error, and four more end no run."""
+    """Four timeouts, then an answer, breach, refusal or adapter error, then four return None."""
     silence = Timeouts()
 
     for _ in range(IN_A_ROW - 1):
@@ -64,7 +64,7 @@ def test_a_target_that_says_anything_is_not_given_up(between: BaseException | No
 
 
 def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
-    """Twenty checks that end with the same timeout of one stage count as one: no run ends."""
+    """Twenty checks with the same ending, one stage's timeout, count as one: all return None."""
     silence, stage = Timeouts(), silent()
 
     endings = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]
@@ -73,7 +73,10 @@ def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
 
 
 def test_advisory_checks_give_no_target_up() -> None:
-    """Ten timeouts of advisory checks end no run; then five of required ones do."""
+    """Ten timeouts of advisory checks return None.
+
+    Of required ones, the fifth returns an outcome.
+    """
     silence = Timeouts()
 
     advisory = [silence.after(silent(), advisory=True) for _ in range(2 * IN_A_ROW)]

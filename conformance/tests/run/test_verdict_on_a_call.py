@@ -29,7 +29,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 @dataclass
 class FakeTarget:
-    """A target with nothing but the settle time that `judge` reads."""
+    """A target with only the settle time, in seconds, that `judge` reads."""
 
     settle_s: float = 0.0
 
@@ -46,7 +46,7 @@ class FakeStarted:
 
     @property
     def settled_at(self) -> float:
-        """The time at which the target counts as settled: its settle time after `settled_from`."""
+        """Return the time from which the target is settled: `settled_from` plus its settle time."""
         return self.settled_from + self.target.settle_s
 
     def taken(self) -> tuple[Finding, ...]:
@@ -63,7 +63,7 @@ class FakeBench:
 
 
 def bench(settle_s: float = 0.0) -> Bench:
-    """Return a bench on a target that settles within so many seconds from now."""
+    """Return a bench on a fake target that settles within `settle_s` seconds from now."""
     return cast("Bench", FakeBench(FakeStarted(FakeTarget(settle_s))))
 
 
@@ -71,7 +71,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
     """Return a check that raises this error."""
 
     def check() -> None:
-        """Raise the given error."""
+        """Raise the error that was given."""
         raise error
 
     return check
@@ -95,20 +95,20 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ],
 )
 def test_each_way_of_ending_has_its_verdict(error: BaseException, verdict: str, blame: str) -> None:
-    """A check that raises this exception ends with this verdict and blame."""
+    """`attempt` of a check that raises this error returns this verdict and blame."""
     ending = attempt(raising(error))
 
     assert (ending.verdict, ending.blame) == (verdict, blame)
 
 
 def test_an_interruption_is_no_verdict() -> None:
-    """A KeyboardInterrupt raised in a check is not turned into an ending."""
+    """`attempt` lets a KeyboardInterrupt that a check raises pass."""
     with pytest.raises(KeyboardInterrupt):
         attempt(raising(KeyboardInterrupt()))
 
 
 def test_a_claim_may_hold_late_within_the_settle_time() -> None:
-    """A check that fails twice, then passes, within the settle time of 5 s, passes."""
+    """A check that fails twice and then passes, within the settle time of 5 s, passes."""
     claims = iter([False, False, True])
 
     def check(_: Bench) -> None:
@@ -122,7 +122,7 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
 
 @pytest.mark.timeout(20)
 def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
-    """A check that fails, and restarts the settle time in each call, still ends as a failure."""
+    """A check that fails, and begins the settle time anew at each call, fails in the end."""
 
     def check(current: Bench) -> None:
         """Begin the settle time anew, and fail."""
@@ -135,17 +135,14 @@ def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
 
 
 def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
-    """A check that is inconclusive for 0.4 s, then fails until 0.8 s, passes: it settles in 0.5 s.
+    """The settle time of 0.5 s begins when a check first fails, not while it is inconclusive.
 
-    The settle time begins when it first fails.
+    A check that is inconclusive for 0.4 s, then fails until 0.8 s, passes.
     """
     began = time.monotonic()
 
     def check(current: Bench) -> None:
-        """Be inconclusive for 0.4 s, fail until 0.8 s, then pass.
-
-        Begin the settle time at each call.
-        """
+        """Begin the settle time anew; be inconclusive for 0.4 s, fail until 0.8 s, then pass."""
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         if time.monotonic() - began < 0.4:
             time.sleep(0.15)
@@ -158,7 +155,7 @@ def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
 
 
 def test_a_check_that_acted_is_not_called_again() -> None:
-    """A check that changes something on the operator side and fails is called once only."""
+    """A check that changes something as the operator, and fails, is called once only."""
     calls = []
 
     def check(on: Bench) -> None:
@@ -192,15 +189,15 @@ def test_a_failure_is_told_from_answers_of_its_own() -> None:
 def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
     second: bool, verdict: str
 ) -> None:
-    """A failure on a shared target counts if a second target fails too.
+    """A failure on a shared target counts if a second target fails, too.
 
-    Otherwise it is inconclusive.
+    If the second passes it is inconclusive.
     """
     first = bench()
     other = bench()
 
     def check(on: Bench) -> None:
-        """Fail on the first target, and on the second unless it is to pass."""
+        """Fail on the first target, and on the second unless `second` is true."""
         assert on is other and second  # noqa: PT018 - one condition
 
     ending = judge(check, first, lambda: other)
@@ -214,18 +211,18 @@ def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
 def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
     fresh: str, verdict: str
 ) -> None:
-    """If a check fails and then finds nothing on that target, a fresh one decides.
+    """If a check fails, and then finds nothing on that target, a fresh target decides.
 
-    A failure there counts, a pass makes it inconclusive.
+    A failure there counts; a pass is inconclusive.
     """
     first, other = bench(), bench()
     first.started.answers[("old",)] = cast("Any", "answer")
     broken: list[Bench] = []
 
     def check(on: Bench) -> None:
-        """Break the target at the first call, and fail; be inconclusive on a broken one.
+        """At the first call on a target, break it and fail; be inconclusive on a broken one.
 
-        On the fresh target the first call passes if that is wanted.
+        On the fresh target the first call passes if `fresh` says so.
         """
         if on in broken:
             raise Inconclusive("it finds nothing any more")
@@ -238,11 +235,11 @@ def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
 
 
 def test_a_breach_needs_no_second_look() -> None:
-    """A Breach, such as a moved upstream counter, fails at once: no second target is asked for."""
+    """A check that raises a Breach fails at once, and no second target is asked for."""
     confirmations = []
 
     def check(_: Bench) -> None:
-        """Raise a Breach, as if a locked tool's call had reached its upstream."""
+        """Raise a Breach: the call of a locked tool reached its upstream."""
         raise Breach({"calls of forge:drop": 1})
 
     def confirm() -> Bench:
@@ -256,7 +253,7 @@ def test_a_breach_needs_no_second_look() -> None:
 
 
 def test_an_ending_says_where_its_call_began() -> None:
-    """If the transcript has one message before a check, its ending has 1 as `since`."""
+    """If one message was recorded before a check, the check's ending has `since` 1."""
     on = bench()
     on.started.transcript.record(
         edge="client", direction="sent", peer="p", raw=b"", note="", headers=()
@@ -268,10 +265,10 @@ def test_an_ending_says_where_its_call_began() -> None:
 
 
 def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> None:
-    """A reason of a million characters is cut below 20,000, and its end has that number."""
+    """A reason of a million characters is cut below 20,000, and ends with its true length."""
 
     def check() -> None:
-        """Be inconclusive for a reason of a million characters."""
+        """Raise Inconclusive with a reason of a million characters."""
         raise Inconclusive("x" * 1_000_000)
 
     reason = attempt(check).reason
@@ -286,16 +283,19 @@ class _Large:
 
 @pytest.mark.parametrize("kind", [Misshapen, Inconclusive, NotApplicable, KeyError])
 def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
-    """After a check raised in the handling of an answer, its ending does not keep that answer."""
+    """The ending of a check that raised while it handled an answer does not keep the answer.
+
+    The answer is freed.
+    """
     held: list[weakref.ref[_Large]] = []
 
     def read(answer: _Large) -> None:
-        """Keep a weak reference to the answer, and raise an error that holds it."""
+        """Note a weak reference to the answer, and raise a ValueError that holds it."""
         held.append(weakref.ref(answer))
         raise ValueError(answer)
 
     def check() -> None:
-        """Read a large answer, and raise the kind of error while its fault is handled."""
+        """Read a large answer, and raise `kind` while the ValueError is handled."""
         try:
             read(_Large())
         except ValueError:
@@ -309,14 +309,14 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
 
 @pytest.mark.proof
 def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
-    """An ending keeps the remediation texts that were not read, and the pinned ones, once each.
+    """An ending keeps the remediation texts that were unread, and the pinned ones, once each.
 
-    They have known statuses only, at most ten of 2,000 characters, and can be encoded as JSON.
+    They have known statuses, at most ten of 2,000 characters, and can be encoded as JSON.
     """
     odd = "Ring \ud800 upstairs."
 
     def check() -> None:
-        """Judge pinned and unread texts, some twice or under no known status, and 1000 more."""
+        """Judge pinned and unread texts, some twice or of no known status, then 1000 unread."""
         for status in (*["disabled_by_config"] * 2, "disabled_by_user", "none\n[such]"):
             judge_text(odd, status, pins={odd: frozenset({"disabled_by_user"})})
             judge_text("Ask the moon.", status)
