@@ -26,12 +26,11 @@ def reveals(state: ToolState) -> Clauses:
     """Return the clauses broken where the flag does not list a tool with these locks.
 
     A tool that config denies must be revealed whatever other lock it has, unless its server is
-    off.
+    off; of its status nothing is seen.
     """
-    if state in REVEALS:
-        return (REVEALS[state],)
-    denied = state.config and not state.server_off
-    return (*(("FR-001.reveals-config",) if denied else ()), "FR-004.precedence")
+    if state.config and not state.server_off:
+        return ("FR-001.reveals-config",)
+    return (REVEALS.get(state, "FR-004.precedence"),)
 
 
 def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
